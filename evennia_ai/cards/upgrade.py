@@ -4,14 +4,13 @@ V1's fields move into `data`, V2 and faulty V3 get the fields that V3 requires. 
 stay where they are; nothing that is given is changed.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from evennia_ai.lorebook.book import plain_number
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3
-from evennia_ai.lorebook.formats.entry_fields import EntryFields
-from evennia_ai.lorebook.formats.v3 import from_v3
+from evennia_ai.lorebook.formats.reading import EntryFields, from_v3
 
 Object = dict[str, Any]
 SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}
@@ -103,5 +102,5 @@ def _with_id(entry: Object, name: str) -> Object:
     """An entry that was known by its name; without an id it keeps the name as one."""
     if entry.get("id") is not None:
         return {**entry}
-    is_number = re.fullmatch("0|[1-9][0-9]{0,14}", name)
-    return {**entry, "id": int(name) if is_number else name}
+    number = plain_number(name, digits=15)
+    return {**entry, "id": name if number is None else number}

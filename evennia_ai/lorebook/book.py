@@ -183,12 +183,13 @@ def packed(uids: Iterable[str]) -> str:
     named: list[str] = []
     ranges: list[list[int]] = []
     for uid in uids:
-        if not _is_number(uid):
+        number = plain_number(uid, digits=17)
+        if number is None:
             named.append(uid)
-        elif ranges and ranges[-1][1] + 1 == int(uid):
+        elif ranges and ranges[-1][1] + 1 == number:
             ranges[-1][1] += 1
         else:
-            ranges.append([int(uid), int(uid)])
+            ranges.append([number, number])
     numbers = ",".join(f"{a}-{b}" if a < b else str(a) for a, b in ranges)
     return f"{numbers};{json.dumps(named)}" if named else numbers
 
@@ -203,8 +204,19 @@ def unpacked(text: str) -> Iterator[str]:
         yield from json.loads(named)
 
 
-def _is_number(uid: str) -> bool:
-    return uid.isascii() and uid.isdecimal() and (uid == "0" or uid[0] != "0") and len(uid) < 18
+def as_javascript_walks(names: Iterable[str], *, below: int) -> list[str]:
+    """The names of an object's members, whole numbers below this one first, from low to high."""
+    given = list(dict.fromkeys(names))
+    numbers = {name: plain_number(name, digits=10) for name in given}
+    indexes = {name: number for name, number in numbers.items() if number is not None}
+    first = sorted((name for name in indexes if indexes[name] < below), key=indexes.__getitem__)
+    return list(dict.fromkeys([*first, *given]))
+
+
+def plain_number(text: str, *, digits: int) -> int | None:
+    """The number that a text writes without leading zeros, in so many digits at most; else None."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= digits
+    return int(text) if is_number and (text == "0" or text[0] != "0") else None
 
 
 CONTAINED_PRIORITY: Final = 50

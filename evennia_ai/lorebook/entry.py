@@ -26,8 +26,9 @@ Position = Literal[
     "anchor",
     "at_mention",
 ]
+AT_MENTION: Final = "at_mention"
 # The places inside the history, which clamps them.
-IN_HISTORY: Final[tuple[Position, ...]] = ("depth", "at_mention")
+IN_HISTORY: Final[tuple[Position, ...]] = ("depth", AT_MENTION)
 # Characters of a key; a longer word never matches.
 MAX_KEY: Final = 1000
 Side = Literal["before", "after"]

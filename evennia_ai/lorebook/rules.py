@@ -8,12 +8,14 @@ where the two differ. `settings.lore` of a scenario is read here.
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationError
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import one_line
-from evennia_ai.lorebook import checks
-from evennia_ai.lorebook.entry import CLOCKS, ClockName
+from evennia_ai.foreign.fields import Must, door, wanted_in_data
+from evennia_ai.lorebook.entry import ClockName
 
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
@@ -83,41 +85,49 @@ PRESET_FLAGS: Final[Mapping[Preset, PresetFlags]] = MappingProxyType(
 )
 
 
+_Whole = Annotated[int, Field(ge=0)]
+_Percent = Annotated[float, Field(ge=0, le=100), Must("a number from 0 to 100")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationRules:
     """How lore is activated."""
 
     rules: Preset = "evennia_ai"
-    scan_depth: int = 4
+    scan_depth: _Whole = 4
     """Messages from the newest, the pending event among them."""
     recursive: bool = True
-    max_recursion_steps: int = 3
+    max_recursion_steps: _Whole = 3
     """Passes after the first; `sillytavern` counts the first too. 0: no limit."""
     case_sensitive: bool = False
     match_whole_words: bool = True
     include_names: bool = True
-    budget_percent: float = 25
+    budget_percent: _Percent = 25
     """The budget of all lore, of the prompt's limit."""
-    budget_tokens: int | None = None
+    budget_tokens: Annotated[
+        Annotated[int, Field(ge=0)] | None, Must("a whole number, 0 or more, or null")
+    ] = None
     """At most so many tokens of it."""
     overflow: Overflow = "skip"
-    min_activations: int = 0
+    min_activations: _Whole = 0
     """The scan is widened until so many entries are active."""
-    min_activations_depth_max: int = 0
+    min_activations_depth_max: _Whole = 0
     """How far it is widened; 0: over the whole history."""
     group_scoring: bool = False
     strategy: Strategy = "evenly"
-    dice: float | None = None
+    dice: Annotated[
+        Annotated[float, Field(ge=0, lt=1)] | None, Must("a number in [0, 1), or null")
+    ] = None
     """A fixed number in [0, 1) for every roll."""
     dry_run: bool = False
     """Timers are neither read nor written."""
     clock: ClockName = "turns"
     """What timers count that name no clock."""
-    speaker_share_percent: float = 100
+    speaker_share_percent: _Percent = 100
     """Of the budget, for what one of several speakers wakes."""
-    speaker_matches: int = 0
+    speaker_matches: _Whole = 0
     """Entries that one of several speakers may wake; 0: no limit."""
-    most_woken: int = 2000
+    most_woken: _Whole = 2000
     """Entries that are looked at in one turn; 0: no limit."""
     greeting_index: int | None = 0
     """The greeting the conversation began with; None: not known."""
@@ -153,6 +163,10 @@ PRESETS: Final[Mapping[Preset, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
+# Rules that the scenario's other settings say.
+_SAID_ELSEWHERE: Final = ("greeting_index", "user_icon")
+
+
 def read_rules(data: Mapping[str, Any], *, where: str = WHERE) -> ActivationRules:
     """The rules that `settings.lore` of a scenario asks for: a preset, then overrides.
 
@@ -160,45 +174,19 @@ def read_rules(data: Mapping[str, Any], *, where: str = WHERE) -> ActivationRule
     """
     if not isinstance(data, Mapping):
         raise FormatError("scenario", f"{where}: must be an object")
-    unknown = [str(name) for name in data if name not in _ALLOWED]
+    form = door(ActivationRules)
+    known = {name: one for name, one in form.model_fields.items() if name not in _SAID_ELSEWHERE}
+    unknown = [str(name) for name in data if name not in known]
     if unknown:
         names = one_line(", ".join(unknown))
         raise FormatError(
-            "scenario", f"{where}: unknown setting {names}; known are {', '.join(_ALLOWED)}"
+            "scenario", f"{where}: unknown setting {names}; known are {', '.join(known)}"
         )
-    for name, value in data.items():
-        wanted = _ALLOWED[name](value)
-        if wanted:
-            shown = one_line(repr(value))[:60]
-            raise FormatError("scenario", f"{where}.{name}: must be {wanted}, not {shown}")
-    preset = PRESETS[data.get("rules", "evennia_ai")]
-    return ActivationRules(**{**preset, **data})
-
-
-def _chance(value: Any) -> str:
-    return "" if checks.is_number(value) and 0 <= value < 1 else "a number in [0, 1)"
-
-
-_ALLOWED: Final[Mapping[str, checks.Check]] = {
-    "rules": checks.one_of("evennia_ai", "sillytavern"),
-    "scan_depth": checks.count,
-    "recursive": checks.flag,
-    "max_recursion_steps": checks.count,
-    "case_sensitive": checks.flag,
-    "match_whole_words": checks.flag,
-    "include_names": checks.flag,
-    "budget_percent": checks.percent,
-    "budget_tokens": checks.or_null(checks.count),
-    "overflow": checks.one_of("skip", "stop"),
-    "min_activations": checks.count,
-    "min_activations_depth_max": checks.count,
-    "group_scoring": checks.flag,
-    "strategy": checks.one_of("evenly", "character_first", "global_first"),
-    "dice": checks.or_null(_chance),
-    "dry_run": checks.flag,
-    "clock": checks.one_of(*CLOCKS),
-    "speaker_share_percent": checks.percent,
-    "speaker_matches": checks.count,
-    "most_woken": checks.count,
-}
-assert _ALLOWED.keys() <= {field.name for field in fields(ActivationRules)}
+    try:
+        form.model_validate(dict(data))
+    except ValidationError as error:
+        wrong = {one["loc"][0] for one in error.errors(include_url=False)}
+        name = next(name for name in data if name in wrong)
+        wanted, shown = wanted_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
+        raise FormatError("scenario", f"{where}.{name}: must be {wanted}, not {shown}") from error
+    return ActivationRules(**{**PRESETS[data.get("rules", "evennia_ai")], **data})

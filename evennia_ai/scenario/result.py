@@ -8,8 +8,7 @@ from typing import Any, Final
 from evennia_ai.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.lorebook.activation.placed_entries import outlets_of
 from evennia_ai.lorebook.book import decorators_of, label_of
-from evennia_ai.lorebook.entry import IN_HISTORY
-from evennia_ai.lorebook.formats.writes import AT_MENTION
+from evennia_ai.lorebook.entry import AT_MENTION, IN_HISTORY
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.scenario.running import ComposedTurn

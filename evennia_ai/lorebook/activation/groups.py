@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.lorebook.activation.candidate import Candidate
+from evennia_ai.lorebook.book import as_javascript_walks
 from evennia_ai.lorebook.rules import ActivationRules
 
 _MOST_NAMED: Final = 6
 # A longer number is no index in JavaScript.
-_INDEX_DIGITS: Final = 10
+_NO_INDEX: Final = 10**10
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +83,7 @@ def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     for one in candidates:
         for name in dict.fromkeys(one.entry.grouping.names):
             groups.setdefault(name, []).append(one)
-    numbered = sorted((name for name in groups if _is_index(name)), key=int)
-    return {name: groups[name] for name in dict.fromkeys([*numbered, *groups])}
-
-
-def _is_index(name: str) -> bool:
-    plain = name.isascii() and name.isdecimal() and len(name) <= _INDEX_DIGITS
-    return plain and (name == "0" or name[0] != "0")
+    return {name: groups[name] for name in as_javascript_walks(groups, below=_NO_INDEX)}
 
 
 def _still_in(members: Iterable[Candidate], outcome: Outcome) -> list[Candidate]:

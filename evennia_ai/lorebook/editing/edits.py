@@ -15,9 +15,9 @@ from pydantic.alias_generators import to_camel
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import check_plain, one_line
-from evennia_ai.lorebook.book import BookMode, saying_mode
+from evennia_ai.lorebook.book import BookMode, plain_number, saying_mode
 from evennia_ai.lorebook.decorators import read_decorators, with_value, without
-from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.entry import AT_MENTION, LoreEntry
 from evennia_ai.lorebook.formats.books import (
     in_order,
     is_of_another_program,
@@ -26,10 +26,9 @@ from evennia_ai.lorebook.formats.books import (
     unwrapped,
 )
 from evennia_ai.lorebook.formats.conversion import as_v3
-from evennia_ai.lorebook.formats.entry_fields import FIELDS, problem_with
+from evennia_ai.lorebook.formats.entry_fields import FIELDS, Write, problem_with
 from evennia_ai.lorebook.formats.reading import is_world_entry, read_entry
 from evennia_ai.lorebook.formats.values import Where, identifier
-from evennia_ai.lorebook.formats.writes import AT_MENTION, Write
 
 # New entries, with what each standard requires.
 _NEW_V3: Final[Mapping[str, Any]] = {
@@ -216,7 +215,8 @@ def _own_id(entry: _Named) -> str:
 
 
 def _number_or_text(uid: str) -> int | str:
-    return int(uid) if _is_number(uid) and str(int(uid)) == uid else uid
+    number = plain_number(uid, digits=15)
+    return uid if number is None else number
 
 
 def _id_member(raw: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_ENTRIES, as_format_error, check_plain, few, one_line
-from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, mode_in
+from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, as_javascript_walks, mode_in
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entry import NO_GATES, LoreEntry
 from evennia_ai.lorebook.formats.agnai import from_agnai, is_agnai
@@ -163,21 +163,10 @@ def _entries_named(uids: list[str]) -> str:
 
 
 def in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
-    """The entries by name, or by position in a list, in the order JavaScript walks them.
-
-    An object's members that are whole numbers come first there, from low to high.
-    """
+    """The entries by name, or by position in a list, in the order JavaScript walks them."""
     if isinstance(listed, list):
         return [(str(index), entry) for index, entry in enumerate(listed)]
-    named = list(listed.items())
-    numbered = [item for item in named if _is_array_index(item[0])]
-    numbered.sort(key=lambda item: int(item[0]))
-    return numbered + [item for item in named if not _is_array_index(item[0])]
-
-
-def _is_array_index(name: str) -> bool:
-    plain = name.isascii() and name.isdecimal() and len(name) <= 10
-    return plain and (name == "0" or name[0] != "0") and int(name) < 2**32 - 1
+    return [(name, listed[name]) for name in as_javascript_walks(listed, below=2**32 - 1)]
 
 
 def _keys_of(entry: LoreEntry) -> int:

@@ -12,8 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, pairwise
 from typing import Any, Final
 
+from pydantic.alias_generators import to_camel, to_snake
+
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_ENTRIES, check_plain
+from evennia_ai.lorebook.book import plain_number
 from evennia_ai.lorebook.formats.books import (
     in_order,
     is_of_another_program,
@@ -21,16 +24,31 @@ from evennia_ai.lorebook.formats.books import (
     translated,
     unwrapped,
 )
-from evennia_ai.lorebook.formats.reading import is_world_entry
-from evennia_ai.lorebook.formats.world import v3_entry, world_entry
+from evennia_ai.lorebook.formats.entry_fields import POSITIONS
+from evennia_ai.lorebook.formats.extension import AppEntry, unreadable
+from evennia_ai.lorebook.formats.reading import EntryFields, from_v3, from_world, is_world_entry
+from evennia_ai.lorebook.scan.regex.pattern import delimited, is_delimited
 
 # The member that is looked into.
 INSIDE: Final = "extensions"
 
 
-def differences(rebuilt: Mapping[str, Any], original: Mapping[str, Any]) -> list[dict[str, Any]]:
+def differences(
+    rebuilt: Mapping[str, Any], original: Mapping[str, Any], at: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
     """What must be changed of `rebuilt` to have `original`."""
-    return list(_differences(rebuilt, original, ()))
+    found: list[dict[str, Any]] = []
+    for name in sorted({*original, *rebuilt}):
+        named = (("original", original), ("rebuilt", rebuilt))
+        sides = {side: value[name] for side, value in named if name in value}
+        if len(sides) == 2 and same(*sides.values()):
+            continue
+        objects = [value for value in sides.values() if isinstance(value, dict)]
+        if not at and name == INSIDE and len(objects) == 2:
+            found += differences(rebuilt[name], original[name], (name,))
+        else:
+            found.append({"at": [*at, name], **sides})
+    return found
 
 
 def restored(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any]:
@@ -50,24 +68,6 @@ def same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _differences(
-    rebuilt: Mapping[str, Any], original: Mapping[str, Any], at: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    for name in sorted({*original, *rebuilt}):
-        sides = {
-            side: value[name]
-            for side, value in (("original", original), ("rebuilt", rebuilt))
-            if name in value
-        }
-        if len(sides) == 2 and same(*sides.values()):
-            continue
-        objects = [value for value in sides.values() if isinstance(value, dict)]
-        if not at and name == INSIDE and len(objects) == 2:
-            yield from _differences(rebuilt[name], original[name], (name,))
-        else:
-            yield {"at": [*at, name], **sides}
-
-
 def _place(value: dict[str, Any], one: Any) -> tuple[dict[str, Any], str] | None:
     """The object and the member that a difference is about."""
     at = one.get("at") if isinstance(one, dict) else None
@@ -80,10 +80,9 @@ def _place(value: dict[str, Any], one: Any) -> tuple[dict[str, Any], str] | None
 
 
 def _restore(parent: dict[str, Any], name: str, one: Mapping[str, Any]) -> None:
-    is_as_rebuilt = (name in parent) == ("rebuilt" in one) and same(
-        parent.get(name), one.get("rebuilt")
-    )
-    if not is_as_rebuilt:
+    """Undo a difference, unless the member was edited since."""
+    is_there = (name in parent) == ("rebuilt" in one)
+    if not (is_there and same(parent.get(name), one.get("rebuilt"))):
         return
     if "original" in one:
         parent[name] = one["original"]
@@ -106,15 +105,19 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
 
     FormatError: it cannot be read, or has entries of both formats.
     """
-    if is_of_another_program(book):
-        return _v3_of_another_program(book, name=name)
+    check_plain(book, kind="book", where="book")
+    found = translated(book, limit_entries=MAX_ENTRIES)
+    if found is not None:
+        given = {"name": name} if name and not found.book.get("name") else {}
+        return _framed({**found.book, **given}, _V3_FRAME)
     if not is_world(book):
         return dict(book)
     head, listed, frame = _apart(book)
     told = _object(head.pop(IN_WORLD, None))
     data = _v3_head(head, name=name, frame=frame, listed=listed)
-    ids = _ids(listed)
-    named = not _is_numbered(ids)
+    ids = [(key, _id(raw, key), raw) for key, raw in in_order(listed)]
+    # SillyTavern writes them so that every entry goes by its number.
+    named = not all(isinstance(uid, int) and uid >= 0 and key == str(uid) for key, uid, _ in ids)
     entries = [_v3_entry(raw, uid, key if named else "") for key, uid, raw in ids]
     data = restored(data, told.get("differences"))
     data["entries"] = (
@@ -133,7 +136,7 @@ def as_world(book: Mapping[str, Any]) -> Object:
     if is_world(book):
         return dict(book)
     head, listed, frame = _apart(book)
-    told = _object(_object(head.get("extensions")).get(IN_V3))
+    told = _kept_in_v3(head)
     entries = _world_entries(listed)
     back = list(entries.values()) if told.get("is_list") else entries
     world = restored(_world_head(head), told.get("differences"))
@@ -158,14 +161,6 @@ def is_world(book: Mapping[str, Any]) -> bool:
     if len(kinds) == 2:
         raise FormatError("book", "book.entries: some are spelled as in V3, some as in world files")
     return kinds.pop() if kinds else isinstance(listed, dict)
-
-
-def _v3_of_another_program(book: Mapping[str, Any], *, name: str) -> Object:
-    check_plain(book, kind="book", where="book")
-    found = translated(book, limit_entries=MAX_ENTRIES)
-    assert found is not None  # it bears the marks
-    given = {"name": name} if name and not found.book.get("name") else {}
-    return _framed({**found.book, **given}, _V3_FRAME)
 
 
 def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
@@ -224,7 +219,7 @@ def _world_entries(listed: Listed) -> Object:
     entries: Object = {}
     for (key, raw), (name, uid) in zip(in_order(listed), _names(listed), strict=True):
         plain = dict(raw)
-        told = _object(_object(raw.get("extensions")).get(IN_V3))
+        told = _kept_in_v3(raw)
         if told:
             plain["extensions"] = {**raw["extensions"]}
             del plain["extensions"][IN_V3]
@@ -237,26 +232,12 @@ def _world_entries(listed: Listed) -> Object:
     return entries
 
 
-# A longer name of an entry is a text, whatever it is made of.
-_MOST_DIGITS: Final = 18
-
-
-def _ids(listed: Listed) -> list[tuple[str, Id, Object]]:
-    """Name, id and value of each entry of a world file."""
-    return [(name, _id(raw, name), raw) for name, raw in in_order(listed)]
-
-
 def _id(raw: Mapping[str, Any], name: str) -> Id:
     uid: Id | None = raw.get("uid")
     if uid is not None:
         return uid
-    is_number = len(name) <= _MOST_DIGITS and name.isascii() and name.isdecimal()
-    return int(name) if is_number and str(int(name)) == name else name
-
-
-def _is_numbered(ids: Sequence[tuple[str, Id, Object]]) -> bool:
-    """Whether every entry goes by its number, as SillyTavern writes them."""
-    return all(isinstance(uid, int) and uid >= 0 and name == str(uid) for name, uid, _ in ids)
+    number = plain_number(name, digits=18)  # a longer one is a text
+    return name if number is None else number
 
 
 def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
@@ -266,20 +247,17 @@ def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
     given: set[str] = set()
     for (key, _, _), name in zip(ids, told, strict=True):
         is_free = isinstance(name, str) and name not in given
-        others = (each for each in chain([key], _numbered(key)) if each not in taken)
+        numbered = (f"{key} ({number})" for number in count(2))
+        others = (each for each in chain([key], numbered) if each not in taken)
         given.add(free := str(name) if is_free else next(others))
         taken.add(free)
         yield free
 
 
-def _numbered(name: str) -> Iterator[str]:
-    return (f"{name} ({number})" for number in count(2))
-
-
 def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
     """Name and id of each entry of a V3 book in a world file, where they must keep their order."""
     raws = [raw for _, raw in in_order(listed)]
-    told = [_object(_object(raw.get("extensions")).get(IN_V3)).get("name") for raw in raws]
+    told = [_kept_in_v3(raw).get("name") for raw in raws]
     ids = [raw.get("id") for raw in raws]
     if not any(told):
         for uid in ids if _ascend(ids) else range(len(ids)):
@@ -305,5 +283,115 @@ def _is_digits(name: Any) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 15
 
 
+def _kept_in_v3(value: Mapping[str, Any]) -> Object:
+    return _object(_object(value.get("extensions")).get(IN_V3))
+
+
 def _object(value: Any) -> Object:
     return value if isinstance(value, dict) else {}
+
+
+# Members of a world file that stand under `extensions` in V3: ours -> theirs.
+_APP: Final[Mapping[str, str]] = {
+    to_camel(name): name
+    for name in (*AppEntry.model_fields, "vectorized", "automation_id", "display_index")
+    if name != "position"
+} | {"selectiveLogic": "selectiveLogic", "useProbability": "useProbability"}
+_KNOWN: Final = frozenset({*_APP, *map(to_snake, _APP), "position"})
+
+
+def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
+    """What V3 can say of an entry of a world file."""
+    fields = from_world(raw, default_uid=str(uid), where="entry")
+    return {
+        "id": uid,
+        "keys": list(fields.keys),
+        "secondary_keys": list(fields.secondary_keys),
+        "name": fields.name,
+        "comment": fields.name,
+        "content": fields.content,
+        "constant": fields.constant,
+        "selective": fields.selective,
+        "insertion_order": fields.order,
+        "enabled": fields.enabled,
+        "position": "before_char" if fields.position == "before" else "after_char",
+        "use_regex": True,
+        "extensions": _v3_extensions(raw, fields),
+    }
+
+
+def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
+    """What a world file can say of a V3 entry."""
+    fields = from_v3(raw, default_uid=str(uid), where="entry")
+    extensions = dict(raw.get("extensions") or {})
+    app = _world_members(extensions)
+    own = _world_own(raw, fields, extensions.pop("evennia_ai", None) or {})
+    entry = {
+        "uid": uid,
+        # Bare patterns get the slashes by which SillyTavern knows them.
+        "key": [delimited(key) if fields.patterns == "all" else key for key in fields.keys],
+        "keysecondary": list(fields.secondary_keys),
+        "comment": fields.name,
+        "content": fields.content,
+        "constant": fields.constant,
+        "selective": fields.selective,
+        "order": fields.order,
+        "position": POSITIONS.index(fields.position),
+        "disable": not fields.enabled,
+        **app,
+    }
+    if fields.case_sensitive is not None:
+        entry["caseSensitive"] = fields.case_sensitive
+    rest = {
+        name: value
+        for name, value in extensions.items()
+        if name not in _KNOWN or name in unreadable(extensions)
+    }
+    return {
+        **entry,
+        **({"evennia_ai": own} if own else {}),
+        **({"extensions": rest} if rest else {}),
+    }
+
+
+def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any]:
+    more = raw.get("extensions")
+    rest = more if isinstance(more, dict) else {}
+    extensions = {
+        name: value
+        for name, value in rest.items()
+        if name not in _KNOWN and not name.startswith("evennia_ai")
+    }
+    extensions["position"] = POSITIONS.index(fields.position)
+    extensions |= {_APP[name]: value for name, value in raw.items() if name in _APP}
+    if "probability" in extensions and extensions.get("useProbability") is None:
+        extensions["useProbability"] = False  # card entries use a chance unless they say so
+    if raw.get("evennia_ai"):
+        extensions["evennia_ai"] = raw["evennia_ai"]
+    return extensions
+
+
+def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = unreadable(extensions)
+    members: dict[str, Any] = {}
+    for name, snake in _APP.items():
+        for spelled in (name, to_snake(snake)):
+            if spelled in extensions and spelled not in wrong:
+                members[name] = extensions[spelled]
+                break
+    if "probability" in members and members.get("useProbability") is None:
+        members["useProbability"] = True  # world entries use a chance only if they say so
+    return members
+
+
+def _world_own(
+    raw: Mapping[str, Any], fields: EntryFields, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Our own data in a world file, with what V3 has a field for."""
+    said = dict(own)
+    if raw.get("priority") is not None:
+        said["priority"] = fields.priority
+    looks_like_one = any(map(is_delimited, (*fields.keys, *fields.secondary_keys)))
+    if fields.patterns == "all" or (fields.patterns == "none" and looks_like_one):
+        said["patterns"] = fields.patterns
+    return said

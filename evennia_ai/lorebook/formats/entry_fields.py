@@ -3,47 +3,32 @@
 What reads entries, edits them and tells of them derives from this table. A field that SillyTavern
 has too, or that stands in our own data, and that means the same as the attribute of `LoreEntry` it
 becomes, is a line here and nothing else; the others have functions where they are read.
-`EntryFields` is what any format says about an entry, before decorators are applied.
+
+V3 entries keep what the standard has no field for where SillyTavern looks for it (`extensions`,
+snake case), and what nobody else has in `evennia_ai`; world files keep the former in the entry
+itself, in camel case. What is written where is data here; `editing.edits` does it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from evennia_ai.lorebook import checks
 from evennia_ai.lorebook.checks import Check
-from evennia_ai.lorebook.conditions import (
-    EVENT_KIND,
-    NPC_KEY,
-    NPC_TAGS,
-    SPEAKER_KIND,
-    ZONES,
-    Condition,
-    Test,
-)
+from evennia_ai.lorebook.conditions import EVENT_KIND, NPC_KEY, NPC_TAGS, SPEAKER_KIND, ZONES, Test
 from evennia_ai.lorebook.decorators import MAX_KEYS
 from evennia_ai.lorebook.entry import (
+    AT_MENTION,
     CLOCKS,
     MAX_KEY,
-    NO_GROUPS,
-    NO_RECURSION,
-    NO_TIMING,
-    Anchor,
-    ClockName,
-    Grouping,
     Logic,
     LoreEntry,
-    Mention,
     Patterns,
     Position,
-    Recursion,
     SourceName,
-    Timing,
 )
-from evennia_ai.lorebook.formats import writes
 from evennia_ai.lorebook.formats.values import Count, Flag, Number
-from evennia_ai.lorebook.formats.writes import AT_MENTION, LOGICS, POSITIONS, ROLES, How
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
 from evennia_ai.prompt.messages import Role
 
@@ -60,6 +45,147 @@ FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
     "speakers": (SPEAKER_KIND, "is_any", "is_none"),
 }
 _FILTERED: Final = frozenset(fact for fact, _, _ in FILTERS.values())
+
+# The numbers that SillyTavern writes for these words.
+LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
+ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
+POSITIONS: Final[tuple[Position, ...]] = (
+    "before",
+    "after",
+    "note_top",
+    "note_bottom",
+    "depth",
+    "examples_before",
+    "examples_after",
+    "outlet",
+)
+# SillyTavern's flag for each thing that may be scanned beside the conversation.
+SOURCES: Final[Mapping[str, SourceName]] = {
+    "match_persona_description": "persona",
+    "match_character_description": "char_description",
+    "match_character_personality": "char_personality",
+    "match_character_depth_prompt": "char_depth_prompt",
+    "match_scenario": "scenario",
+    "match_creator_notes": "creator_notes",
+}
+# The entry itself, SillyTavern's data about it (the entry itself in a world file), our own data.
+Target = Literal["entry", "app", "own"]
+
+
+class Write(NamedTuple):
+    """One member gets a value; None takes it away. `only_there`: where it already is."""
+
+    target: Target
+    name: str
+    value: Any
+    only_there: bool = False
+
+
+# What is written for a value; the flag says whether the entry is of a world file.
+How = Callable[[Any, bool], Iterable[Write]]
+
+
+def _at(
+    target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
+) -> How:
+    """One member, in world files of the name `world`, gets what `value` makes of what is said."""
+    return lambda said, is_world: [
+        Write(target, world if is_world and world else name, value(said))
+    ]
+
+
+def _in_own(name: str) -> How:
+    """A member of our own data; what is empty is taken away."""
+    return _at("own", name, value=lambda said: said or None)
+
+
+def _coded(name: str, codes: tuple[str, ...]) -> How:
+    """A number that SillyTavern writes for a word."""
+    return _at("app", name, value=lambda said: None if said is None else codes.index(said))
+
+
+def _write_name(value: Any, is_world: bool) -> Iterable[Write]:
+    """The name, which V3 has twice."""
+    names = ("comment",) if is_world else ("comment", "name")
+    return [Write("entry", name, value) for name in names]
+
+
+def _write_enabled(value: Any, is_world: bool) -> Iterable[Write]:
+    """The state, which world files have the other way round."""
+    on = value is not False
+    return [Write("entry", "disable", not on) if is_world else Write("entry", "enabled", on)]
+
+
+def _write_secondary_keys(value: Any, is_world: bool) -> Iterable[Write]:
+    """The secondary keys, which count where `selective` says so."""
+    yield Write("entry", "keysecondary" if is_world else "secondary_keys", value)
+    yield Write("entry", "selective", bool(value))
+
+
+def _write_case_sensitive(value: Any, is_world: bool) -> Iterable[Write]:
+    """V3 has a field of its own, which wins over SillyTavern's."""
+    if not is_world:
+        yield Write("entry", "case_sensitive", value)
+    yield Write("app", "case_sensitive", value, only_there=not is_world)
+
+
+def _write_patterns(value: Any, is_world: bool) -> Iterable[Write]:
+    """Which keys are patterns; V3 can say that all are."""
+    yield Write("own", "patterns", value)
+    if not is_world:
+        yield Write("entry", "use_regex", value == "all")
+
+
+def _write_priority(value: Any, is_world: bool) -> Iterable[Write]:
+    """World files have no priority."""
+    return [Write("own" if is_world else "entry", "priority", value)]
+
+
+def _write_position(value: Any, is_world: bool) -> Iterable[Write]:
+    """A place by its name; V3 has words for two of them, numbers of SillyTavern for the others."""
+    for name, place in (("anchor", "anchor"), ("outlet", "outlet"), ("mention", AT_MENTION)):
+        if value != place:
+            yield Write("own", name, None)
+    yield Write("own", "place", AT_MENTION if value == AT_MENTION else None)
+    if value in ("anchor", AT_MENTION):
+        return
+    number = None if value is None else POSITIONS.index(value)
+    if is_world:
+        yield Write("entry", "position", number or 0)
+    elif value in ("before", "after"):
+        yield Write("entry", "position", f"{value}_char")
+        yield Write("app", "position", number, only_there=True)
+    else:
+        yield Write("app", "position", number)
+    if value is None and not is_world:
+        yield Write("entry", "position", None)
+
+
+def _write_mention(value: Any, is_world: bool) -> Iterable[Write]:
+    """The place beside a message, which may stand there in short."""
+    yield Write("own", "mention", value or None)
+    if value is None:
+        yield Write("own", "place", None)
+
+
+def _write_outlet(value: Any, is_world: bool) -> Iterable[Write]:
+    """The outlet, which our own data may name as well."""
+    return [Write("own", "outlet", None), Write("app", "outlet_name", value)]
+
+
+def _write_chance(value: Any, is_world: bool) -> Iterable[Write]:
+    """The chance, and that it counts."""
+    yield Write("app", "probability", value)
+    yield Write("app", "use_probability", None if value is None else True)
+
+
+def _write_sources(value: Any, is_world: bool) -> Iterable[Write]:
+    """A flag for each source that SillyTavern knows, the others in our own data."""
+    wanted = frozenset(value or ())
+    for name, source in SOURCES.items():
+        yield Write("app", name, source in wanted, only_there=source not in wanted)
+    yield Write("own", "sources", sorted(wanted - set(SOURCES.values())) or None)
+
 
 # How builders write a value behind `lore/set`.
 Typed = Literal["text", "word", "flag", "number", "number or off", "keys", "mention", "questions"]
@@ -135,7 +261,7 @@ def _field(
     says: str | Callable[[LoreEntry], Any] = "",
     word: str = "",
     is_compared: bool = True,
-    own: Check | None = None,
+    **more: Any,
 ) -> LoreField:
     return LoreField(
         name=name,
@@ -145,7 +271,7 @@ def _field(
         is_compared=is_compared,
         word=word or name,
         typed=typed,
-        own=own,
+        **more,
     )
 
 
@@ -160,14 +286,13 @@ class _Kind(NamedTuple):
 
 def _app(name: str, kind: _Kind, into: str = "", *, app: str = "") -> LoreField:
     """A field that SillyTavern has too, as `app`; it becomes the attribute `into`."""
-    return LoreField(
-        name=name,
-        check=kind.check,
-        writes=writes.in_app(app or name),
-        says=attrgetter(into or name),
+    return _field(
+        name,
+        kind.check,
+        _at("app", app or name),
+        kind.typed,
+        says=into,
         is_compared=not into.startswith("grouping."),  # without a group nothing of it is read
-        word=name,
-        typed=kind.typed,
         into=into or name,
         app=app or name,
         door=kind.door,
@@ -182,7 +307,7 @@ def _own(
     own: Check | None = None,
 ) -> LoreField:
     """A field of our own data, which is checked where that is read."""
-    how = writes.in_own(name)
+    how = _in_own(name)
     return _field(name, checks.any_value, how, typed, says=says, is_compared=False, own=own)
 
 
@@ -195,33 +320,34 @@ _PLACE: Final = checks.one_of(*POSITIONS, "anchor", AT_MENTION)
 _SOURCES: Final = checks.some_of(*SOURCE_NAMES)
 _PATTERNS: Final = checks.one_of(*PATTERNS)
 _TEXT: Final = checks.text(MAX_CONTENT)
+_GROUPS: Final = _at("app", "group", value=lambda names: ",".join(names or ()))
 _SWITCH: Final = _Kind(_FLAG, Flag, "flag", False)
 _RULED: Final = _Kind(_FLAG, Flag, "flag", None)  # the book or the rules say it
 _TIME: Final = _Kind(_COUNT, Count, "number or off", 0)
 _ALL: Final = (
-    _field("content", _TEXT, writes.member("content"), says="template.source", is_compared=False),
-    _field("keys", _keys, writes.member("keys", "key")),
-    _field("secondary_keys", _keys, writes.secondary_keys),
-    _field("selective", _FLAG, writes.member("selective")),
-    _field("logic", checks.one_of(*LOGICS), writes.coded("selective_logic", LOGICS)),
-    _field("enabled", _FLAG, writes.enabled),
-    _field("position", _PLACE, writes.position),
-    _field("depth", _DEPTH, writes.in_app("depth")),
-    _field("outlet", _LINE, writes.outlet, own=checks.name(MAX_NAME)),
+    _field("content", _TEXT, _at("entry", "content"), says="template.source", is_compared=False),
+    _field("keys", _keys, _at("entry", "keys", "key")),
+    _field("secondary_keys", _keys, _write_secondary_keys),
+    _field("selective", _FLAG, _at("entry", "selective")),
+    _field("logic", checks.one_of(*LOGICS), _coded("selective_logic", LOGICS)),
+    _field("enabled", _FLAG, _write_enabled),
+    _field("position", _PLACE, _write_position),
+    _field("depth", _DEPTH, _at("app", "depth")),
+    _field("outlet", _LINE, _write_outlet, own=checks.name(MAX_NAME)),
     _own("anchor", "anchor", None),
-    _field("order", _NUMBER, writes.member("insertion_order", "order")),
+    _field("order", _NUMBER, _at("entry", "insertion_order", "order")),
     # From here on those that `lore/set` takes, in the order in which they are told.
-    _field("mention", checks.any_value, writes.mention, "mention", says=_mention, word="place"),
-    _field("name", _LINE, writes.name, "text"),
-    _field("constant", _FLAG, writes.member("constant"), "flag"),
-    _field("role", checks.one_of(*ROLES), writes.coded("role", ROLES), "word"),
-    _field("priority", _NUMBER, writes.priority, "number", own=checks.number),
-    _field("chance", checks.percent, writes.chance, "number"),
+    _field("mention", checks.any_value, _write_mention, "mention", says=_mention, word="place"),
+    _field("name", _LINE, _write_name, "text"),
+    _field("constant", _FLAG, _at("entry", "constant"), "flag"),
+    _field("role", checks.one_of(*ROLES), _coded("role", ROLES), "word"),
+    _field("priority", _NUMBER, _write_priority, "number", own=checks.number),
+    _field("chance", checks.percent, _write_chance, "number"),
     _app("sticky", _TIME, "timing.sticky"),
     _app("cooldown", _TIME, "timing.cooldown"),
     _app("delay", _TIME, "timing.delay"),
     _own("clock", "timing.clock", "word", checks.one_of(*CLOCKS)),
-    _field("groups", _group_names, writes.groups, "keys", says="grouping.names", word="group"),
+    _field("groups", _group_names, _GROUPS, "keys", says="grouping.names", word="group"),
     _app("group_weight", _Kind(_NUMBER, Number, "number", 100), "grouping.weight"),
     _app("group_preferred", _SWITCH, "grouping.preferred", app="group_override"),
     _app("group_scored", _RULED, "grouping.scored", app="use_group_scoring"),
@@ -230,13 +356,13 @@ _ALL: Final = (
     _app("recursion_prevented", _SWITCH, "recursion.prevented", app="prevent_recursion"),
     _app("recursion_level", _TIME, "recursion.delay_level", app="delay_until_recursion"),
     _app("scan_depth", _Kind(_COUNT, Count, "number", None)),
-    _field("sources", _SOURCES, writes.sources, "keys", says=_sources, is_compared=False),
-    _field("patterns", _PATTERNS, writes.patterns, "word", own=_PATTERNS),
-    _field("case_sensitive", _FLAG, writes.case_sensitive, "flag"),
+    _field("sources", _SOURCES, _write_sources, "keys", says=_sources, is_compared=False),
+    _field("patterns", _PATTERNS, _write_patterns, "word", own=_PATTERNS),
+    _field("case_sensitive", _FLAG, _write_case_sensitive, "flag"),
     _app("match_whole_words", _RULED),
     _app("ignore_budget", _SWITCH),
-    _field("first_to_go", _FLAG, writes.in_own("first_to_go"), "flag", own=_FLAG),
-    _field("movement", _FLAG, writes.movement, "flag", says="hears_movement", own=_FLAG),
+    _field("first_to_go", _FLAG, _in_own("first_to_go"), "flag", own=_FLAG),
+    _field("movement", _FLAG, _at("own", "movement"), "flag", says="hears_movement", own=_FLAG),
     *(_own(name, _asks(fact)) for name, (fact, _, _) in FILTERS.items()),
     _own("when", _asks_otherwise, "questions"),
 )
@@ -251,62 +377,3 @@ _REQUIRED: Final = frozenset({"keys", "content", "enabled", "order"})
 def problem_with(name: str, value: Any) -> str:
     """What the value of a field must be, "" where it is; None takes back what is not required."""
     return "" if value is None and name not in _REQUIRED else FIELDS[name].check(value)
-
-
-# Injection depth of an entry that stands in the history and does not say where.
-DEFAULT_DEPTH: Final = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnFields:
-    """What our own extension data says; None and empty are what it does not say."""
-
-    clock: ClockName | None = None
-    conditions: tuple[Condition, ...] = ()
-    anchor: Anchor | None = None
-    mention: Mention | None = None
-    outlet: str = ""
-    group_cooldown: int = 0
-    patterns: Patterns | None = None
-    priority: float | None = None
-    sources: frozenset[SourceName] = frozenset()
-    movement: bool | None = None
-    first_to_go: bool = False
-
-
-NO_OWN: Final = OwnFields()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryFields:
-    """An entry as its format says it; the names are those of `LoreEntry`.
-
-    `plain` are attributes of it that all formats give as they are (`fields`).
-    """
-
-    uid: str
-    name: str
-    keys: tuple[str, ...]
-    secondary_keys: tuple[str, ...]
-    selective: bool
-    logic: Logic
-    patterns: Patterns
-    enabled: bool
-    constant: bool
-    content: str
-    position: Position
-    depth: int | None
-    role: Role
-    outlet: str
-    order: float
-    priority: float
-    case_sensitive: bool | None
-    sources: frozenset[SourceName]
-    recursion: Recursion = NO_RECURSION
-    timing: Timing = NO_TIMING
-    grouping: Grouping = NO_GROUPS
-    chance: float = 100
-    conditions: tuple[Condition, ...] = ()
-    own: OwnFields = NO_OWN
-    plain: Mapping[str, Any]
-    notices: tuple[str, ...] = ()

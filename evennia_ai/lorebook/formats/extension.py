@@ -1,29 +1,274 @@
-"""Our own extension data of an entry: `evennia_ai`, in a V3 entry under its `extensions`.
+"""Extension data of an entry: what SillyTavern says there, and our own, `evennia_ai`.
 
-What no other program has a field for: conditions on facts of the game, the clock of timers, a
-place next to a component or beside the message that has a key, an outlet of a V3 entry, a rest for
-a whole group. It is ours, so what is wrong in it is an error.
+World files spell in camel case (`groupWeight`), extension data of card entries in snake case
+(`group_weight`, but `useProbability`); both are read in both places. What means the same as a field
+of ours is told by the table of fields, the rest by the functions here. Extension data of other
+programs may use the same names for other things: what of it cannot be read is a notice.
+
+Our own data has what no other program has a field for: conditions on facts of the game, the clock
+of timers, a place next to a component or beside the message that has a key, an outlet of a V3
+entry, a rest for a whole group. It is ours, so what is wrong in it is an error.
 """
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from evennia_ai.foreign.documents import one_line
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.alias_generators import to_camel
+
+from evennia_ai.foreign.documents import ListOf, one_line
 from evennia_ai.lorebook import checks
 from evennia_ai.lorebook.checks import Check
-from evennia_ai.lorebook.conditions import TESTS, Condition
-from evennia_ai.lorebook.entry import MENTIONINGS, SIDES, Anchor, Mention
+from evennia_ai.lorebook.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    GENERATION_KIND,
+    TESTS,
+    Condition,
+    Test,
+)
+from evennia_ai.lorebook.entry import (
+    AT_MENTION,
+    MENTIONINGS,
+    NO_GROUPS,
+    NO_RECURSION,
+    NO_TIMING,
+    SIDES,
+    Anchor,
+    ClockName,
+    Grouping,
+    Mention,
+    Patterns,
+    Position,
+    Recursion,
+    SourceName,
+    Timing,
+)
 from evennia_ai.lorebook.formats.entry_fields import (
+    APP_FIELDS,
     FIELDS,
     FILTERS,
+    LOGICS,
     MAX_NAME,
-    NO_OWN,
+    POSITIONS,
+    ROLES,
     SOURCE_NAMES,
-    OwnFields,
+    SOURCES,
+    LoreField,
 )
-from evennia_ai.lorebook.formats.values import Where
-from evennia_ai.lorebook.formats.writes import AT_MENTION
+from evennia_ai.lorebook.formats.values import Code, Flag, Number, Where
+
+MAX_GROUPS: Final = 32
+MAX_GROUP_TEXT: Final = 2000
+_Model = TypeVar("_Model", bound=BaseModel)
+_Word = TypeVar("_Word", bound=str)
+_COMMA: Final = re.compile(r",\s*")
+_NO_SOURCES: Final[frozenset[SourceName]] = frozenset()
+
+
+class _CharacterFilter(BaseModel):
+    model_config = ConfigDict(
+        strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
+    )
+
+    is_exclude: Flag | None = None
+    names: ListOf[str] | None = None
+    tags: ListOf[str] | None = None
+
+
+def _with_table_fields(model: type[_Model]) -> type[_Model]:
+    doors = {field.app: field.door for field in APP_FIELDS} | dict.fromkeys(SOURCES, Flag)
+    members: dict[str, Any] = {name: (door | None, None) for name, door in doors.items()}
+    return create_model(model.__name__, __base__=model, **members)
+
+
+@_with_table_fields
+class AppEntry(BaseModel):
+    """What is written, with the fields of the table; None is what is not said."""
+
+    model_config = ConfigDict(
+        strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
+    )
+
+    selective_logic: Code | None = None
+    position: Code | None = None
+    depth: Code | None = None
+    role: Code | None = None
+    outlet_name: str | None = None
+    case_sensitive: Flag | None = None
+    probability: Number | None = None
+    use_probability: Flag | None = None
+    group: str | None = None
+    triggers: ListOf[str] | None = None
+    character_filter: _CharacterFilter | None = None
+
+
+NOTHING_SAID: Final = AppEntry()
+# The fields of the table by the part of an entry they stand in, "" for the entry itself.
+_PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
+    part: {
+        field.into.rpartition(".")[2]: field
+        for field in APP_FIELDS
+        if field.into.rpartition(".")[0] == part
+    }
+    for part in ("", "timing", "recursion", "grouping")
+}
+
+
+def _chance(app: AppEntry, *, used_unless_said: bool) -> float:
+    """The chance in percent: 100 where none is used."""
+    used = used_unless_said if app.use_probability is None else app.use_probability
+    if not used or app.probability is None:
+        return 100
+    return min(max(app.probability, 0), 100)
+
+
+def said(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[str, Any]:
+    """What the data says, in the words of `EntryFields`.
+
+    `usual` is the place where it says none that there is, `chance_counts` whether a chance counts
+    of which it does not say so.
+    """
+    timing, recursion = _part(app, "timing"), _part(app, "recursion")
+    return {
+        "logic": _word(LOGICS, app.selective_logic, "any"),
+        "position": _word(POSITIONS, app.position, usual),
+        "depth": app.depth,
+        "chance": _chance(app, used_unless_said=chance_counts),
+        "role": _word(ROLES, app.role, "system"),
+        "outlet": app.outlet_name or "",
+        "sources": _sources(app),
+        "recursion": Recursion(**recursion) if any(recursion.values()) else NO_RECURSION,
+        "timing": Timing(**timing) if any(timing.values()) else NO_TIMING,
+        "grouping": _grouping(app),
+        "conditions": _conditions(app),
+        "plain": _part(app, ""),
+    }
+
+
+def _part(app: AppEntry, part: str) -> dict[str, Any]:
+    """What the fields of the table say that stand in this part of an entry."""
+    said = {name: (getattr(app, field.app), field.unsaid) for name, field in _PARTS[part].items()}
+    return {name: unsaid if value is None else value for name, (value, unsaid) in said.items()}
+
+
+def _word(words: tuple[_Word, ...], code: int | None, default: _Word) -> _Word:
+    """What a number of SillyTavern's stands for; `default` where it does not say or is none."""
+    return words[code] if code is not None and 0 <= code < len(words) else default
+
+
+def _grouping(app: AppEntry) -> Grouping:
+    """The inclusion groups: split at commas, the blanks before a name belong to it."""
+    if not app.group:
+        return NO_GROUPS
+    written = app.group[:MAX_GROUP_TEXT]
+    return Grouping(
+        names=tuple([name for name in _COMMA.split(written) if name][:MAX_GROUPS]),
+        written=written,
+        **_part(app, "grouping"),
+    )
+
+
+def _sources(app: AppEntry) -> frozenset[SourceName]:
+    """What is scanned beside the conversation."""
+    if not SOURCES.keys() & app.model_fields_set:
+        return _NO_SOURCES
+    return frozenset(source for name, source in SOURCES.items() if getattr(app, name))
+
+
+def _conditions(app: AppEntry) -> tuple[Condition, ...]:
+    """The filters by character and by kind of generation.
+
+    A filter that leaves characters out keeps the entry where the character is not known.
+    """
+    found: list[Condition] = []
+    if app.character_filter is not None:
+        found += _by_character(app.character_filter)
+    if app.triggers:
+        kinds = tuple(app.triggers)
+        found.append(
+            Condition(fact=GENERATION_KIND, test="is_any", values=kinds, kept_unknown=True)
+        )
+    return tuple(found)
+
+
+def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
+    without = bool(only.is_exclude)
+    asked: tuple[tuple[str, list[str] | None, Test], ...] = (
+        (CHARACTER_NAME, only.names, "is_none" if without else "is_any"),
+        (CHARACTER_TAGS, only.tags, "has_none" if without else "has_any"),
+    )
+    for fact, values, test in asked:
+        if values:
+            yield Condition(fact=fact, test=test, values=tuple(values), kept_unknown=without)
+
+
+def doubts(app: AppEntry) -> list[str]:
+    """Notices about codes that stand for nothing, and a place without its name."""
+    found = [
+        f"{name} {code} is not known: {default} counts"
+        for name, code, known, default in (
+            ("selectiveLogic", app.selective_logic, LOGICS, "0 (any)"),
+            ("position", app.position, POSITIONS, "the usual place"),
+            ("role", app.role, ROLES, "0 (system)"),
+        )
+        if code is not None and not 0 <= code < len(known)
+    ]
+    if app.position == POSITIONS.index("outlet") and not app.outlet_name:
+        found.append("position 7 (outlet) without an outletName: it is never placed")
+    if app.group and (len(app.group) > MAX_GROUP_TEXT or app.group.count(",") >= MAX_GROUPS):
+        most = f"{MAX_GROUPS} names and {MAX_GROUP_TEXT} characters"
+        found.append(f"group has more than {most}: the first ones count")
+    return found
+
+
+def unreadable(extensions: Mapping[str, Any]) -> frozenset[str]:
+    """The members that are named like SillyTavern's and hold something else."""
+    try:
+        AppEntry.model_validate(extensions)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        wrong = frozenset(str(each["loc"][0]) for each in found)
+        readable = {name: value for name, value in extensions.items() if name not in wrong}
+        return wrong | unreadable(readable)  # a field may be there in the other spelling too
+    return frozenset()
+
+
+def app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]:
+    """What SillyTavern says there, and a notice for each field that cannot be read."""
+    if not extensions:
+        return NOTHING_SAID, ()
+    try:
+        return AppEntry.model_validate(extensions), ()
+    except ValidationError:
+        wrong = unreadable(extensions)
+    readable = {name: value for name, value in extensions.items() if name not in wrong}
+    notices = (f"extensions.{one_line(name)} cannot be read: it is ignored" for name in wrong)
+    return AppEntry.model_validate(readable), tuple(sorted(notices))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFields:
+    """What our own extension data says; None and empty are what it does not say."""
+
+    clock: ClockName | None = None
+    conditions: tuple[Condition, ...] = ()
+    anchor: Anchor | None = None
+    mention: Mention | None = None
+    outlet: str = ""
+    group_cooldown: int = 0
+    patterns: Patterns | None = None
+    priority: float | None = None
+    sources: frozenset[SourceName] = frozenset()
+    movement: bool | None = None
+    first_to_go: bool = False
+
+
+NO_OWN: Final = OwnFields()
+
 
 MAX_VALUES: Final = 100
 _QUESTION: Final = ("fact", "test", "values", "kept_unknown")
@@ -43,23 +288,20 @@ def read_own(value: Any, *, where: str) -> OwnFields:
     """What our extension data says; FormatError names the member that is wrong."""
     if value is None:
         return NO_OWN
-    return _read(value, Where(where))
-
-
-def _read(value: Any, where: Where) -> OwnFields:
-    given = _object(value, _MEMBERS, where)
+    at = Where(where)
+    given = _object(value, _MEMBERS, at)
     given = {name: member for name, member in given.items() if member is not None}
     plain = given.keys() & _OWN
     return OwnFields(
-        **{name: _checked(given[name], _OWN[name], where / name) for name in plain},
-        anchor=_anchor(given["anchor"], where / "anchor") if "anchor" in given else None,
-        sources=_sources(given.get("sources", []), where / "sources"),
-        mention=_mention(given, where),
-        conditions=tuple(_conditions(given, where)),
+        **{name: _checked(given[name], _OWN[name], at / name) for name in plain},
+        anchor=_anchor(given["anchor"], at / "anchor") if "anchor" in given else None,
+        sources=_named_sources(given.get("sources", []), at / "sources"),
+        mention=_mention(given, at),
+        conditions=tuple(_asked(given, at)),
     )
 
 
-def _conditions(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
+def _asked(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     yield from _filtered(given, where)
     for index, item in enumerate(_checked(given.get("when", []), _LIST, where / "when")):
         at = where / "when" / index
@@ -129,7 +371,7 @@ def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
     )
 
 
-def _sources(value: Any, where: Where) -> frozenset[Any]:
+def _named_sources(value: Any, where: Where) -> frozenset[Any]:
     return frozenset(_checked(name, _SOURCE, where) for name in _checked(value, _LIST, where))
 
 

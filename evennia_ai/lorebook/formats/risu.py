@@ -25,7 +25,7 @@ from evennia_ai.lorebook.formats.translation import (
     without_nulls,
 )
 from evennia_ai.lorebook.formats.values import Content, Flag, Identifier, Number
-from evennia_ai.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.lorebook.scan.regex.pattern import delimited
 
 _OWN: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
@@ -128,7 +128,6 @@ _AT_DEPTH: Final = 4
 _PATTERN_OR_TEXT: Final = re.compile(
     r"\s*(?:(/(?:[^/\\]|\\.)+/[a-z]*)\s*(?=,|\Z)|[^,]+)", re.DOTALL
 )
-_OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
 
 
 class _Entry(ForeignData):
@@ -216,7 +215,7 @@ def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:
     unwanted = head.said.get("not_all")
     if second or unwanted is None:
         return second, None
-    return [_as_pattern(key) for key in unwanted] if patterned else unwanted, _NOT_ALL
+    return [delimited(key) for key in unwanted] if patterned else unwanted, _NOT_ALL
 
 
 def _app(entry: _Entry, head: OwnHead, *, logic: int | None) -> Object:
@@ -242,11 +241,7 @@ def _keys(written: str | None, *, uses_patterns: bool) -> list[str]:
     if not uses_patterns:
         return [key for part in text.split(",") if (key := part.strip())]
     found = (match[0].strip() for match in _PATTERN_OR_TEXT.finditer(text))
-    return [_as_pattern(key) for key in found if key]
-
-
-def _as_pattern(key: str) -> str:
-    return key if is_delimited(key) else "/" + _OPEN_SLASH.sub(r"\/", key) + "/"
+    return [delimited(key) for key in found if key]
 
 
 def _doubts(entry: _Entry, head: OwnHead) -> Iterator[str]:

@@ -6,10 +6,14 @@ import pytest
 
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Condition
+from evennia_ai.lorebook.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    GENERATION_KIND,
+    Condition,
+)
 from evennia_ai.lorebook.entry import Grouping, LoreEntry, Recursion, Timing
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.formats.v3 import GENERATION_KIND
 from tests.lorebook.builders import a_world_entry
 
 

@@ -11,8 +11,7 @@ from typing import Any, Final, get_args
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.conditions import TESTS
-from evennia_ai.lorebook.entry import MENTIONINGS, SIDES, LoreEntry, Patterns, Position
-from evennia_ai.lorebook.formats.writes import AT_MENTION
+from evennia_ai.lorebook.entry import AT_MENTION, MENTIONINGS, SIDES, LoreEntry, Patterns, Position
 from evennia_ai.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
 from evennia_ai.text.columns import clipped
 

@@ -69,6 +69,7 @@ class Search:
 
 
 _DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
+_OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
 _UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
 # An engine looks at the time between steps, and one step may run over the whole text.
 MOST_SEARCHED: Final = 20_000
@@ -153,6 +154,11 @@ class Pattern:
 def is_delimited(written: str) -> bool:
     """Whether a text has the form `/body/flags`; every slash inside must have a backslash."""
     return _parts(written) is not None
+
+
+def delimited(written: str) -> str:
+    """A pattern in the form `/body/flags`: as it is where it has it, else between slashes."""
+    return written if is_delimited(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
 
 
 def read_pattern(written: str) -> Pattern | Refused:
