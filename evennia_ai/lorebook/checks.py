@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from evennia_ai.prompt.components import is_plain_int
-
 Check = Callable[[Any], str]
 MAX_COUNT: Final = 10**9
 
@@ -37,7 +35,7 @@ def percent(value: Any) -> str:
 
 def count(value: Any) -> str:
     """How many."""
-    return "" if is_plain_int(value) and value >= 0 else "a whole number, 0 or more"
+    return "" if type(value) is int and value >= 0 else "a whole number, 0 or more"
 
 
 def count_up_to(most: int) -> Check:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from evennia_ai.foreign.documents import ListOf
 from evennia_ai.lorebook.entry import MAX_KEY
+from evennia_ai.lorebook.formats.entry_fields import Content
 from evennia_ai.lorebook.formats.reading import V3_POSITIONS
 from evennia_ai.lorebook.formats.translation import (
     USUAL_ORDER,
@@ -24,7 +25,7 @@ from evennia_ai.lorebook.formats.translation import (
     gathered,
     without_nulls,
 )
-from evennia_ai.lorebook.formats.values import Code, Content, Flag, Identifier, Number, Texts
+from evennia_ai.lorebook.formats.values import Code, Flag, Identifier, Number, Texts
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.text.words import in_word
 

@@ -12,7 +12,9 @@ itself, in camel case. What is written where is data here; `editing.edits` does 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Final
+
+from pydantic import Field, Literal, NamedTuple, get_args
 
 from evennia_ai.lorebook import checks
 from evennia_ai.lorebook.checks import Check
@@ -34,6 +36,8 @@ from evennia_ai.prompt.messages import Role
 
 MAX_LINE: Final = 300
 MAX_NAME: Final = 100
+# The text of an entry, wherever it is written.
+Content = Annotated[str, Field(max_length=MAX_CONTENT)]
 PATTERNS: Final[tuple[Patterns, ...]] = get_args(Patterns)
 SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
 # Filter -> the fact it asks about, the test for its values, the test for those with a "!".

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evennia_ai.foreign.documents import ListOf, one_line
+from evennia_ai.lorebook.formats.entry_fields import Content
 from evennia_ai.lorebook.formats.translation import (
     ForeignData,
     Object,
@@ -17,7 +18,7 @@ from evennia_ai.lorebook.formats.translation import (
     gathered,
     without_nulls,
 )
-from evennia_ai.lorebook.formats.values import Content, Flag, Identifier, Number
+from evennia_ai.lorebook.formats.values import Flag, Identifier, Number
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 
 NAMESPACE: Final = "novelai"

@@ -38,7 +38,7 @@ from evennia_ai.lorebook.entry import (
     SourceName,
     Timing,
 )
-from evennia_ai.lorebook.formats.entry_fields import ROLES
+from evennia_ai.lorebook.formats.entry_fields import ROLES, Content
 from evennia_ai.lorebook.formats.extension import (
     AppEntry,
     OwnFields,
@@ -47,7 +47,7 @@ from evennia_ai.lorebook.formats.extension import (
     read_own,
     said,
 )
-from evennia_ai.lorebook.formats.values import Content, Flag, Identifier, Number, Texts
+from evennia_ai.lorebook.formats.values import Flag, Identifier, Number, Texts
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import MOVEMENT, Role

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.lorebook.decorators import MAX_KEYS, NO_ICONS, head_lines, read_decorators
+from evennia_ai.lorebook.formats.entry_fields import Content
 from evennia_ai.lorebook.formats.translation import (
     USUAL_ORDER,
     ForeignData,
@@ -24,7 +25,7 @@ from evennia_ai.lorebook.formats.translation import (
     gathered,
     without_nulls,
 )
-from evennia_ai.lorebook.formats.values import Content, Flag, Identifier, Number
+from evennia_ai.lorebook.formats.values import Flag, Identifier, Number
 from evennia_ai.lorebook.scan.regex.pattern import delimited
 
 _OWN: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")

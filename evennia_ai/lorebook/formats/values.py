@@ -13,12 +13,11 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import Field, PlainValidator
+from pydantic import PlainValidator
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import one_line
-from evennia_ai.prompt.components import MAX_CONTENT
 
 _DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
 
@@ -80,7 +79,6 @@ Count = Annotated[int, PlainValidator(_count)]
 Flag = Annotated[bool, PlainValidator(_flag)]
 Identifier = Annotated[str, PlainValidator(identifier)]
 Texts = Annotated[list[str], PlainValidator(_texts)]
-Content = Annotated[str, Field(max_length=MAX_CONTENT)]
 
 
 Step = str | int
