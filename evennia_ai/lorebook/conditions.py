@@ -34,6 +34,15 @@ SPEAKER_KIND: Final = "speaker.kind"
 GENERATION_KIND: Final = "generation.kind"
 NORMAL: Final = "normal"
 
+# Filter -> the fact it asks about, the test for its values, the test for those with a "!".
+FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
+    "npcs": (NPC_KEY, "is_any", "is_none"),
+    "tags": (NPC_TAGS, "has_any", "has_none"),
+    "zones": (ZONES, "has_any", "has_none"),
+    "events": (EVENT_KIND, "is_any", "is_none"),
+    "speakers": (SPEAKER_KIND, "is_any", "is_none"),
+}
+
 _WORDS: Final[Mapping[Test, str]] = {
     "is_any": "must be",
     "is_none": "must not be",

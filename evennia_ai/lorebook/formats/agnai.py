@@ -14,18 +14,21 @@ from pydantic import Field
 
 from evennia_ai.foreign.documents import ListOf
 from evennia_ai.lorebook.entry import MAX_KEY
-from evennia_ai.lorebook.formats.entry_fields import Content
-from evennia_ai.lorebook.formats.reading import V3_POSITIONS
-from evennia_ai.lorebook.formats.translation import (
+from evennia_ai.lorebook.formats.entry_fields import V3_POSITIONS, Content
+from evennia_ai.lorebook.formats.values import (
     USUAL_ORDER,
+    Code,
+    Flag,
     ForeignData,
+    Identifier,
+    Number,
     Object,
+    Texts,
     TranslatedEntry,
     Translation,
     gathered,
     without_nulls,
 )
-from evennia_ai.lorebook.formats.values import Code, Flag, Identifier, Number, Texts
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.text.words import in_word
 

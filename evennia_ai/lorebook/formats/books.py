@@ -22,7 +22,7 @@ from evennia_ai.lorebook.formats.agnai import from_agnai, is_agnai
 from evennia_ai.lorebook.formats.novelai import from_novelai, is_novelai
 from evennia_ai.lorebook.formats.reading import read_entry
 from evennia_ai.lorebook.formats.risu import from_risu, is_risu
-from evennia_ai.lorebook.formats.translation import Translation
+from evennia_ai.lorebook.formats.values import Translation
 from evennia_ai.prompt.components import ALL_GRANTS, Grants
 
 

@@ -12,14 +12,16 @@ itself, in camel case. What is written where is data here; `editing.edits` does 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
-from pydantic import Field, Literal, NamedTuple, get_args
+from pydantic import Field
 
-from evennia_ai.lorebook import checks
-from evennia_ai.lorebook.checks import Check
-from evennia_ai.lorebook.conditions import EVENT_KIND, NPC_KEY, NPC_TAGS, SPEAKER_KIND, ZONES, Test
-from evennia_ai.lorebook.decorators import MAX_KEYS
+from evennia_ai.lorebook.conditions import (
+    FILTERS,
+)
+from evennia_ai.lorebook.decorators import (
+    MAX_KEYS,
+)
 from evennia_ai.lorebook.entry import (
     AT_MENTION,
     CLOCKS,
@@ -30,7 +32,25 @@ from evennia_ai.lorebook.entry import (
     Position,
     SourceName,
 )
-from evennia_ai.lorebook.formats.values import Count, Flag, Number
+from evennia_ai.lorebook.formats.values import (
+    MAX_COUNT,
+    Check,
+    Count,
+    Flag,
+    Number,
+    a_bounded_number,
+    a_count,
+    a_count_up_to,
+    a_flag,
+    a_line,
+    a_name,
+    a_number,
+    a_percent,
+    a_text,
+    anything,
+    one_of,
+    some_of,
+)
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
 from evennia_ai.prompt.messages import Role
 
@@ -40,14 +60,6 @@ MAX_NAME: Final = 100
 Content = Annotated[str, Field(max_length=MAX_CONTENT)]
 PATTERNS: Final[tuple[Patterns, ...]] = get_args(Patterns)
 SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
-# Filter -> the fact it asks about, the test for its values, the test for those with a "!".
-FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
-    "npcs": (NPC_KEY, "is_any", "is_none"),
-    "tags": (NPC_TAGS, "has_any", "has_none"),
-    "zones": (ZONES, "has_any", "has_none"),
-    "events": (EVENT_KIND, "is_any", "is_none"),
-    "speakers": (SPEAKER_KIND, "is_any", "is_none"),
-}
 _FILTERED: Final = frozenset(fact for fact, _, _ in FILTERS.values())
 
 # The numbers that SillyTavern writes for these words.
@@ -63,6 +75,7 @@ POSITIONS: Final[tuple[Position, ...]] = (
     "examples_after",
     "outlet",
 )
+V3_POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}
 # SillyTavern's flag for each thing that may be scanned beside the conversation.
 SOURCES: Final[Mapping[str, SourceName]] = {
     "match_persona_description": "persona",
@@ -312,61 +325,59 @@ def _own(
 ) -> LoreField:
     """A field of our own data, which is checked where that is read."""
     how = _in_own(name)
-    return _field(name, checks.any_value, how, typed, says=says, is_compared=False, own=own)
+    return _field(name, anything, how, typed, says=says, is_compared=False, own=own)
 
 
-_FLAG: Final = checks.flag
-_COUNT: Final = checks.count_up_to(checks.MAX_COUNT)
-_NUMBER: Final = checks.bounded_number
-_DEPTH: Final = checks.count_up_to(MAX_DEPTH)
-_LINE: Final = checks.line(MAX_LINE)
-_PLACE: Final = checks.one_of(*POSITIONS, "anchor", AT_MENTION)
-_SOURCES: Final = checks.some_of(*SOURCE_NAMES)
-_PATTERNS: Final = checks.one_of(*PATTERNS)
-_TEXT: Final = checks.text(MAX_CONTENT)
+_COUNT: Final = a_count_up_to(MAX_COUNT)
+_DEPTH: Final = a_count_up_to(MAX_DEPTH)
+_LINE: Final = a_line(MAX_LINE)
+_PLACE: Final = one_of(*POSITIONS, "anchor", AT_MENTION)
+_SOURCES: Final = some_of(*SOURCE_NAMES)
+_PATTERNS: Final = one_of(*PATTERNS)
+_TEXT: Final = a_text(MAX_CONTENT)
 _GROUPS: Final = _at("app", "group", value=lambda names: ",".join(names or ()))
-_SWITCH: Final = _Kind(_FLAG, Flag, "flag", False)
-_RULED: Final = _Kind(_FLAG, Flag, "flag", None)  # the book or the rules say it
+_SWITCH: Final = _Kind(a_flag, Flag, "flag", False)
+_RULED: Final = _Kind(a_flag, Flag, "flag", None)  # the book or the rules say it
 _TIME: Final = _Kind(_COUNT, Count, "number or off", 0)
 _ALL: Final = (
     _field("content", _TEXT, _at("entry", "content"), says="template.source", is_compared=False),
     _field("keys", _keys, _at("entry", "keys", "key")),
     _field("secondary_keys", _keys, _write_secondary_keys),
-    _field("selective", _FLAG, _at("entry", "selective")),
-    _field("logic", checks.one_of(*LOGICS), _coded("selective_logic", LOGICS)),
-    _field("enabled", _FLAG, _write_enabled),
+    _field("selective", a_flag, _at("entry", "selective")),
+    _field("logic", one_of(*LOGICS), _coded("selective_logic", LOGICS)),
+    _field("enabled", a_flag, _write_enabled),
     _field("position", _PLACE, _write_position),
     _field("depth", _DEPTH, _at("app", "depth")),
-    _field("outlet", _LINE, _write_outlet, own=checks.name(MAX_NAME)),
+    _field("outlet", _LINE, _write_outlet, own=a_name(MAX_NAME)),
     _own("anchor", "anchor", None),
-    _field("order", _NUMBER, _at("entry", "insertion_order", "order")),
+    _field("order", a_bounded_number, _at("entry", "insertion_order", "order")),
     # From here on those that `lore/set` takes, in the order in which they are told.
-    _field("mention", checks.any_value, _write_mention, "mention", says=_mention, word="place"),
+    _field("mention", anything, _write_mention, "mention", says=_mention, word="place"),
     _field("name", _LINE, _write_name, "text"),
-    _field("constant", _FLAG, _at("entry", "constant"), "flag"),
-    _field("role", checks.one_of(*ROLES), _coded("role", ROLES), "word"),
-    _field("priority", _NUMBER, _write_priority, "number", own=checks.number),
-    _field("chance", checks.percent, _write_chance, "number"),
+    _field("constant", a_flag, _at("entry", "constant"), "flag"),
+    _field("role", one_of(*ROLES), _coded("role", ROLES), "word"),
+    _field("priority", a_bounded_number, _write_priority, "number", own=a_number),
+    _field("chance", a_percent, _write_chance, "number"),
     _app("sticky", _TIME, "timing.sticky"),
     _app("cooldown", _TIME, "timing.cooldown"),
     _app("delay", _TIME, "timing.delay"),
-    _own("clock", "timing.clock", "word", checks.one_of(*CLOCKS)),
+    _own("clock", "timing.clock", "word", one_of(*CLOCKS)),
     _field("groups", _group_names, _GROUPS, "keys", says="grouping.names", word="group"),
-    _app("group_weight", _Kind(_NUMBER, Number, "number", 100), "grouping.weight"),
+    _app("group_weight", _Kind(a_bounded_number, Number, "number", 100), "grouping.weight"),
     _app("group_preferred", _SWITCH, "grouping.preferred", app="group_override"),
     _app("group_scored", _RULED, "grouping.scored", app="use_group_scoring"),
-    _own("group_cooldown", "grouping.cooldown", "number or off", checks.count),
+    _own("group_cooldown", "grouping.cooldown", "number or off", a_count),
     _app("recursion_excluded", _SWITCH, "recursion.excluded", app="exclude_recursion"),
     _app("recursion_prevented", _SWITCH, "recursion.prevented", app="prevent_recursion"),
     _app("recursion_level", _TIME, "recursion.delay_level", app="delay_until_recursion"),
     _app("scan_depth", _Kind(_COUNT, Count, "number", None)),
     _field("sources", _SOURCES, _write_sources, "keys", says=_sources, is_compared=False),
     _field("patterns", _PATTERNS, _write_patterns, "word", own=_PATTERNS),
-    _field("case_sensitive", _FLAG, _write_case_sensitive, "flag"),
+    _field("case_sensitive", a_flag, _write_case_sensitive, "flag"),
     _app("match_whole_words", _RULED),
     _app("ignore_budget", _SWITCH),
-    _field("first_to_go", _FLAG, _in_own("first_to_go"), "flag", own=_FLAG),
-    _field("movement", _FLAG, _at("own", "movement"), "flag", says="hears_movement", own=_FLAG),
+    _field("first_to_go", a_flag, _in_own("first_to_go"), "flag", own=a_flag),
+    _field("movement", a_flag, _at("own", "movement"), "flag", says="hears_movement", own=a_flag),
     *(_own(name, _asks(fact)) for name, (fact, _, _) in FILTERS.items()),
     _own("when", _asks_otherwise, "questions"),
 )

@@ -20,11 +20,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
 from evennia_ai.foreign.documents import ListOf, one_line
-from evennia_ai.lorebook import checks
-from evennia_ai.lorebook.checks import Check
 from evennia_ai.lorebook.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,
+    FILTERS,
     GENERATION_KIND,
     TESTS,
     Condition,
@@ -50,7 +49,6 @@ from evennia_ai.lorebook.entry import (
 from evennia_ai.lorebook.formats.entry_fields import (
     APP_FIELDS,
     FIELDS,
-    FILTERS,
     LOGICS,
     MAX_NAME,
     POSITIONS,
@@ -59,7 +57,18 @@ from evennia_ai.lorebook.formats.entry_fields import (
     SOURCES,
     LoreField,
 )
-from evennia_ai.lorebook.formats.values import Code, Flag, Number, Where
+from evennia_ai.lorebook.formats.values import (
+    Check,
+    Code,
+    Flag,
+    Number,
+    Where,
+    a_flag,
+    a_list,
+    a_name,
+    is_number,
+    one_of,
+)
 
 MAX_GROUPS: Final = 32
 MAX_GROUP_TEXT: Final = 2000
@@ -279,9 +288,9 @@ _TOLD_FIRST: Final = (
 )
 _OWN: Final = {field.name: field.own for field in FIELDS.values() if field.own}
 _MEMBERS: Final = tuple(dict.fromkeys((*_TOLD_FIRST, *_OWN, *FILTERS)))
-_TEXT: Final = checks.name(MAX_NAME)
-_LIST: Final = checks.list_up_to(MAX_VALUES)
-_SOURCE: Final = checks.one_of(*SOURCE_NAMES)
+_TEXT: Final = a_name(MAX_NAME)
+_LIST: Final = a_list(MAX_VALUES)
+_SOURCE: Final = one_of(*SOURCE_NAMES)
 
 
 def read_own(value: Any, *, where: str) -> OwnFields:
@@ -325,20 +334,18 @@ def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
 
 def _question(item: Any, where: Where) -> Condition:
     given = _object(item, _QUESTION, where)
-    test = _checked(given.get("test"), checks.one_of(*TESTS), where / "test")
+    test = _checked(given.get("test"), one_of(*TESTS), where / "test")
     values = given.get("values")
     values = values if isinstance(values, list) else [values]
     if not values or not all(isinstance(value, str | int | float | bool) for value in values):
         raise (where / "values").wrong("one value or more (texts, numbers, flags)", values)
-    if test in ("at_least", "at_most") and not all(map(checks.is_number, values)):
+    if test in ("at_least", "at_most") and not all(map(is_number, values)):
         raise (where / "values").wrong(f"numbers for the test {test}", values)
     return Condition(
         fact=_checked(given.get("fact"), _TEXT, where / "fact"),
         test=test,
         values=tuple(_checked(values, _LIST, where / "values")),
-        kept_unknown=_checked(
-            given.get("kept_unknown", False), checks.flag, where / "kept_unknown"
-        ),
+        kept_unknown=_checked(given.get("kept_unknown", False), a_flag, where / "kept_unknown"),
     )
 
 
@@ -347,7 +354,7 @@ def _anchor(value: Any, where: Where) -> Anchor:
     side = given.get("side", "after")
     return Anchor(
         component=_checked(given.get("component"), _TEXT, where / "component"),
-        side=_checked(side, checks.one_of(*SIDES), where / "side"),
+        side=_checked(side, one_of(*SIDES), where / "side"),
     )
 
 
@@ -360,12 +367,10 @@ def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
         raise (where / "place").wrong(f"{AT_MENTION}, the one place that it can name", place)
     said = _object({} if more is None else more, ("side", "message"), where / "mention")
     return Mention(
-        side=_checked(
-            said.get("side", "before"), checks.one_of(*SIDES), where / "mention" / "side"
-        ),
+        side=_checked(said.get("side", "before"), one_of(*SIDES), where / "mention" / "side"),
         message=_checked(
             said.get("message", "newest"),
-            checks.one_of(*MENTIONINGS),
+            one_of(*MENTIONINGS),
             where / "mention" / "message",
         ),
     )

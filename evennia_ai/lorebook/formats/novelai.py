@@ -10,15 +10,17 @@ from typing import Any, Final
 
 from evennia_ai.foreign.documents import ListOf, one_line
 from evennia_ai.lorebook.formats.entry_fields import Content
-from evennia_ai.lorebook.formats.translation import (
+from evennia_ai.lorebook.formats.values import (
+    Flag,
     ForeignData,
+    Identifier,
+    Number,
     Object,
     TranslatedEntry,
     Translation,
     gathered,
     without_nulls,
 )
-from evennia_ai.lorebook.formats.values import Flag, Identifier, Number
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 
 NAMESPACE: Final = "novelai"

@@ -38,7 +38,7 @@ from evennia_ai.lorebook.entry import (
     SourceName,
     Timing,
 )
-from evennia_ai.lorebook.formats.entry_fields import ROLES, Content
+from evennia_ai.lorebook.formats.entry_fields import ROLES, V3_POSITIONS, Content
 from evennia_ai.lorebook.formats.extension import (
     AppEntry,
     OwnFields,
@@ -92,7 +92,6 @@ class EntryFields:
     notices: tuple[str, ...]
 
 
-V3_POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}
 # Marks of an entry that SillyTavern wrote.
 _APP_MARKS: Final = frozenset(
     {

@@ -16,16 +16,18 @@ from typing import Any, Final
 
 from evennia_ai.lorebook.decorators import MAX_KEYS, NO_ICONS, head_lines, read_decorators
 from evennia_ai.lorebook.formats.entry_fields import Content
-from evennia_ai.lorebook.formats.translation import (
+from evennia_ai.lorebook.formats.values import (
     USUAL_ORDER,
+    Flag,
     ForeignData,
+    Identifier,
+    Number,
     Object,
     TranslatedEntry,
     Translation,
     gathered,
     without_nulls,
 )
-from evennia_ai.lorebook.formats.values import Flag, Identifier, Number
 from evennia_ai.lorebook.scan.regex.pattern import delimited
 
 _OWN: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")

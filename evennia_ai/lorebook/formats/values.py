@@ -2,22 +2,29 @@
 
 Programs write the same thing in several ways: numbers as texts of digits, flags as 0 and 1, a
 level as `true`. All of these are read; null is as if the field were not there. Anything else is
-pydantic's error, which names the field.
+pydantic's error, which names the field. What builders and our own data say is checked strictly:
+each check says what was wanted, "" where the value is that.
 
 `Where` is the place of a value: an error keeps the steps down to it beside its text, so that who
 typed a field reads of that field and who wrote a file reads of a place in it.
+
+A `Translation` is a book of another program in the shape of Card V3: its entries say in V3's
+fields, in SillyTavern's extension data and in our own what the other program's say; each entry as
+it was stands whole under `extensions`, by the program's name. What cannot be said is a notice.
 """
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Self
 
-from pydantic import PlainValidator
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
+from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import one_line
+from evennia_ai.foreign.documents import as_format_error, one_line
 
 _DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
 
@@ -109,3 +116,147 @@ class Where:
     def refused(self, problem: str) -> FormatError:
         """The error that says so of this place."""
         return FormatError("book", f"{self}: {problem}", path=self.steps, problem=problem)
+
+
+Check = Callable[[Any], str]
+MAX_COUNT: Final = 10**9
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number; a flag is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def a_flag(value: Any) -> str:
+    """True or false."""
+    return "" if isinstance(value, bool) else "true or false"
+
+
+def a_number(value: Any) -> str:
+    """Any number."""
+    return "" if is_number(value) else "a number"
+
+
+def a_bounded_number(value: Any) -> str:
+    """A number of a size that somebody may mean."""
+    fits = is_number(value) and abs(value) <= MAX_COUNT
+    return "" if fits else a_number(value) or f"a number from {-MAX_COUNT} to {MAX_COUNT}"
+
+
+def a_percent(value: Any) -> str:
+    """A share of a hundred."""
+    return "" if is_number(value) and 0 <= value <= 100 else "a number from 0 to 100"
+
+
+def a_count(value: Any) -> str:
+    """How many."""
+    return "" if type(value) is int and value >= 0 else "a whole number, 0 or more"
+
+
+def a_count_up_to(most: int) -> Check:
+    """How many, with an end."""
+
+    def check(value: Any) -> str:
+        return a_count(value) or ("" if value <= most else f"{a_count(None)}, at most {most}")
+
+    return check
+
+
+def one_of(*choices: str) -> Check:
+    """One of these words."""
+    return lambda value: "" if value in choices else "one of " + ", ".join(choices)
+
+
+def some_of(*choices: str) -> Check:
+    """A list of these words."""
+
+    def check(value: Any) -> str:
+        fits = isinstance(value, list) and all(name in choices for name in value)
+        return "" if fits else "a list of " + ", ".join(choices)
+
+    return check
+
+
+def a_line(most: int) -> Check:
+    """One line of so many characters."""
+
+    def check(value: Any) -> str:
+        fits = isinstance(value, str) and len(value) <= most and "\n" not in value
+        return "" if fits else f"one line of at most {most} characters"
+
+    return check
+
+
+def a_text(most: int) -> Check:
+    """A text of so many characters."""
+    wanted = f"a text of at most {most} characters"
+    return lambda value: "" if isinstance(value, str) and len(value) <= most else wanted
+
+
+def a_name(most: int) -> Check:
+    """A text that says something."""
+    wanted = f"a text of 1 to {most} characters"
+    return lambda value: (
+        "" if isinstance(value, str) and value.strip("! ") and len(value) <= most else wanted
+    )
+
+
+def a_list(most: int) -> Check:
+    """A list of so many items, whatever they are."""
+    wanted = f"a list of at most {most}"
+    return lambda value: "" if isinstance(value, list) and len(value) <= most else wanted
+
+
+def anything(value: Any) -> str:
+    """Anything: it is checked where it is read."""
+    return ""
+
+
+Object = dict[str, Any]
+# A V3 entry and the notices about it.
+TranslatedEntry = tuple[Object, tuple[str, ...]]
+
+USUAL_ORDER: Final = 100
+
+
+class ForeignData(BaseModel):
+    """What is read of another program's data, in camel case there; other fields are left alone."""
+
+    model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel)
+
+    @classmethod
+    def read(cls, raw: Any, *, where: str) -> Self:
+        """What is found in `raw`; FormatError names the field that is wrong."""
+        if not isinstance(raw, dict):
+            raise FormatError("book", f"{where}: must be an object")
+        try:
+            return cls.model_validate(raw)
+        except ValidationError as error:
+            raise as_format_error(error, kind="book", where=where) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """A book as V3 has it, with notices about it and, by their positions, about its entries."""
+
+    book: Object
+    notices: tuple[str, ...] = ()
+    doubts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+def gathered(
+    head: Object, told: Iterable[TranslatedEntry], *, notices: tuple[str, ...] = ()
+) -> Translation:
+    """The translation of a book from what is told of its entries."""
+    entries: list[Object] = []
+    doubts: dict[int, tuple[str, ...]] = {}
+    for entry, found in told:
+        if found:
+            doubts[len(entries)] = found
+        entries.append(entry)
+    return Translation(book={**head, "entries": entries}, notices=notices, doubts=doubts)
+
+
+def without_nulls(members: Mapping[str, Any]) -> Object:
+    """The members that say something."""
+    return {name: value for name, value in members.items() if value is not None}
