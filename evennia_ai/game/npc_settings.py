@@ -1,7 +1,7 @@
 """Where the settings of one NPC are kept: in one Evennia Attribute, with who changed them.
 
-They are judged on the way in (`evennia_ai.settings.npc`), read once and kept until the Attribute
-changes, whoever changes it.
+They are judged on the way in (`evennia_ai.settings.npc`); a mind reads them once and keeps them
+until the Attribute changes, whoever changes it.
 """
 
 import time
@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia.utils import logger
 
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.settings.npc import USUAL, NPCSettings, judged, read_settings, usable
+from evennia_ai.settings.npc import NPCSettings, judged, read_settings, usable
 
 ATTRIBUTE: Final = "ai_settings"
 MOST_CHANGES: Final = 50
@@ -33,36 +33,15 @@ class Change:
 _OF_A_CHANGE: Final = frozenset(one.name for one in fields(Change))
 
 
-class KeptSettings:
-    """The settings of one NPC, read again only when the Attribute holds something else."""
-
-    def __init__(self, npc: NPC) -> None:
-        self._npc: Final = npc
-        self._stored: Any = None
-        self._settings = USUAL
-        self.problems: tuple[str, ...] = ()
-
-    def now(self) -> NPCSettings:
-        """The settings; values that cannot be are left out, which is logged once."""
-        stored = _stored(self._npc)
-        # Whatever changes an Attribute gives it a new value object, in-place changes too.
-        if stored is not self._stored:
-            self._stored = stored
-            self._settings, self.problems = read_settings(_values_in(stored))
-            for problem in self.problems:
-                logger.log_warn(f"evennia_ai: settings of NPC {self._npc.id}: {problem}")
-        return self._settings
-
-
 def settings_of(npc: NPC) -> NPCSettings:
     """What is set for this NPC."""
     found: NPCSettings = npc.ai.settings
     return found
 
 
-def settings_in(stored: Any) -> NPCSettings:
-    """What the value of the Attribute `ATTRIBUTE` says, read for a list without its NPC."""
-    return read_settings(_values_in(stored))[0]
+def settings_in(stored: Any) -> tuple[NPCSettings, tuple[str, ...]]:
+    """What the value of the Attribute `ATTRIBUTE` says, and what of it cannot be."""
+    return read_settings(_values_in(stored))
 
 
 def given_to(npc: NPC) -> frozenset[str]:

@@ -139,7 +139,7 @@ def test_facts_that_a_switched_off_component_kept_out_are_told_with_the_reason(s
 
 def test_that_no_provider_told_anything_is_told(stage):
     with override_settings(EVENNIA_AI_CONTEXT_PROVIDERS=[]), stage.model("Aye."):
-        stage.npc.ai._view = None
+        stage.npc.ai.known_view = None
         stage.player.at_say("Oren?")
         stage.waited()
     assert "no provider had anything to tell" in stage.builds("ai/debug oren")

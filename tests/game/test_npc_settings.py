@@ -7,16 +7,18 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.npc_settings import (
     ATTRIBUTE,
     MOST_CHANGES,
     Change,
-    KeptSettings,
     changed,
     changes_of,
     given_to,
+    settings_in,
     settings_of,
 )
+from evennia_ai.game.runtime import current
 from evennia_ai.llm.profiles import ModelProfile
 from evennia_ai.settings.conf import SettingError
 from evennia_ai.settings.npc import MODES, NAMES, USUAL
@@ -42,7 +44,7 @@ def test_what_is_set_is_there_and_outlasts_a_reload(stage):
 
     assert (made.mode, made.languages, made.tick_seconds) == ("always", ("common", "elvish"), 60)
     stage.npc.attributes.reset_cache()
-    assert KeptSettings(stage.npc).now() == made
+    assert AIHandler(stage.npc, current).settings == made
     assert given_to(stage.npc) == {"mode", "languages", "tick_seconds"}
 
 
@@ -126,7 +128,7 @@ class Stored:
 @given(STORED | JUNK)
 def test_nothing_that_is_stored_can_stop_an_npc(stored):
     npc = Stored(stored)
-    settings = KeptSettings(npc).now()
+    settings, _ = settings_in(stored)
 
     assert settings.mode in MODES
     assert 0 <= settings.talkativeness <= 1

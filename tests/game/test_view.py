@@ -211,7 +211,7 @@ def test_a_warm_turn_counts_only_what_is_new(warm):
     mind = warm.npc.ai
     counter = TokenCounter("counting", "1", count)
     view = mind.view()
-    mind._view = replace(view, rules=replace(view.rules, counter=counter))
+    mind.known_view = replace(view, rules=replace(view.rules, counter=counter))
     warm.says(warm.anna, "Oren, the bell?")
     counted.clear()
     heard = heard_next(warm, "Oren, and the lantern?")

@@ -7,7 +7,7 @@ decided by `bidding`. Whom an NPC is in conversation with (`Engagement`) needs n
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -202,24 +202,22 @@ class _Engaged:
 class Engagement:
     """The conversations of one NPC; each ends after a while without a word, or when one leaves."""
 
-    def __init__(self, *, seconds: Callable[[], float]) -> None:
-        self._seconds: Final = seconds
+    def __init__(self) -> None:
         self._with: dict[str, _Engaged] = {}
 
-    def begin(self, event: Event, *, lasts_seconds: float) -> None:
+    def begin(self, event: Event, *, now: float, lasts_seconds: float) -> None:
         """Be in conversation with the person who said this, here; NPCs and nobody are no partners.
 
         Where it was already, it begins anew.
         """
-        now = self._seconds()
         self._with = {ref: one for ref, one in self._with.items() if one.until > now}
         if event.speaker_ref and not event.hops:
             self._with[event.speaker_ref] = _Engaged(event.room_ref, now, now + lasts_seconds)
 
-    def since(self, event: Event) -> float | None:
+    def since(self, event: Event, *, now: float) -> float | None:
         """When the speaker was last addressed or answered here; None: not in conversation."""
         known = self._with.get(event.speaker_ref)
-        if known is None or known.room_ref != event.room_ref or self._seconds() >= known.until:
+        if known is None or known.room_ref != event.room_ref or now >= known.until:
             return None
         return known.since
 

@@ -7,7 +7,6 @@ over it. Nobody ticks who could not act, who is busy, or whom nobody would see.
 
 import heapq
 from collections.abc import Iterable
-from math import inf
 from typing import Any, Final
 from zlib import crc32
 
@@ -17,9 +16,9 @@ from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.game.models.limits import why_halted
-from evennia_ai.game.npc_settings import ATTRIBUTE, settings_of
+from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.senses.events import TICK, Event
-from evennia_ai.game.senses.presence import NPC, HasMind, bystanders
+from evennia_ai.game.senses.presence import NPC, HasMind, bystanders, is_on, room_ref_of
 from evennia_ai.llm.resilience import Clock
 
 QUIET: Final = "Time passes; nobody spoke to you."
@@ -55,7 +54,7 @@ class Ticker:
 
     def stirs(self, npc: NPC) -> None:
         """Something reached the NPC; whether it ticks may have changed as well."""
-        self._set(npc.id, settings_of(npc).tick_seconds)
+        self._set(npc.id, npc.ai.settings.tick_seconds)
         if npc.id in self._seconds:
             self._stirred.add(npc.id)
 
@@ -120,7 +119,7 @@ class Ticker:
             logger.log_err(f"evennia_ai: NPC {npc_id}: no tick, nothing can be read: {error}")
 
     def _tick_npc(self, npc: NPC) -> None:
-        self._set(npc.id, settings_of(npc).tick_seconds)
+        self._set(npc.id, npc.ai.settings.tick_seconds)
         if npc.id not in self._seconds or not self._may_tick(npc):
             return
         text = STIRRED if npc.id in self._stirred else QUIET
@@ -128,8 +127,7 @@ class Ticker:
         npc.ai.hear(tick_of(npc, text))
 
     def _may_tick(self, npc: NPC) -> bool:
-        mind = npc.ai
-        if not mind.enabled or mind.is_busy or npc.why_unable() or why_halted(mind.ref):
+        if not is_on(npc) or npc.ai.is_busy or npc.why_unable() or why_halted(npc.ai.ref):
             return False
         return self._ticks_alone or any(other.has_account for other in bystanders(npc))
 
@@ -142,7 +140,7 @@ def tick_of(npc: NPC, text: str) -> Event:
         speaker_name="",
         speaker_rank="",
         text=text,
-        room_ref=str(npc.location.id) if npc.location else "",
+        room_ref=room_ref_of(npc),
         wants_answer=True,
     )
 
@@ -155,15 +153,8 @@ def stored_ticks() -> list[tuple[int, float]]:
     stored = ObjectDB.objects.filter(db_attributes__db_key=ATTRIBUTE).values_list(
         "id", "db_attributes__db_value"
     )
-    found = ((npc_id, _seconds_in(value)) for npc_id, value in stored)
-    return [(npc_id, seconds) for npc_id, seconds in found if 0 < seconds < inf]
-
-
-def _seconds_in(stored: Any) -> float:
-    """The interval in an NPC's stored settings; what cannot be is judged when the NPC ticks."""
-    values = stored.get("values") if isinstance(stored, dict) else None
-    seconds = values.get("tick_seconds", 0.0) if isinstance(values, dict) else 0.0
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
+    found = ((npc_id, settings_in(value)[0].tick_seconds) for npc_id, value in stored)
+    return [(npc_id, seconds) for npc_id, seconds in found if seconds]
 
 
 def _phase(npc_id: int) -> float:

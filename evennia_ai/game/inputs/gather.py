@@ -158,7 +158,7 @@ def gathered(
 ) -> Gathered:
     """What the turn that answers `heard` needs; no later part of it asks world or store again."""
     view = mind.view(settings)
-    waiting = mind.waiting_records
+    waiting = mind.waiting_records()
     request = request_for(mind.npc, view, heard, tools=tools, waiting=waiting)
     return Gathered(view=view, settings=settings, request=request)
 

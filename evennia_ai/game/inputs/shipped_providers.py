@@ -18,12 +18,13 @@ from evennia_ai.game.knowledge.guarding import held_keys, searchable, told_befor
 from evennia_ai.game.recording.heard import game_minute, real_minute, records_of_room
 from evennia_ai.game.senses.events import NOBODYS, Event
 from evennia_ai.game.senses.presence import NPC, label_of, seen_here
-from evennia_ai.game.senses.text import in_sentence, one_line, plain_name
+from evennia_ai.game.senses.text import one_line, plain_name
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.knowledge import meta_prompt
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.names import bounded
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
@@ -48,9 +49,9 @@ def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None)
     if not event.speaker_ref:
         return "Nobody speaks to you."
     how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
-    language = f", in {in_sentence(event.language)}" if event.language else ""
-    volume = f", {in_sentence(_LOUD.get(event.volume, event.volume))}" if event.volume else ""
-    name = in_sentence(event.speaker_name)
+    language = f", in {bounded(event.language)}" if event.language else ""
+    volume = f", {bounded(_LOUD.get(event.volume, event.volume))}" if event.volume else ""
+    name = bounded(event.speaker_name)
     return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
 
 
@@ -70,7 +71,7 @@ def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None
     for other in seen_here(npc):
         names.setdefault(str(other.id), label_of(npc, other))
     told = ((name, _words(relations, ref)) for ref, name in names.items())
-    lines = [f"What {in_sentence(name)} is to you: {words}." for name, words in told if words]
+    lines = [f"What {bounded(name)} is to you: {words}." for name, words in told if words]
     return "\n".join(lines[:MOST_PEOPLE])
 
 
@@ -100,7 +101,7 @@ def acquaintance(npc: NPC, event: Event | None, conversation: ConversationRef | 
     ]
     if len(known) <= rules.recall.most:
         return ""
-    name = in_sentence(event.speaker_name)
+    name = bounded(event.speaker_name)
     return f"What you remember of {name}: {len(known)} things, {_since(known)}."
 
 
@@ -120,14 +121,14 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     things: dict[str, list[str]] = {}
     for record in sorted(_shown(npc, conversation), key=_written):
         listed = things.setdefault(str(record.meta.get("speaker", "")), [])
-        item = in_sentence(plain_name(str(record.meta["item"])))
+        item = bounded(plain_name(str(record.meta["item"])))
         if item in listed:
             listed.remove(item)
         listed.append(item)
     lines = []
     for other in seen_here(npc) if things else ():
         if listed := things.get(str(other.id), []):
-            name = in_sentence(label_of(npc, other))
+            name = bounded(label_of(npc, other))
             lines.append(f"What {name} has shown you before: {', '.join(listed[-MOST_THINGS:])}.")
     return "\n".join(lines)
 
@@ -158,12 +159,12 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     """The place of `npc` and its company, "" where it is nowhere."""
     if npc.location is None:
         return ""
-    here = in_sentence(plain_name(npc.location.get_display_name(npc)))
+    here = bounded(plain_name(npc.location.get_display_name(npc)))
     text = f"Place: {here}."
     seen = seen_here(npc)
     if not seen:
         return text
-    names = ", ".join(in_sentence(label_of(npc, other)) for other in seen[:MOST_COMPANY])
+    names = ", ".join(bounded(label_of(npc, other)) for other in seen[:MOST_COMPANY])
     more = f" and {len(seen) - MOST_COMPANY} more" if len(seen) > MOST_COMPANY else ""
     return f"{text} Present: {names}{more}."
 
@@ -257,7 +258,7 @@ def _line(record: Record) -> tuple[str, int]:
     known = record.memo.get(_LINE)
     if known is None:
         said = one_line(record.body)[:MOST_OF_LINE]
-        who = "you" if record.kind is RecordKind.ASSISTANT else in_sentence(record.name)
+        who = "you" if record.kind is RecordKind.ASSISTANT else bounded(record.name)
         text = f"- {who}: {said}" if who else f"- {said}"
         known = record.memo[_LINE] = (text, ESTIMATE.count(text) + 1)
     return known
@@ -270,7 +271,7 @@ def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
     """
     for place, its in groupby(lines, key=_PLACE):
         name = npc.ai.lately.place_name(npc, place)
-        yield f"- in {in_sentence(name)}:" if name else "- somewhere:"
+        yield f"- in {bounded(name)}:" if name else "- somewhere:"
         yield from (f"  {line.text}" for line in its)
 
 

@@ -29,7 +29,7 @@ from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.recorder import Hearing
 from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import bystanders, is_npc
+from evennia_ai.game.senses.presence import bystanders, is_npc, is_on
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.records import NewRecord
 from evennia_ai.settings.npc import NPCSettings
@@ -57,7 +57,7 @@ class Attention:
         )
         # What is not answered yet and may be, by the id of its record.
         self._open: dict[str, PendingAnswer] = {}
-        self._engagement: Final = Engagement(seconds=self._now)
+        self._engagement: Final = Engagement()
         # With whom the NPC ended the conversation, until the answer is over in which it did.
         self._dismissed: set[str] = set()
         self._spoke_at = 0.0
@@ -75,7 +75,6 @@ class Attention:
         """Whether something is only in memory: an event, or an answer to one."""
         return bool(self.unrecorded or self._open)
 
-    @property
     def waiting_records(self) -> frozenset[str]:
         """Ids of the records that get an answer of their own later."""
         return frozenset(ref for ref, one in self._open.items() if not one.is_running)
@@ -114,13 +113,12 @@ class Attention:
         """
         self._engagement.end(speaker_ref)
         theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
-        listeners = any(not is_npc(who) and str(who.id) != speaker_ref for who in self._others())
-        gone = [one for one in theirs if not (one.is_running and self._concerns(one, listeners))]
+        others = self._others_than(speaker_ref)
+        listeners = any(not is_npc(who) for who in others)
+        gone = [
+            one for one in theirs if not (one.is_running and listeners and not one.event.private)
+        ]
         self._given_up(gone, "the speaker left")
-
-    def _concerns(self, answering: PendingAnswer, listeners: bool) -> bool:
-        """Whether an answer is anybody's matter when the one who asked is gone."""
-        return listeners and not answering.event.private
 
     def _given_up(self, answers: list[PendingAnswer], why: str) -> None:
         self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
@@ -177,7 +175,9 @@ class Attention:
                 self._judged(heard, answers=False, why=address.why)
                 return
             rivals = self._has_rivals(heard.event)
-            answering = PendingAnswer(self._mind, self, heard, address, live)
+            answering = PendingAnswer(
+                self._mind, self, heard, address=address, settings=settings, live=live
+            )
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
             return
@@ -185,7 +185,7 @@ class Attention:
         if heard.greeting:  # when everybody has read the event, however long the turn waits
             live.clock.callLater(0, answering.turn.greet)
         if rivals or address.claim is Addressed.UNDECIDED:
-            live.floors.bid(heard.event, self._bid(answering, settings), answering)
+            live.floors.bid(heard.event, self._bid(answering), answering)
         else:
             answering.speak(ended=_nobody_waits)
 
@@ -195,7 +195,7 @@ class Attention:
 
     def offer(self, answering: PendingAnswer) -> None:
         """It may answer: its turn waits for its time."""
-        settings, scheduler = self._mind.settings, self._live.scheduler
+        settings, scheduler = answering.settings, self._live.scheduler
         self._dismissed.discard(answering.event.speaker_ref)
         self._engage(answering.event, settings)
         self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
@@ -262,14 +262,14 @@ class Attention:
             )
         )
 
-    def _bid(self, answering: PendingAnswer, settings: NPCSettings) -> Bid:
+    def _bid(self, answering: PendingAnswer) -> Bid:
         heard, address = answering.heard, answering.address
         return Bid(
             npc_ref=self._mind.ref,
             claim=address.claim,
             named_at=address.named_at,
-            engaged_at=self._engagement.since(heard.event) or 0.0,
-            talkativeness=settings.talkativeness,
+            engaged_at=self._engagement.since(heard.event, now=self._now()) or 0.0,
+            talkativeness=answering.settings.talkativeness,
             roll=roll_of(self._mind.ref, heard.conversation.place_ref, heard.record.place),
             spoke_at=self._spoke_at,
         )
@@ -301,22 +301,23 @@ class Attention:
         return address_of(event, self._listener(event, settings))
 
     def _why_unable(self) -> str:
-        if self._mind.npc.pk is None:
+        npc = self._mind.npc
+        if npc.pk is None:
             return "the NPC is gone"
-        if not self._mind.enabled:
+        if not is_on(npc):
             return "switched off, or played by somebody"
-        return self._mind.npc.why_unable() or why_halted(self._mind.ref)
+        return npc.why_unable() or why_halted(self._mind.ref)
 
     def _listener(self, event: Event, settings: NPCSettings) -> Listener:
         live = self._live
-        others = [who for who in self._others() if str(who.id) != event.speaker_ref]
+        others = self._others_than(event.speaker_ref)
         hop_limit = live.conf.hop_limit if settings.hop_limit is None else settings.hop_limit
         return Listener(
             ref=self._mind.ref,
             names=_names(self._mind.npc),
             other_names=tuple(name for who in others for name in _names(who)),
             mode=settings.mode,
-            is_engaged=self._engagement.since(event) is not None,
+            is_engaged=self._engagement.since(event, now=self._now()) is not None,
             hop_limit=hop_limit,
             is_chain_over=live.floors.chains.is_over(event.room_ref),
             react_to=settings.react_to,
@@ -326,17 +327,17 @@ class Attention:
         """Whether another NPC that hears it may answer instead."""
         if event.private:
             return False
-        others = (who for who in self._others() if str(who.id) != event.speaker_ref)
-        return any(is_npc(who) and who.ai.enabled for who in others)
+        return any(is_npc(who) and is_on(who) for who in self._others_than(event.speaker_ref))
 
-    def _others(self) -> list[Any]:
-        return bystanders(self._mind.npc)
+    def _others_than(self, speaker_ref: str) -> list[Any]:
+        """Who is there beside the speaker."""
+        return [who for who in bystanders(self._mind.npc) if str(who.id) != speaker_ref]
 
     def _engage(self, event: Event, settings: NPCSettings) -> None:
         """Be in conversation with the speaker, here, for a while."""
         own = settings.engagement_seconds
         lasts = self._live.conf.engagement_seconds if own is None else own
-        self._engagement.begin(event, lasts_seconds=lasts)
+        self._engagement.begin(event, now=self._now(), lasts_seconds=lasts)
 
     @property
     def _live(self) -> Runtime:

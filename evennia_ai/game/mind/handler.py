@@ -12,13 +12,19 @@ from evennia_ai.compose import Composition, compose_with_lore
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.facts import standing_facts
 from evennia_ai.game.mind.attention import Attention
-from evennia_ai.game.npc_settings import KeptSettings
+from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.recording.heard import ConversationKey, Lately
-from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Current
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.perception import client_of, heard_text, perceived, rank_of
-from evennia_ai.game.senses.presence import NPC, label_of, scopes_of
+from evennia_ai.game.senses.perception import client_of, heard_text, perceived
+from evennia_ai.game.senses.presence import (
+    NPC,
+    is_on,
+    label_of,
+    rank_of,
+    room_ref_of,
+    scopes_of,
+)
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of
@@ -27,7 +33,7 @@ from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, explain_lines, report_of
-from evennia_ai.settings.npc import NPCSettings
+from evennia_ai.settings.npc import USUAL, NPCSettings
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
@@ -59,8 +65,11 @@ class AIHandler:
     def __init__(self, npc: NPC, current: Current) -> None:
         self.npc = npc
         self.ref = str(npc.id)
-        self._settings: Final = KeptSettings(npc)
-        self._view: NPCView | None = None
+        self._stored_settings: Any = None
+        self._settings: tuple[NPCSettings, tuple[str, ...]] = (USUAL, ())
+        self.known_view: NPCView | None = None
+        """What the last turn was composed from."""
+
         self._current: Final = current
         self.lately: Final = Lately(self.ref)
         self._sent: OrderedDict[int, Sent] = OrderedDict()
@@ -76,22 +85,34 @@ class AIHandler:
         self.answered: Final = self.attention.answered
         self.disengage: Final = self.attention.disengage
         self.put_back: Final = self.attention.put_back
+        self.waiting_records: Final = self.attention.waiting_records
 
     @property
     def enabled(self) -> bool:
         """Whether the NPC answers; never while a player plays it."""
-        return bool(self.npc.ai_enabled) and not self.npc.has_account
+        return is_on(self.npc)
 
     @property
     def settings(self) -> NPCSettings:
         """What is set for this NPC alone; warm, reading it makes no query."""
-        return self._settings.now()
+        return self._read_settings()[0]
 
     @property
     def settings_problems(self) -> tuple[str, ...]:
         """What of the settings cannot be and is left out, for the NPC's builder."""
-        self._settings.now()
-        return self._settings.problems
+        return self._read_settings()[1]
+
+    def _read_settings(self) -> tuple[NPCSettings, tuple[str, ...]]:
+        """Both, read again where the Attribute holds something else; what is wrong is logged."""
+        attribute = self.npc.attributes.get(ATTRIBUTE, return_obj=True)
+        stored = None if attribute is None else attribute.db_value
+        # Whatever changes an Attribute gives it a new value object, in-place changes too.
+        if stored is not self._stored_settings:
+            self._stored_settings = stored
+            self._settings = settings_in(stored)
+            for problem in self._settings[1]:
+                logger.log_warn(f"evennia_ai: settings of NPC {self.ref}: {problem}")
+        return self._settings
 
     @property
     def fallback_line(self) -> str:
@@ -103,11 +124,6 @@ class AIHandler:
         """Whether something of it is only in memory: a turn, or an event not committed yet."""
         return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
 
-    @property
-    def waiting_records(self) -> frozenset[str]:
-        """Ids of the records that get an answer of their own later."""
-        return self.attention.waiting_records
-
     def enable(self) -> None:
         """Let the NPC answer."""
         self.npc.ai_enabled = True
@@ -116,15 +132,6 @@ class AIHandler:
         """Let the NPC be silent; it still remembers what it hears."""
         self.npc.ai_enabled = False
         self.attention.drop_waiting("the NPC was switched off")
-
-    @property
-    def own_names(self) -> tuple[str, ...]:
-        """What it is called: by the game, and by its card where that can be read."""
-        key = plain_name(self.npc.key)
-        try:
-            return (self._view or self.view()).char_name, key
-        except DATABASE_ERRORS:  # told by the turn, which needs the view and is put off
-            return (key,)
 
     def view(self, settings: NPCSettings | None = None) -> NPCView:
         """What turns are composed from, made anew where something of it was changed.
@@ -140,11 +147,11 @@ class AIHandler:
             limit_tokens=live.models.speaking_profile(settings).limit_tokens,
             tools=settings.tools,
         )
-        if self._view is None or not self._view.sources.is_same(sources):
-            self._view = view_of(plain_name(self.npc.key), sources)
-            for problem in self._view.problems:
+        if self.known_view is None or not self.known_view.sources.is_same(sources):
+            self.known_view = view_of(plain_name(self.npc.key), sources)
+            for problem in self.known_view.problems:
                 logger.log_warn(f"evennia_ai: {problem}")
-        return self._view
+        return self.known_view
 
     # Hearing
 
@@ -191,7 +198,7 @@ class AIHandler:
 
     def preview_composition(self, question: str | None = None, speaker: Any = None) -> Composition:
         """The same prompt with the activation of lore it was made with."""
-        room_ref = str(self.npc.location.id) if self.npc.location else ""
+        room_ref = room_ref_of(self.npc)
         talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
         event = None if question is None else self._imagined(question, speaker, room_ref)
         return compose_with_lore(gather.foreseen_inputs(self.npc, self.view(), talk, event=event))

@@ -129,7 +129,7 @@ def _row(
 ) -> Row:
     ref = found.ref
     used = live.limits.reading("npc", ref)
-    settings = settings_in(stored.get(ATTRIBUTE))
+    settings = settings_in(stored.get(ATTRIBUTE))[0]
     access = live.models.of_role("speaker", settings=settings)[0]
     begun_at = last.created_at if last is not None and last.ended_at is None else now
     answers = live.scheduler.in_flight(ref)

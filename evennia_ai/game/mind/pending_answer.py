@@ -20,11 +20,12 @@ from evennia_ai.game.models.limits import Refusal, why_halted
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.game.senses.events import TICK, Event, payer_of
-from evennia_ai.game.senses.presence import why_gone
+from evennia_ai.game.senses.events import TICK, payer_of
+from evennia_ai.game.senses.presence import own_names, why_gone
 from evennia_ai.game.speech.voice import Voice, show_thinking
 from evennia_ai.game.turn.turn import Turn
 from evennia_ai.history.records import fallback_record
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import conversations
 
@@ -47,11 +48,23 @@ class PendingAnswer:
         mind: Mind,
         watching: Watching,
         heard: CommittedEvent,
+        *,
         address: Address,
+        settings: NPCSettings,
         live: Runtime,
     ) -> None:
         self.heard: Final = heard
+        self.event: Final = heard.event
         self.address: Final = address
+        self.settings: Final = settings
+        """What was set for the NPC when it heard the event; its turn reads anew."""
+
+        self.is_chatter: Final = heard.event.hops > 0 or heard.event.kind == TICK
+        """Whether no person waits for it."""
+
+        self.owner: Final = "" if self.is_chatter else heard.event.speaker_ref
+        """Whose share of the NPC's time it takes, "" where no person waits for it."""
+
         self.turn: Final = Turn(mind, heard, live)
         self.is_waiting = False
         self.is_running = False
@@ -62,21 +75,6 @@ class PendingAnswer:
         self._offered_at = 0.0
         self._decision: Deferred[str] | None = None
         self._ended: Callable[[], None] | None = None
-
-    @property
-    def event(self) -> Event:
-        """What is answered."""
-        return self.heard.event
-
-    @property
-    def is_chatter(self) -> bool:
-        """Whether no person waits for it."""
-        return self.event.hops > 0 or self.event.kind == TICK
-
-    @property
-    def owner(self) -> str:
-        """Whose share of the NPC's time it takes, "" where no person waits for it."""
-        return "" if self.is_chatter else self.event.speaker_ref
 
     # As a bidder
 
@@ -92,7 +90,7 @@ class PendingAnswer:
         if why_silent:
             self._over(why_silent)
             return
-        refusal = self._refusal()
+        refusal = self._refusal(self.settings)
         if refusal is None:
             self._watching.offer(self)
         else:  # when everybody has read what was said
@@ -175,14 +173,14 @@ class PendingAnswer:
         self._refuse(refusal)
         return refusal.told
 
-    def _refusal(self) -> Refusal | None:
+    def _refusal(self, settings: NPCSettings | None = None) -> Refusal | None:
         """Which limit is reached; none where that cannot be read, for then nothing is asked.
 
         The offline responder costs nothing and is asked however often.
         """
         live = self._live
         try:
-            settings = self._mind.settings
+            settings = settings or self._mind.settings
             if live.models.of_role("speaker", settings=settings)[0].model.offline:
                 return None
             return live.limits.refusal(
@@ -210,7 +208,7 @@ class PendingAnswer:
         except StoreError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {error}")
             return
-        voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
+        voice = Voice(self._mind.npc, self.event, own_names=own_names(self._mind.npc))
         voice.say(refusal.in_character, by_rote=True)
 
     def _show_thinking(self) -> None:

@@ -14,8 +14,15 @@ from evennia.utils import logger
 
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.senses.events import SPOKEN, Event, Line
-from evennia_ai.game.senses.perception import client_of, is_alone_with, rank_of
-from evennia_ai.game.senses.presence import NPC, HasMind, why_gone
+from evennia_ai.game.senses.perception import client_of
+from evennia_ai.game.senses.presence import (
+    NPC,
+    HasMind,
+    is_alone_with,
+    rank_of,
+    room_ref_of,
+    why_gone,
+)
 from evennia_ai.history.records import Record
 from evennia_ai.store.history import conversations, past_turns
 from evennia_ai.store.history.record_rows import ConversationRef
@@ -82,7 +89,7 @@ def _heard(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent |
         speaker_name=record.name,
         speaker_rank=rank_of(speaker),
         text=record.body,
-        room_ref=where.place_ref or (str(npc.location.id) if npc.location else "nowhere"),
+        room_ref=where.place_ref or (room_ref_of(npc) or "nowhere"),
         to_ref=str(meta.get("to") or ""),
         private=where.kind == "private",
         alone=is_alone_with(npc, speaker),

@@ -14,13 +14,21 @@ from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.senses.events import ERRAND, HEARD, TICK, Event, Kind
-from evennia_ai.game.senses.perception import heard_text, is_alone_with, rank_of
-from evennia_ai.game.senses.presence import NPC, HasMind, can_see, settled_label
-from evennia_ai.game.senses.text import in_sentence, one_line, plain_name, unmarked
+from evennia_ai.game.senses.perception import heard_text
+from evennia_ai.game.senses.presence import (
+    NPC,
+    HasMind,
+    can_see,
+    is_alone_with,
+    rank_of,
+    room_ref_of,
+    settled_label,
+)
+from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.game.senses.utterance import hops_of, line_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.role_markup import neutral
-from evennia_ai.prompt.names import SOMEONE
+from evennia_ai.prompt.names import SOMEONE, bounded
 
 MAX_DATA: Final = 4000
 """Characters of the JSON of a happening's data."""
@@ -134,7 +142,7 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
         return None
     names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
     names["to"] = "you" if to == npc else _name(npc, to)
-    told = {key: in_sentence(name) for key, name in names.items()}
+    told = {key: bounded(name) for key, name in names.items()}
     if isinstance(happening.item, str):  # the game's own words, perhaps for several things
         told["item"] = names["item"]
     line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
@@ -145,7 +153,7 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
         speaker_name=names["actor"],
         speaker_rank=rank_of(actor) if actor is not None else "",
         text=heard_text(f"{text} {happening.detail}"),
-        room_ref=str(npc.location.id) if npc.location else "",
+        room_ref=room_ref_of(npc),
         to_ref=str(to.id) if to is not None else "",
         alone=actor is not None and is_alone_with(npc, actor),
         hops=(hops := hops_of(actor)),
@@ -161,7 +169,7 @@ def of_kind(kind: Kind, line: str, *, by: str) -> str:
 
     So what happened and what somebody is called are never taken for one another.
     """
-    return line if in_sentence(by) == by or not line else f"(event, {kind}) {line}"
+    return line if bounded(by) == by or not line else f"(event, {kind}) {line}"
 
 
 def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:

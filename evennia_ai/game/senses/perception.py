@@ -15,16 +15,13 @@ import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import lru_cache
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from django.conf import settings
 from django.utils.translation import gettext
-from evennia.locks.lockhandler import LockHandler
 
 from evennia_ai.game.senses.events import Event, Kind
-from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, settled_label
+from evennia_ai.game.senses.presence import NPC, is_alone_with, rank_of, room_ref_of, settled_label
 from evennia_ai.game.senses.text import one_line, unmarked
 from evennia_ai.game.senses.utterance import Utterance, hops_of, line_of, utterance_of, uttered
 from evennia_ai.prompt.blocks import SCREENREADER
@@ -161,7 +158,11 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         return None
     payload = payload_of(text)
     emoted_in = languages_heard(npc, speaker)
-    heard = _uttered(npc, speaker, payload) or _read_back(npc, speaker, payload)
+    utterance = utterance_of(speaker)
+    if utterance is not None:
+        heard = _uttered(npc, utterance, payload)
+    else:
+        heard = _read_back(npc, speaker, payload)
     if heard is None or not heard.text:
         return None
     return Event(
@@ -170,7 +171,7 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         speaker_name=settled_label(npc, speaker),
         speaker_rank=rank_of(speaker),
         text=heard.text,
-        room_ref=str(npc.location.id) if npc.location else "",
+        room_ref=room_ref_of(npc),
         to_ref=heard.to_ref,
         private=heard.kind == "whisper",
         alone=is_alone_with(npc, speaker),
@@ -181,11 +182,6 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         client=client_of(speaker),
         line=line_of(heard.hops),
     )
-
-
-def is_alone_with(npc: NPC, speaker: Any) -> bool:
-    """Whether nobody but `speaker` is where `npc` is."""
-    return all(other == speaker for other in bystanders(npc))
 
 
 def sender_of(from_obj: Any) -> Any:
@@ -209,30 +205,14 @@ def payload_of(text: Any) -> Payload:
     )
 
 
-def rank_of(speaker: Any) -> str:
-    """A speaker's permission in words: the highest it has; "NPC" for one of ours."""
-    if is_npc(speaker):
-        return "NPC"
-    ranks = reversed(settings.PERMISSION_HIERARCHY)
-    return next((rank for rank in ranks if _locks_of_ranks().check(speaker, rank)), "Player")
-
-
-@lru_cache(maxsize=1)
-def _locks_of_ranks() -> LockHandler:
-    """A lock for each rank, read once: reading them anew would cost more than all the rest."""
-    ranks = [f"{rank}:perm({rank})" for rank in settings.PERMISSION_HIERARCHY]
-    return LockHandler(SimpleNamespace(lock_storage=";".join(ranks)))
-
-
 def heard_text(text: str) -> str:
     """`text` as somebody hears it: on one line, without colour codes or link markup."""
     return one_line(unmarked(text))[:MAX_HEARD]
 
 
-def _uttered(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
+def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
     """What the speaker is known to say this moment, heard once."""
-    utterance = utterance_of(speaker)
-    if utterance is None or str(npc.id) in utterance.heard_by:
+    if str(npc.id) in utterance.heard_by:
         return None
     text = heard_text(utterance.text)
     if payload.kind not in _HEARD and text not in heard_text(payload.line):
@@ -240,13 +220,13 @@ def _uttered(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
     utterance.heard_by.add(str(npc.id))
     language = utterance.language or payload.language
     if language and not npc.understands(language):
-        text = garbled(text, _words(npc, speaker, payload), language=language)
+        text = garbled(text, _words(npc, utterance.speaker, payload), language=language)
     return replace(utterance, text=text, language=language)
 
 
 def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
     """What a rendered line says, where the speaker's side told nothing."""
-    if payload.kind not in _HEARD or utterance_of(speaker) is not None:
+    if payload.kind not in _HEARD:
         return None
     text = _words(npc, speaker, payload)
     return Utterance(speaker=speaker, text=text, kind=payload.kind, hops=hops_of(speaker))

@@ -9,17 +9,21 @@ names, and words that stand for somebody else in a prompt, are nobody's to bear 
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, Protocol
 
+from django.conf import settings
 from django.db import DatabaseError
+from evennia.locks.lockhandler import LockHandler
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.text import in_sentence, person_name, plain_name
+from evennia_ai.game.senses.text import person_name, plain_name
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.prompt.names import folded, is_word_of_the_game, marked, spelt
+from evennia_ai.prompt.names import bounded, folded, is_word_of_the_game, marked, spelt
 from evennia_ai.store import memories
 
 
@@ -111,6 +115,11 @@ def can_see(npc: NPC, other: Any) -> bool:
     return seen and bool(str(other.get_display_name(npc)).strip())
 
 
+def room_ref_of(npc: NPC) -> str:
+    """The reference of the room where `npc` is, "" for nowhere."""
+    return str(npc.location.id) if npc.location else ""
+
+
 def bystanders(npc: NPC) -> list[Any]:
     """The other characters where `npc` is, in the order in which they came."""
     if npc.location is None:
@@ -134,6 +143,31 @@ def is_character(thing: Any) -> bool:
     return "character" in getattr(thing, "_content_types", ())
 
 
+def is_on(npc: NPC) -> bool:
+    """Whether the NPC answers; never while a player plays it."""
+    return bool(npc.ai_enabled) and not npc.has_account
+
+
+def is_alone_with(npc: NPC, speaker: Any) -> bool:
+    """Whether nobody but `speaker` is where `npc` is."""
+    return all(other == speaker for other in bystanders(npc))
+
+
+def rank_of(speaker: Any) -> str:
+    """A speaker's permission in words: the highest it has; "NPC" for one of ours."""
+    if is_npc(speaker):
+        return "NPC"
+    ranks = reversed(settings.PERMISSION_HIERARCHY)
+    return next((rank for rank in ranks if _locks_of_ranks().check(speaker, rank)), "Player")
+
+
+@lru_cache(maxsize=1)
+def _locks_of_ranks() -> LockHandler:
+    """A lock for each rank, read once: reading them anew would cost more than all the rest."""
+    ranks = [f"{rank}:perm({rank})" for rank in settings.PERMISSION_HIERARCHY]
+    return LockHandler(SimpleNamespace(lock_storage=";".join(ranks)))
+
+
 def why_gone(npc: NPC, event: Event) -> str:
     """Why nobody can be answered any more to `event`, "" while somebody can.
 
@@ -142,12 +176,12 @@ def why_gone(npc: NPC, event: Event) -> str:
     """
     if npc.pk is None:
         return "the NPC is gone"
-    unable = npc.why_unable()
-    if unable:
-        return str(unable)
-    if (str(npc.location.id) if npc.location else "") != event.room_ref:
-        return "the NPC is somewhere else now"
-    return "" if _is_somebody_waiting(npc, event) else f"{event.speaker_name} is not here any more"
+    absent = ""
+    if room_ref_of(npc) != event.room_ref:
+        absent = "the NPC is somewhere else now"
+    elif not _is_somebody_waiting(npc, event):
+        absent = f"{event.speaker_name} is not here any more"
+    return str(npc.why_unable()) or absent
 
 
 def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
@@ -177,7 +211,8 @@ class _Bearer(NamedTuple):
 def label_of(npc: NPC, person: Any) -> str:
     """What `npc` calls somebody it sees; nothing is written. Warm, this makes no query."""
     bearer = _bearer(npc, person)
-    return _label(npc, bearer, _numbers(npc, person, bearer)[bearer.ref])
+    known = _known(npc, bearer.folded)
+    return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
 
 
 def settled_label(npc: NPC, person: Any) -> str:
@@ -186,8 +221,9 @@ def settled_label(npc: NPC, person: Any) -> str:
     Where the database is away the label is what it would be, and is settled another time.
     """
     bearer = _bearer(npc, person)
-    numbers = _numbers(npc, person, bearer)
-    if not _is_gone(person) and bearer.ref not in _known(npc, bearer.folded):
+    known = _known(npc, bearer.folded)
+    numbers = _numbers(npc, person, bearer, known)
+    if not _is_gone(person) and bearer.ref not in known:
         first = list(numbers)[: numbers[bearer.ref]]
         try:
             numbers = {**memories.settle_name(str(npc.id), bearer.folded, first).of(bearer.folded)}
@@ -200,7 +236,7 @@ def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
     """The game's own text with what `npc` calls these people, where their names stand in it."""
     for person in people:
         shown = str(person.get_display_name(npc))
-        label = in_sentence(label_of(npc, person))
+        label = bounded(label_of(npc, person))
         if shown.strip() and label != shown:
             told = label.replace("\\", r"\\")
             text = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", told, text)
@@ -217,24 +253,40 @@ def _bearer(npc: NPC, person: Any) -> _Bearer:
     return _Bearer(str(person.id), name, folded(name)[:MOST_FOLDED])
 
 
+def own_names(npc: NPC) -> tuple[str, ...]:
+    """What `npc` is called: by its card where that can be read, and by the game."""
+    key = plain_name(npc.key)
+    try:
+        return (npc.ai.known_view or npc.ai.view()).char_name, key
+    except (StoreError, DatabaseError):  # told by the turn, which needs the view and is put off
+        return (key,)
+
+
 def _label(npc: NPC, bearer: _Bearer, number: int) -> str:
-    own = {folded(name)[:MOST_FOLDED] for name in npc.ai.own_names}
-    is_own = bearer.folded in own
-    return marked(bearer.name, number + is_own, is_word=is_word_of_the_game(bearer.name))
+    return _marked(bearer.name, number + (bearer.folded in _folds(own_names(npc))))
+
+
+@lru_cache(maxsize=1024)
+def _folds(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(folded(name)[:MOST_FOLDED] for name in names)
+
+
+@lru_cache(maxsize=4096)
+def _marked(name: str, number: int) -> str:
+    return marked(name, number, is_word=is_word_of_the_game(name))
 
 
 def _known(npc: NPC, fold: str) -> Mapping[str, int]:
     """The numbers of those who are settled to bear a name, by reference."""
     try:
-        return memories.names_known_by(str(npc.id)).of(fold)
+        return memories.names_known_by(str(npc.id)).bearers.get(fold, {})
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
         return {}
 
 
-def _numbers(npc: NPC, person: Any, bearer: _Bearer) -> Mapping[str, int]:
-    """The same with those who are seen and not settled yet, the given one among them."""
-    known = _known(npc, bearer.folded)
+def _numbers(npc: NPC, person: Any, bearer: _Bearer, known: Mapping[str, int]) -> Mapping[str, int]:
+    """The `known` with those who are seen and not settled yet, the given one among them."""
     if bearer.ref in known:
         return known
     foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})

@@ -8,7 +8,7 @@ from typing import Final
 
 from evennia.utils.ansi import strip_ansi
 
-from evennia_ai.prompt.names import bare, bounded
+from evennia_ai.prompt.names import bare
 
 MAX_NAME: Final = 80
 MAX_RAW: Final = 20_000
@@ -71,14 +71,10 @@ def plain_name(name: str) -> str:
     return one_line(unmarked(name))[:MAX_NAME] or "someone"
 
 
+@lru_cache(maxsize=4096)
 def person_name(name: str) -> str:
     """The name of somebody who speaks: nothing in it reads like a mark or the end of a label."""
     return bare(plain_name(name))
-
-
-def in_sentence(name: str) -> str:
-    """A name as it stands in a sentence: in quotes where it holds more than words."""
-    return bounded(name)
 
 
 def _without_piles(text: str) -> Iterator[str]:

@@ -27,9 +27,10 @@ from evennia_ai.game.senses.happenings import (
     tell,
 )
 from evennia_ai.game.senses.perception import heard_text, payload_of, sender_of
-from evennia_ai.game.senses.presence import NPC, is_character
-from evennia_ai.game.senses.text import in_sentence, plain_name
+from evennia_ai.game.senses.presence import NPC, is_character, room_ref_of
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.prompt.names import bounded
 
 LOOK_SECONDS: Final = 60.0
 """How long a second look of the same person at an NPC is not told."""
@@ -71,7 +72,7 @@ class _Gifts:
         self.named[name] = item_name(npc, item, count=count)
 
     def __str__(self) -> str:
-        *first, last = map(in_sentence, self.named.values())
+        *first, last = map(bounded, self.named.values())
         return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -158,19 +159,19 @@ class Witness:
 
     def _sees_move(self, kind: str, text: str, mover: Any) -> None:
         event = event_for(self._npc, Happening(kind=kind, text=text, actor=mover))
-        self._notes(_Move(mover, event, self._room_ref, kind))
+        self._notes(_Move(mover, event, room_ref_of(self._npc), kind))
 
     def _hears_of_move(self, mover: Any, line: str) -> None:
         event = event_for(self._npc, Happening(kind="move", text="", actor=mover))
         told = replace(event, text=self._with_label(mover, line, event)) if event else None
         known = self._moves.get(str(mover.id))
         kind = known.kind if known is not None else ""
-        self._notes(_Move(mover, told, self._room_ref, kind, is_announced=True))
+        self._notes(_Move(mover, told, room_ref_of(self._npc), kind, is_announced=True))
 
     def _with_label(self, mover: Any, line: str, event: Event) -> str:
         """The game's own line, in which the mover has the name the NPC knows them by."""
         shown = heard_text(str(mover.get_display_name(self._npc)))
-        label = in_sentence(event.speaker_name)
+        label = bounded(event.speaker_name)
         return line if not shown or label == shown else line.replace(shown, label)
 
     def _notes(self, move: _Move) -> None:
@@ -189,10 +190,6 @@ class Witness:
                 self._npc.ai.hear(_of_kind(move.event, kind, is_announced=move.is_announced))
             if kind == "leave":
                 self._npc.ai.speaker_left(ref)
-
-    @property
-    def _room_ref(self) -> str:
-        return str(self._npc.location.id) if self._npc.location else ""
 
     def _settle_soon(self) -> None:
         if self._call is None or not self._call.active():
@@ -240,7 +237,7 @@ def _is_a_place(where: Any) -> bool:
 
 
 def _place(npc: NPC, place: Any) -> str:
-    return in_sentence(plain_name(place.get_display_name(npc)))
+    return bounded(plain_name(place.get_display_name(npc)))
 
 
 def _is_in(mover: Any, room_ref: str) -> bool:

@@ -81,8 +81,9 @@ class Voice:
 
         `is_wanted` tells whether somebody still waits for it.
         """
-        spoken = SpokenStart(self.own_names, self._others(), early=early, max_lines=SPEECH_LINES)
-        return Start(self, stored, spoken, is_wanted=is_wanted)
+        others = self._others()
+        spoken = SpokenStart(self.own_names, others, early=early, max_lines=SPEECH_LINES)
+        return Start(self, stored, spoken, others, is_wanted=is_wanted)
 
     def _others(self) -> list[str]:
         there = bystanders(self._npc)
@@ -102,6 +103,7 @@ class Start:
         voice: Voice,
         stored: StoredTurn,
         spoken: SpokenStart,
+        other_names: Sequence[str],
         *,
         is_wanted: Callable[[], bool],
     ) -> None:
@@ -110,6 +112,7 @@ class Start:
         self._voice: Final = voice
         self._stored: Final = stored
         self._spoken: Final = spoken
+        self._other_names: Final = other_names
         self._given_out = ""
         self._is_over = False
 
@@ -130,7 +133,9 @@ class Start:
 
     def whole(self, reply: str) -> str:
         """What of the reply is said, now that all of it is there; "" where that is nothing."""
-        return self._spoken.whole(reply) if self.said else self._voice.speech(reply)
+        if self.said:
+            return self._spoken.whole(reply)
+        return speech(reply, own_names=self._voice.own_names, other_names=self._other_names)
 
     def say_rest(self, text: str, *, by_rote: bool = False) -> None:
         """Say what is left to say of the whole reply."""

@@ -16,13 +16,14 @@ from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.game.senses.text import in_sentence, plain_name
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.delivery import behind_name
 from evennia_ai.game.speech.output import deliver, pose
 from evennia_ai.game.speech.voice import Voice
 from evennia_ai.game.tools.sight import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.prompt.names import bounded
 from evennia_ai.store.history import conversations
 
 
@@ -178,4 +179,4 @@ class EndConversation(Tool):
         if not use.event.speaker_ref:
             raise Refused("You are in conversation with nobody.")
         use.mind.disengage(use.event.speaker_ref)
-        return f"You ended the conversation with {in_sentence(use.event.speaker_name)}."
+        return f"You ended the conversation with {bounded(use.event.speaker_name)}."

@@ -97,7 +97,7 @@ def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: 
         asked_by=f"turn {turns.next_number(mind.ref)}",
         is_pressing=True,
         fullness=fullness,
-        unanswered={*mind.waiting_records, heard.record.id},
+        unanswered={*mind.waiting_records(), heard.record.id},
     )
 
 

@@ -40,7 +40,7 @@ from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import began_by
-from evennia_ai.game.senses.presence import why_gone
+from evennia_ai.game.senses.presence import is_on, own_names, why_gone
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.voice import Start, Voice
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
@@ -171,7 +171,7 @@ class Turn:
     @property
     def _speaking(self) -> Voice:
         """The voice, also before it is known what the NPC is made of."""
-        return self._voice or self._voice_of(*self._mind.own_names)
+        return self._voice or self._voice_of(*own_names(self._mind.npc))
 
     async def _to_the_end(self) -> Round:
         """Ask, act and ask again, and end the turn with what came of it; the last round."""
@@ -388,7 +388,7 @@ class Turn:
         npc, event = self._mind.npc, self.heard.event
         if self._cancelled:
             return self._cancelled
-        if npc.pk is not None and not self._mind.enabled:
+        if npc.pk is not None and not is_on(npc):
             return "the NPC was switched off"
         return why_gone(npc, event)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia.utils import logger
 
 from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.senses.presence import bystanders, label_of, object_of
+from evennia_ai.game.senses.presence import bystanders, label_of, object_of, own_names
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.memory.learning import People, judged
@@ -140,7 +140,7 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
     npc = object_of(npc_ref)
     if npc is None:
         return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
-    own = dict.fromkeys((*npc.ai.own_names, *_names(npc)))
+    own = dict.fromkeys((*own_names(npc), *_names(npc)))
     others = [name for other in bystanders(npc) for name in _names(other)]
     someone = object_of(about) if about else None
     return People(

@@ -183,7 +183,7 @@ class TestLeaving:
         slow.reply("Aye.")
         stage.passes()
         assert [request.question for request in slow.requests] == ["Oren, one?", "Oren, three?"]
-        assert not stage.npc.ai.waiting_records
+        assert not stage.npc.ai.waiting_records()
 
     def test_an_answer_others_wait_for_as_well_is_said(self, stage, slow):
         stage.says(stage.anna, "Oren, is it late?")

@@ -110,7 +110,7 @@ def test_a_stop_drops_what_waits_and_gives_up_what_is_under_way(busy: Any) -> No
     busy.passes(10)
     assert said(busy) == []
     assert len(busy.model.requests) == 1
-    assert busy.npc.ai.waiting_records == frozenset()
+    assert busy.npc.ai.waiting_records() == frozenset()
 
 
 def test_nobody_is_answered_while_the_game_is_stopped(busy: Any) -> None:

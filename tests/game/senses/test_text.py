@@ -2,6 +2,8 @@
 
 import pytest
 
+from evennia_ai.prompt import names
+
 
 @pytest.fixture
 def text(db):
@@ -42,7 +44,7 @@ def test_a_line_holds_what_is_seen(text, given, seen):
     ],
 )
 def test_a_name_ends_where_it_ends_in_a_sentence(text, name, told):
-    assert text.in_sentence(name) == told
+    assert names.bounded(name) == told
 
 
 def test_the_name_of_somebody_who_speaks_holds_no_colon(text):

@@ -1,5 +1,7 @@
 """What NPCs see: who comes and goes, who gives them what, who looks at them, where they are."""
 
+from types import SimpleNamespace
+
 import pytest
 from evennia.objects.objects import DefaultRoom
 from evennia.utils.create import create_object
@@ -24,7 +26,7 @@ class Mind:
 
     is_busy = False
     settings = USUAL
-    own_names = ("Oren",)
+    known_view = SimpleNamespace(char_name="Oren")
     hear = property(lambda self: self.heard.append)
 
     def receive(self, text, from_obj):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.game.mind import handler
-from evennia_ai.game.npc_settings import KeptSettings, changed
+from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.turn.turn import Turn
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
@@ -37,7 +37,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     taken = Turn.run
     monkeypatch.setattr(Turn, "run", run)
     monkeypatch.setattr(handler, "sources_of", counted("view", handler.sources_of))
-    monkeypatch.setattr(KeptSettings, "now", counted("settings", KeptSettings.now))
+    reading = handler.AIHandler._read_settings
+    monkeypatch.setattr(handler.AIHandler, "_read_settings", counted("settings", reading))
     return found
 
 

@@ -5,7 +5,7 @@ from django.db.utils import OperationalError
 
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game.mind import handler
-from evennia_ai.game.speech import voice
+from evennia_ai.game.turn import turn
 from evennia_ai.llm.chat import sent_sha256
 from evennia_ai.store.history import conversations, record_rows, turns
 
@@ -129,7 +129,7 @@ def test_a_reply_that_cannot_be_judged_closes_the_turn(stage, logged, monkeypatc
 
     stage.talks_with("Aye.", delay_seconds=1)
     stage.says(stage.anna, "Oren?")
-    monkeypatch.setattr(voice, "bystanders", locked)
+    monkeypatch.setattr(turn, "why_gone", locked)
     monkeypatch.setattr(handler.AIHandler, "fallback_line", property(locked))
     stage.passes(1)
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"
