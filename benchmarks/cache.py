@@ -17,9 +17,10 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
 from evennia_ai.history.compaction.extract import extract
 from evennia_ai.history.compaction.planning import CompactionPlan, CompactionRules, is_due, plan
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.blocks import DynamicBlock, left_behind
 from evennia_ai.prompt.budget import BudgetRules

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import workload
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet

@@ -112,7 +112,7 @@ class Talk:
         return len(prompt.messages)
 
     def inputs(self, before, heard):
-        from evennia_ai.compose import ComposeRules, Inputs
+        from evennia_ai.inputs import ComposeRules, Inputs
         from evennia_ai.prompt.blocks import DynamicBlock
         from evennia_ai.prompt.budget import BudgetRules
         from evennia_ai.prompt.messages import pending

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evennia_ai.compose import Composition, Inputs, compose_with_lore
+from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.inputs import Inputs
 from evennia_ai.plain_values import ExecutionRequestError, PlainReader, plain
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter

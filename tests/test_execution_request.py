@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.compose import DynamicBlock, compose
+from evennia_ai.compose import compose
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.execution_request import VERSION, ExecutionRequest, execution_request
 from evennia_ai.plain_values import ExecutionRequestError
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import ToolSpec
 from evennia_ai.prompt.placement import Anchor

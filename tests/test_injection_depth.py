@@ -6,7 +6,8 @@ length. `H1` is the oldest message of a conversation, the highest number the new
 
 import pytest
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.expansion import ComponentSet

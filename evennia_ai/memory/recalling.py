@@ -10,22 +10,22 @@ they are: nothing in a memory is ever expanded.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import log
-from typing import Annotated, Any, Final, NamedTuple, Protocol
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
 from evennia_ai.foreign.fields import read_fields
 from evennia_ai.memory.memories import DIGITS, Memory, importance, recency, weight_of, words_of
-from evennia_ai.prompt.blocks import as_data
-from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Layout
+from evennia_ai.prompt.blocks import Standing, as_data
+from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Filling
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message, Part
-from evennia_ai.prompt.pieces import Piece, make_piece
+from evennia_ai.prompt.pieces import Piece, make_piece, without_origin
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -195,6 +195,32 @@ def recalled(
     )
 
 
+def recall(
+    memories: Sequence[Memory],
+    *,
+    components: ComponentSet,
+    history: History,
+    event: Message | None,
+    rules: RecallRules,
+    moment: Moment,
+    limit_tokens: int,
+    counter: TokenCounter,
+) -> Recalled:
+    """The candidates judged by what was just said; all left out where they have no place."""
+    if not memories:
+        return NOTHING
+    if problem := no_place(components):
+        return refused(memories, problem)
+    return recalled(
+        memories,
+        rules=rules,
+        moment=moment,
+        said=words_said(history, event, messages=rules.scan_messages),
+        limit_tokens=limit_tokens,
+        counter=counter,
+    )
+
+
 def refused(memories: Sequence[Memory], reason: str) -> Recalled:
     """All candidates left out for one reason."""
     return Recalled(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
@@ -291,19 +317,6 @@ MEMORIES_NAME: Final = "memories"
 HEADING: Final = "What you remember:"
 
 
-class FillingRules(Protocol):
-    """What of the rules of composing counts here."""
-
-    @property
-    def dice(self) -> Dice: ...
-
-    @property
-    def counter(self) -> TokenCounter: ...
-
-    @property
-    def layout(self) -> Layout: ...
-
-
 def no_place(components: ComponentSet) -> str:
     """Why memories have no place among these components, "" where they have one."""
     if not components.is_on(MEMORIES_KEY):
@@ -316,50 +329,43 @@ def no_place(components: ComponentSet) -> str:
     return ""
 
 
-def needs_memories(components: ComponentSet) -> bool:
-    """Whether the text of the component stands or falls with there being memories."""
-    return components.reads(MEMORIES_NAME) and MEMORIES_KEY in components.reading(MEMORIES_NAME)
-
-
 def with_memories(
     made: Sequence[Piece | Verdict],
     memories: Sequence[Memory],
     *,
     components: ComponentSet,
-    rules: FillingRules,
-    values: Mapping[str, str],
+    filling: Filling,
 ) -> list[Piece | Verdict]:
     """What the components gave, with these memories in their place."""
-    if not memories and not needs_memories(components):
+    if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return [*made]
-    place, counter, layout = components.place_of(MEMORIES_KEY), rules.counter, rules.layout
+    place = components.place_of(MEMORIES_KEY)
+    claim = place.claim(filling.layout)
     text = "\n".join(map(line_of, memories))
-    told = as_data(text, place.claim(layout))
+    data = as_data(text, claim)
     if not memories:
         piece: Piece | Verdict = Verdict(
             stage="expand", item=_ORIGIN, kept=False, reason="nothing is remembered here"
         )
     elif _is_framed(place):
-        filled = {**values, MEMORIES_NAME: told}
-        piece = place.expand(filled, dice=rules.dice, counter=counter, layout=layout)
+        piece = filling.with_values({MEMORIES_NAME: data}).expand_one(place)
     else:
-        piece = make_piece(f"{HEADING}\n{told}", place.claim(layout), counter=counter)
+        piece = make_piece(f"{HEADING}\n{data}", claim, counter=filling.counter)
     if isinstance(piece, Piece):
         piece = _set_apart(piece, memories, text)
-    return [*(one for one in made if _origin(one) != _ORIGIN), piece]
+    return [*without_origin(made, _ORIGIN), piece]
 
 
-def shown(recalled: Recalled, placed: Iterable[Piece]) -> Recalled:
+def shown(recalled: Recalled, pieces: Iterable[Piece], standing: Iterable[Standing]) -> Recalled:
     """What was recalled, and whether it stands among the pieces that found a place."""
+    if recalled is NOTHING:
+        return NOTHING
+    placed = chain(pieces, *(one.pieces for one in standing))
     return replace(recalled, is_shown=any(piece.claim.origin == _ORIGIN for piece in placed))
 
 
 def _is_framed(place: CompiledComponent) -> bool:
     return bool(place.component.content.strip())
-
-
-def _origin(made: Piece | Verdict) -> str:
-    return made.item if isinstance(made, Verdict) else made.claim.origin
 
 
 def _set_apart(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:

@@ -14,9 +14,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import card_components, character_book
-from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.errors import FormatError, TemplateError
 from evennia_ai.foreign.documents import check_plain, read_document
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules

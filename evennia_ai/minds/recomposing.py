@@ -12,13 +12,14 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Literal, TypeVar
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
 from evennia_ai.errors import EvenniaAIError, NotStoredError, ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.replay import Difference, differences, shared_messages
 from evennia_ai.history.turn.sending import storable_messages
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.activation.timers import Clock, state_from
 from evennia_ai.lorebook.book import Lorebook

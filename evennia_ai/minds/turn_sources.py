@@ -15,10 +15,10 @@ from math import isfinite
 from typing import Any, Final
 
 from evennia_ai.cards.components import CARD_KEYS
-from evennia_ai.compose import Inputs
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.inputs import Inputs
 from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName

@@ -12,8 +12,8 @@ from typing import Final
 
 from evennia_ai.cards.card import Card, notes_in
 from evennia_ai.cards.components import card_components
-from evennia_ai.compose import ComposeRules
 from evennia_ai.errors import FormatError
+from evennia_ai.inputs import ComposeRules
 from evennia_ai.knowledge.meta_prompt import POLICY, RESTRICTED_POLICY
 from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.book import Lorebook

@@ -21,11 +21,10 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.budget import BudgetRules, Fitted, fit
-from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import DYNAMIC, CompiledComponent, ComponentSet, Layout
+from evennia_ai.prompt.expansion import DYNAMIC, CompiledComponent, ComponentSet, Filling
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import OF_DYNAMIC, OF_LORE, Message
-from evennia_ai.prompt.pieces import Claim, Piece, make_piece
+from evennia_ai.prompt.pieces import Claim, Piece, make_piece, without_origin
 from evennia_ai.prompt.placement import join, members_of
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
@@ -57,16 +56,6 @@ class DynamicBlock:
         return f"block:{self.key}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filling:
-    """What filling a component goes by."""
-
-    dice: Dice
-    counter: TokenCounter
-    layout: Layout
-    values: Mapping[str, str]
-
-
 def as_data(text: str, claim: Claim) -> str:
     """What players chose or said, as it may stand at a place: told to be data in a system's."""
     return f"{DATA_HEAD}\n{text}" if claim.spoken_as == "system" else text
@@ -90,7 +79,7 @@ def with_filled(
     result = [*made]
     for key, name in FILLED.items():
         told = [block for block in blocks if block.component == key and block.text.strip()]
-        if told or _names(components, key, name):
+        if told or components.needs(key, name):
             result = _with_one(result, told, place=components.place_of(key), filling=filling)
     return result
 
@@ -107,7 +96,7 @@ def _with_one(
     if not place.component.enabled or place.template is None:
         problem = "has a template error" if place.component.enabled else "is disabled"
         return [*made, *(_left_out(block, f"component {key} {problem}") for block in told)]
-    others = [one for one in made if _origin(one) != place.origin]
+    others = without_origin(made, place.origin)
     if not told:
         empty = Verdict(stage="expand", item=place.origin, kept=False, reason="nothing to tell")
         return [*others, empty]
@@ -121,17 +110,11 @@ def _filled(place: CompiledComponent, facts: str, *, filling: Filling) -> Piece 
     if not place.component.content.strip():
         tokens = counter.recall(facts)
         return make_piece(facts, place.claim(layout), counter=counter, content_tokens=tokens)
-    values = {**filling.values, name: facts}
-    own = place.expand(values, dice=filling.dice, counter=counter, layout=layout)
+    own = filling.with_values({name: facts}).expand_one(place)
     if isinstance(own, Verdict) or (place.template and name in place.template.names):
         return own
     text = f"{own.message.content}\n{facts}"
     return make_piece(text, place.claim(layout), counter=counter, note=own.note)
-
-
-def _names(components: ComponentSet, key: str, name: str) -> bool:
-    """Whether the component's text stands or falls with there being facts."""
-    return components.reads(name) and key in components.reading(name)
 
 
 def _alone(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
@@ -143,12 +126,20 @@ def _alone(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Ve
     return make_piece(block.text, claim, counter=counter, content_tokens=counter.recall(block.text))
 
 
+def without_facts(made: Iterable[Piece | Verdict]) -> list[Piece | Verdict]:
+    """What is left where the component of the dynamic message is off: no facts, no frozen lore."""
+    reason = f"component {DYNAMIC.key} is disabled"
+    return [
+        Verdict(stage="expand", item=one.claim.origin, kept=False, reason=reason)
+        if isinstance(one, Piece)
+        and (one.claim.joint is DYNAMIC or one.claim.stays.startswith(OF_LORE))
+        else one
+        for one in made
+    ]
+
+
 def _left_out(block: DynamicBlock, reason: str) -> Verdict:
     return Verdict(stage="expand", item=block.origin, kept=False, reason=reason)
-
-
-def _origin(made: Piece | Verdict) -> str:
-    return made.item if isinstance(made, Verdict) else made.claim.origin
 
 
 GUIDANCE_KEY: Final = "runtime_guidance"

@@ -9,6 +9,7 @@ edits and the import of cards. Dice and outlets of lore may stand there; their a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -85,9 +86,9 @@ class ComponentSet:
         """The keys of the components whose texts name a value."""
         return self.compiled.reading(name)
 
-    def reads(self, name: str) -> bool:
-        """Whether any component's text names a value."""
-        return self.compiled.reads(name)
+    def needs(self, key: str, name: str) -> bool:
+        """Whether the text of the component `key` stands or falls with a value."""
+        return self.compiled.reads(name) and key in self.compiled.reading(name)
 
     def _beside(self, key: str, side: Side) -> Joint | None:
         component = self._listed.get(key)
@@ -170,6 +171,33 @@ class CompiledComponents:
                 if old != new:
                     outdated.update(self._readers[name])
         return outdated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """What texts are expanded with."""
+
+    dice: Dice
+    counter: TokenCounter
+    layout: Layout
+    values: Mapping[str, str]
+    """What templates may name."""
+
+    def with_values(self, more: Mapping[str, str]) -> "Filling":
+        """This with more values."""
+        return replace(self, values={**self.values, **more})
+
+    def expand(self, components: CompiledComponents) -> Sequence[Piece | Verdict]:
+        """What each of the components gives."""
+        return components.expand(
+            self.values, dice=self.dice, counter=self.counter, layout=self.layout
+        )
+
+    def expand_one(self, component: "CompiledComponent") -> Piece | Verdict:
+        """What a single one gives."""
+        return component.expand(
+            self.values, dice=self.dice, counter=self.counter, layout=self.layout
+        )
 
 
 class _Last(NamedTuple):

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
-from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents
+from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents, Filling
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Role, Trust
+from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.trace import Verdict
 
 # floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
@@ -33,6 +34,11 @@ class AuthorsNote:
     scanned: bool = False
     trust: Trust = "builder"
     revision: int = 0
+
+    @property
+    def injection_depth(self) -> int:
+        """The depth at which it goes in."""
+        return 0 if self.mode == "tail" else self.depth
 
     def is_due(self, user_messages: int) -> bool:
         """Whether the note goes in when this many messages of role user were said."""
@@ -61,6 +67,31 @@ class Notes:
         )
 
 
+class ExpandedNote(NamedTuple):
+    """A note as this turn has it: its piece, or the verdict that says why there is none."""
+
+    note: AuthorsNote
+    made: Piece | Verdict
+    is_due: bool
+
+
+def expanded_notes(
+    notes: Notes, filling: Filling, *, history: History, said: int, cut: int
+) -> list[ExpandedNote]:
+    """Each note as it goes in.
+
+    `history` is what the prompt may show, from `cut` on; `said` counts the messages of role user.
+    """
+    if not notes.notes:
+        return []
+    expanded: list[ExpandedNote] = []
+    for index, made in enumerate(filling.expand(notes.compiled)):
+        note = notes.notes[index]
+        verdict = not_due(note, index, history=history, said=said, cut=cut)
+        expanded.append(ExpandedNote(note, verdict or made, verdict is None))
+    return expanded
+
+
 def note_origin(index: int) -> str:
     """What the note of this index is called in verdicts."""
     return f"note:{index}"
@@ -69,10 +100,7 @@ def note_origin(index: int) -> str:
 def not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Why the note of this index does not go in now, None where it does.
-
-    `history` is what the prompt may show, from `cut` on; `said` counts the messages of role user.
-    """
+    """Why the note of this index does not go in now, None where it does."""
     if note.mode == "tail" and note.every:
         return _tail_not_due(note, index, history=history, said=said, cut=cut)
     if note.is_due(said):
@@ -108,7 +136,7 @@ def _component(note: AuthorsNote, index: int) -> PromptComponent:
         key=f"note_{index}",
         content=note.content,
         role=note.role,
-        injection_depth=0 if note.mode == "tail" else note.depth,
+        injection_depth=note.injection_depth,
         placement="history",
         trust=note.trust,
         revision=note.revision,

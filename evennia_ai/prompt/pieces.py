@@ -156,6 +156,13 @@ def make_piece(
     return Piece(claim, message, tokens, claim.rank, note, cause, breaks)
 
 
+def without_origin(made: Iterable[Piece | Verdict], origin: str) -> list[Piece | Verdict]:
+    """The pieces and verdicts of all other origins."""
+    return [
+        one for one in made if (one.claim.origin if isinstance(one, Piece) else one.item) != origin
+    ]
+
+
 # Markers with nothing between them begin one block together.
 # How many of the first blocks, counted by what.
 _Asked = tuple[int, TokenCounter]

@@ -18,10 +18,11 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from evennia_ai.prompt.components import HISTORY_ID
+from evennia_ai.prompt.components import EVENT_ID, HISTORY_ID, TOOL_ID
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, Part
+from evennia_ai.prompt.messages import Message, Part, costs
 from evennia_ai.prompt.pieces import Joint, Piece, Rank
+from evennia_ai.prompt.tokens import TokenCounter
 
 _id_and_key = itemgetter(0, 1)
 
@@ -67,6 +68,21 @@ def place(
     before = [message for at, _, message in ordered if at <= HISTORY_ID]
     after = [stand[2] for stand in ordered[len(before) :]]
     return (*before, *interleaved(injected, history, first=first, slots=slots), *after)
+
+
+def fixed_stands(
+    event: Message | None, tools: Sequence[Message], *, counter: TokenCounter
+) -> tuple[list[Stand], list[tuple[str, int]]]:
+    """The event and tool messages at their places, and what they cost."""
+    stands: list[Stand] = []
+    tokens: list[tuple[str, int]] = []
+    if event is not None:
+        stands.append((EVENT_ID, "~event", event))
+        tokens.append(("event", event.tokens(counter)))
+    if tools:
+        stands += [(TOOL_ID, f"~tool{i:04}", message) for i, message in enumerate(tools)]
+        tokens.append(("tools", sum(costs(tools, counter))))
+    return stands, tokens
 
 
 def interleaved(

@@ -14,7 +14,8 @@ from typing import Final
 
 from evennia_ai.cards.card import Card, macro_values, opening_message
 from evennia_ai.cards.components import card_components
-from evennia_ai.compose import ComposeRules, Composition, Inputs, compose_with_lore
+from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.lorebook.conditions import (
     CHARACTER_NAME,

@@ -3,7 +3,8 @@
 import pytest
 
 from evennia_ai.cards.components import FIELDS, card_components
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import (
     ALL_GRANTS,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
 from evennia_ai.history.projection import project
 from evennia_ai.history.records import (
     NewRecord,
@@ -14,6 +14,7 @@ from evennia_ai.history.records import (
 )
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.sending import Handle, draft_of, key_of
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.history.projection import project
 from evennia_ai.history.records import canonical_json
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.minds.turn_sources import recorded_inputs, source_of, told_by
 from evennia_ai.prompt.blocks import DynamicBlock

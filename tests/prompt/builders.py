@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.dice import Dice

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evennia_ai.compose import Inputs, compose
+from evennia_ai.compose import compose
+from evennia_ai.inputs import Inputs
 from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock, left_behind
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said

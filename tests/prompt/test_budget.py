@@ -2,8 +2,9 @@
 
 import pytest
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
 from evennia_ai.errors import BudgetError
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.budget import BudgetRules, Reserve
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.compose import ComposeRules
+from evennia_ai.inputs import ComposeRules
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.cache_account import MEANINGS, REASONS, CacheAccount
 from evennia_ai.prompt.dice import Dice

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import MAX_DEPTH, PromptComponent

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.compose import Inputs, compose
+from evennia_ai.compose import compose
 from evennia_ai.errors import BudgetError
+from evennia_ai.inputs import Inputs
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
 from evennia_ai.prompt.history import History

@@ -10,7 +10,6 @@ from typing import Final
 
 from evennia.utils import gametime
 
-from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.execution_request import ExecutionRequest, execution_request
 from evennia_ai.game.inputs.facts import (
     candidates,
@@ -32,6 +31,7 @@ from evennia_ai.game.senses.presence import NPC, bystanders
 from evennia_ai.game.senses.text import person_name, plain_name
 from evennia_ai.history.projection import minute_in, with_time_line
 from evennia_ai.history.records import NewRecord, Record
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.minds.greeting import greeting_record
 from evennia_ai.minds.view import NPCView, books_with

@@ -8,7 +8,7 @@ where its book is frozen it is a message of its own before that one, and stays.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from evennia_ai.lorebook.activation.candidate import ActiveEntry
@@ -16,7 +16,8 @@ from evennia_ai.lorebook.entry import Anchor, Position
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
 from evennia_ai.prompt.expansion import DYNAMIC, ComponentSet, Layout
 from evennia_ai.prompt.memo import Slot
-from evennia_ai.prompt.messages import OF_LORE, Role
+from evennia_ai.prompt.messages import OF_LORE
+from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.prompt.templates.template import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
@@ -96,60 +97,58 @@ def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet)
     return made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotePlace:
-    """The first author's note as this turn has it: where it stands, and whether it is due.
-
-    `made` is its piece, or the verdict that says why there is none; None where there is no note:
-    then lore around it stands where one would.
-    """
-
-    made: Piece | Verdict | None = None
-    depth: int = 4
-    role: Role = "system"
-    is_due: bool = True
-
-
 def around_note(
-    note: NotePlace, entries: Iterable[ActiveEntry], *, keeps_blank: bool, counter: TokenCounter
+    notes: Sequence[ExpandedNote],
+    entries: Iterable[ActiveEntry],
+    *,
+    keeps_blank: bool,
+    counter: TokenCounter,
 ) -> list[Piece | Verdict]:
-    """The note with the entries above and below it, all in one message.
+    """The notes, the first with the entries above and below it, all in one message.
 
     A note that is not due takes them along; around an empty one a blank line stays where
-    `keeps_blank`.
+    `keeps_blank`. Without a note they stand where one would.
     """
+    made = [one.made for one in notes]
     around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
-    own = [] if note.made is None else [note.made]
     if not around:
-        return own
-    if not note.is_due:
+        return made
+    return [*_first_note(notes[0] if notes else None, around, keeps_blank, counter), *made[1:]]
+
+
+def _first_note(
+    first: ExpandedNote | None,
+    around: Sequence[ActiveEntry],
+    keeps_blank: bool,
+    counter: TokenCounter,
+) -> list[Piece | Verdict]:
+    own = [] if first is None else [first.made]
+    note = AuthorsNote(content="") if first is None else first.note
+    if first is not None and not first.is_due:
         return [*own, *(_verdict(entry, "the author's note is not due") for entry in around)]
     joint = Joint(key="note", id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR)
     made: list[Piece | Verdict] = [
         _in_note(entry, number, joint, note, counter)
         for number, entry in enumerate(in_output_order(around))
     ]
-    if isinstance(note.made, Piece):
-        text = note.made.message.content
-    elif keeps_blank and note.made is not None:
-        text = ""
-    else:
+    piece = own[0] if own and isinstance(own[0], Piece) else None
+    if piece is None and not (own and keeps_blank):
         return [*own, *made]
     claim = Claim(
         origin=NOTE_ORIGIN,
         id=HISTORY_ID,
         key=NOTE_KEY,
         role=note.role,
-        depth=note.depth,
+        depth=note.injection_depth,
         order=DEFAULT_ORDER,
         joint=joint,
-        stays=note.made.claim.stays if isinstance(note.made, Piece) else "",
+        stays=piece.claim.stays if piece else "",
     )
-    return [*made, make_piece(text, claim, counter=counter)]
+    return [*made, make_piece(piece.message.content if piece else "", claim, counter=counter)]
 
 
 def _in_note(
-    entry: ActiveEntry, number: int, joint: Joint, note: NotePlace, counter: TokenCounter
+    entry: ActiveEntry, number: int, joint: Joint, note: AuthorsNote, counter: TokenCounter
 ) -> Piece:
     side = _ABOVE if entry.position == "note_top" else _BELOW
     claim = Claim(
@@ -157,7 +156,7 @@ def _in_note(
         id=HISTORY_ID,
         key=f"{side}{number:06}",
         role=note.role,
-        depth=note.depth,
+        depth=note.injection_depth,
         order=DEFAULT_ORDER,
         joint=joint,
         tier=_tier(entry),

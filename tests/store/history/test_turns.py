@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
-from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.compose import compose
 from evennia_ai.errors import (
     HistoryConflictError,
     NotStoredError,
@@ -17,6 +17,7 @@ from evennia_ai.errors import (
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.history.turn.sending import draft_of
+from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import digest

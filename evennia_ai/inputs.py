@@ -1,0 +1,80 @@
+"""Inputs: everything one prompt depends on, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.conditions import Facts
+from evennia_ai.lorebook.entry import SourceName
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.recalling import Moment, RecallRules
+from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import typed_frozen
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.notes import Notes
+from evennia_ai.prompt.placement import Anchors
+from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
+
+NO_HISTORY: Final = History()
+NO_NOTES: Final = Notes()
+START: Final = Clock()
+NOW: Final = Moment()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposeRules:
+    """How to compose."""
+
+    budget: BudgetRules
+    layout: Layout = "cache"
+    blocks: BlocksMode = "latest"
+    """Whether the facts of a request stay in the history."""
+
+    counter: TokenCounter = ESTIMATE
+    lore: ActivationRules = field(default_factory=ActivationRules)
+    memory: RecallRules = field(default_factory=RecallRules)
+    dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))
+
+
+@typed_frozen
+class Inputs:
+    """What `compose` makes one prompt of; equal inputs give equal bytes."""
+
+    components: ComponentSet
+    rules: ComposeRules
+    history: History = NO_HISTORY
+    event: Message | None = None
+    tools: tuple[Message, ...] = ()
+    """The messages of this turn's own tool calls and results."""
+
+    notes: Notes = NO_NOTES
+    books: tuple[Lorebook, ...] = ()
+    blocks: tuple[DynamicBlock, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What templates may name."""
+
+    cut: int = 0
+    """The index the history was last cut at; `anchors` are where anchored notes stood then."""
+    anchors: Anchors = field(default_factory=dict)
+    lore_state: LoreState = NO_STATE
+    """What the turn before left of lore; its timers count `clock`, its conditions ask `facts`."""
+
+    clock: Clock = START
+    facts: Facts = field(default_factory=dict)
+
+    sources: Mapping[SourceName, str] = field(default_factory=dict)
+    """What entries of lore may have scanned beside the conversation."""
+
+    memories: tuple[Memory, ...] = ()
+    moment: Moment = NOW
+    """When it is, and with whom the NPC speaks: what it may be reminded of are the `memories`."""
+
+    guidance: str = ""
+    """What is told of the client the conversation was opened from, "" for nothing."""
