@@ -2,22 +2,38 @@
 
 Pure, deterministic, applied once. Special tokens of chat templates are undone, tool calls and
 results fitted, speakers labelled, neighbours of one role merged, one system message kept, roles
-alternated. Nobody's text can pass for what this module writes: neither for another speaker's line
-nor for the frame that stands for a system message.
+alternated. Nobody's text can pass for what this module writes. What somebody said begins at the
+margin with their name and a colon; names come from records alone. Further lines of a speech are
+indented, and so is whatever reads like a label in a text that nobody said and that stands among
+what was said.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from evennia_ai.history.role_markup import without_tags, without_tokens
-from evennia_ai.llm.chat import ChatMessage
-from evennia_ai.llm.labels import NAME_LIMIT, frame, has_bracket, label, labelled, set_in, undone
-from evennia_ai.llm.tools import narrated, paired, with_tools_as_text
+from evennia_ai.llm.chat import ChatMessage, with_each_text
+from evennia_ai.llm.replies.speech import LINE_BREAK
+from evennia_ai.llm.tools import (
+    frame,
+    has_bracket,
+    narrated,
+    paired,
+    undone,
+    with_tools_as_text,
+)
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import OF_DYNAMIC, Message, Role, ToolSpec
+from evennia_ai.prompt.names import SOMEONE, bare, bounded, is_word_of_the_game, without_mark
+
+NAME_LIMIT: Final = 64
+_INDENT: Final = "    "
+_LIKE_A_LABEL: Final = re.compile(
+    rf"^(?=[^\s:：][^:：\n]{{0,{NAME_LIMIT}}}[:：](?:\s|$))", re.MULTILINE
+)
 
 FRAME_OPEN: Final = "[Game instruction]"
 FRAME_CLOSE: Final = "[/Game instruction]"
@@ -163,20 +179,10 @@ def _plain_arguments(text: str) -> str:
         return text
     try:
         given = json.loads(text)
-        plain = _with_each_text(without_tags, given)
+        plain = with_each_text(without_tags, given)
     except (ValueError, RecursionError):
         return without_tags(text)
     return text if plain == given else json.dumps(plain, ensure_ascii=False)
-
-
-def _with_each_text(change: Callable[[str], str], value: Any) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {change(name): _with_each_text(change, one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_with_each_text(change, one) for one in value]
-    return value
 
 
 def _nameless(message: ChatMessage) -> ChatMessage:
@@ -197,6 +203,33 @@ def _labelled(message: ChatMessage) -> ChatMessage:
     if not name:
         return _nameless(message)
     return replace(message, name=None, content=labelled(name, message.content))
+
+
+def label(name: str) -> str:
+    """What stands before the colon for somebody of this name, "" where there is no name.
+
+    A name holds no colon there, one that could be more than a name is quoted, and one that is a
+    word of the game is put in brackets, unless where it comes from has marked it.
+    """
+    if not name.split():
+        return ""
+    own = without_mark(name)
+    made = bare(own)
+    if own == name and made != SOMEONE and is_word_of_the_game(made):
+        return f"({made})"
+    return bounded(f"{made}{name[len(own) :]}")
+
+
+def labelled(name: str, text: str) -> str:
+    """What somebody of this name said: only the label's own line starts at the margin."""
+    return f"{name}: {LINE_BREAK.sub(f'{chr(10)}{_INDENT}', text)}"
+
+
+def set_in(text: str) -> str:
+    """A text that nobody said, with every line indented that begins like a label."""
+    if ":" not in text and "：" not in text:
+        return text
+    return _LIKE_A_LABEL.sub(_INDENT, LINE_BREAK.sub("\n", text))
 
 
 def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

@@ -1,113 +1,67 @@
-"""Tools in messages: calls and results that every provider takes back, or told as text. Pure.
+"""Tools in messages: calls with their results as every provider takes them, or told as text. Pure.
 
-A call that a model made is sent again with every later prompt, so what one server wrote must be fit
-for all: a call without an id, or with a name no provider takes, would have each later request
-refused. Its arguments stay as they were written; whoever runs the call judges them. A result stands
-right behind its call and nowhere else, whatever was cut from the history or came in between.
+A result stands right behind its call and nowhere else, whatever was cut from the history or came
+in between. A model whose server knows no tools is told what it can do in one constant text behind
+the system messages, and writes one JSON object: what it says, and what it does. Its earlier calls
+are shown to it in the same form, results as framed user messages. A text that is no JSON is simply
+speech; half a JSON object is no reply.
 
-A model whose server knows no tools is told what it can do in one constant text behind the system
-messages, and writes one JSON object: what it says, and what it does. Its earlier calls are shown to
-it in the same form, results as framed user messages; nobody's text can pass for that frame. A text
-that is no JSON is simply speech; half a JSON object is no reply.
+Nobody's text can pass for a frame: look-alikes are undone. They may have other case and blanks,
+brackets of full width, and letters inside their words that nobody sees. Line breaks are found as
+JSON writes them too, but no match reaches over a quote: it never leaves a text inside of JSON.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from hashlib import sha256
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from evennia_ai.errors import ModelRubbish
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, sent_sha256
-from evennia_ai.llm.labels import LINE_BREAK, frame, has_bracket, undone
+from evennia_ai.llm.chat import (
+    AnswerSchema,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    WrittenCall,
+    made_calls,
+    read_arguments,
+)
+from evennia_ai.llm.replies.speech import LINE_BREAK
 from evennia_ai.llm.replies.structured import JsonObjects, json_objects, strict_schema
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
-NAME_CHARACTERS: Final = 64
-UNREADABLE: Final = "unreadable_arguments"
-"""The field in which arguments go out that are no JSON object."""
-
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
-_ID_CHARACTERS: Final = 9  # the one length that every provider takes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenCall:
-    """A call as a server sent it; nothing of it was checked."""
-
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
+_UNSEEN: Final = (
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+_BLANK: Final = rf"(?:\s|\\[nrt]|{_UNSEEN})"
+_MOST_BEHIND: Final = 80
+"""Characters behind the words, inside of the brackets, that are part of a look-alike."""
 
 
-def made_calls(written: Iterable[WrittenCall], request: ChatRequest) -> tuple[ToolCall, ...]:
-    """The calls of a reply to `request`, in order, each with an id of its own.
-
-    An id that is missing, malformed or used by an earlier call is replaced by one that depends on
-    the call and on all that was said before it: the same reply always has the same ids. How many
-    there may be was checked where they were read.
-    """
-    before = _Before(request)
-    used = {call.id for message in request.messages for call in message.tool_calls}
-    made: list[ToolCall] = []
-    for place, call in enumerate(written):
-        one = ToolCall(id=call.id, name=_name(call.name), arguments=call.arguments)
-        if not _ID.fullmatch(one.id) or one.id in used:
-            one = replace(one, id=_stable_id(one, place, before))
-        used.add(one.id)
-        made.append(one)
-    return tuple(made)
+def frame(*words: str) -> re.Pattern[str]:
+    """What looks like a mark of these words, opening or closing, in brackets or half in them."""
+    spelt = rf"{_BLANK}+".join(f"{_UNSEEN}*".join(word) for word in words)
+    behind = rf"[^\[\]［］\n\"]{{0,{_MOST_BEHIND}}}"
+    return re.compile(rf"[\[［]((?:{_BLANK}|/)*{spelt}{behind})([\]］]?)", re.IGNORECASE)
 
 
-def argument_object(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call as an object, for servers that read them when they are sent again."""
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        arguments = None
-    return arguments if isinstance(arguments, dict) else {UNREADABLE: call.arguments}
+def has_bracket(text: str) -> bool:
+    """Whether there may be a look-alike in `text` at all."""
+    return "[" in text or "［" in text
 
 
-def _name(written: str) -> str:
-    return _NOT_IN_NAME.sub("_", written.strip()[:NAME_CHARACTERS]) or "unnamed"
+def undone(pattern: re.Pattern[str], text: str) -> str:
+    """`text` with round brackets where look-alikes of a frame stand."""
+    return pattern.sub(_in_round_brackets, text)
 
 
-class _Before:
-    """The hash of what was said before the calls of a reply, made once and only where needed."""
-
-    def __init__(self, request: ChatRequest) -> None:
-        self._request: Final = request
-
-    @cached_property
-    def sha256(self) -> str:
-        return sent_sha256(self._request.messages)
-
-
-def _stable_id(call: ToolCall, place: int, before: _Before) -> str:
-    said = json.dumps([before.sha256, place, call.id, call.name, call.arguments])
-    return sha256(said.encode()).hexdigest()[:_ID_CHARACTERS]
-
-
-def sendable(text: str) -> str:
-    """`text` with a question mark for half a surrogate pair: a player's client can send one."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def sendable_json(value: Any) -> Any:
-    """A JSON value with all its texts sendable: a tool's schema may list names of the game."""
-    if isinstance(value, str):
-        return sendable(value)
-    if isinstance(value, Mapping):
-        return {sendable(name): sendable_json(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [sendable_json(one) for one in value]
-    return value
+def _in_round_brackets(found: re.Match[str]) -> str:
+    return f"({found[1]})" if found[2] else f"({found[1]}"
 
 
 RESULT_OPEN: Final = "[Tool result]"
@@ -310,17 +264,12 @@ def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
 
 
 def _as_answer(message: ChatMessage) -> str:
-    acts = [{"tool": call.name, "arguments": _arguments(call)} for call in message.tool_calls]
+    calls = [(call, read_arguments(call)) for call in message.tool_calls]
+    acts = [
+        {"tool": call.name, "arguments": call.arguments if read is None else read}
+        for call, read in calls
+    ]
     return bare(_json({"say": message.content, "acts": acts}))
-
-
-def _arguments(call: ToolCall) -> Any:
-    """The arguments as the object they are, or as the text that is none."""
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        return call.arguments
-    return arguments if isinstance(arguments, dict) else call.arguments
 
 
 def _described(tool: ToolSpec) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.llm.labels import frame, undone
+from evennia_ai.llm.tools import frame, undone
 
 FRAME = frame("tool", "result")
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.llm.labels import label, labelled, set_in
-from evennia_ai.llm.roles import chat_messages
+from evennia_ai.llm.roles import chat_messages, label, labelled, set_in
 from evennia_ai.prompt.messages import Message
 
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import ModelRubbish
-from evennia_ai.llm.chat import AnswerSchema
+from evennia_ai.llm.chat import AnswerSchema, WrittenCall, argument_object, made_calls
 from evennia_ai.llm.clients.openai import OpenAIReply, body_of
 from evennia_ai.llm.profiles import Endpoint, Sampling
-from evennia_ai.llm.tools import WrittenCall, argument_object, made_calls
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 from tests.llm.builders import a_call, a_message, a_request
 

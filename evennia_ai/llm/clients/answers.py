@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelUnavailable
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage, WrittenCall, made_calls
 from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.llm.tools import WrittenCall, made_calls
 from evennia_ai.net.http import FailedAttempt, json_object, retry_after_seconds
 from evennia_ai.prompt.messages import ToolCall
 

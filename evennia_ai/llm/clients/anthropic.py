@@ -15,7 +15,15 @@ from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import Any, Final
 
-from evennia_ai.llm.chat import ChatMessage, ChatRequest, Usage
+from evennia_ai.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    Usage,
+    WrittenCall,
+    argument_object,
+    sendable,
+    sendable_json,
+)
 from evennia_ai.llm.clients.answers import (
     MOST_BLOCKS,
     MOST_CALLS,
@@ -28,7 +36,6 @@ from evennia_ai.llm.clients.answers import (
 from evennia_ai.llm.clients.remote import NO_KEY, RemoteChat
 from evennia_ai.llm.profiles import Endpoint, Sampling
 from evennia_ai.llm.roles import FILLERS, OPEN, RoleProfile, adapt
-from evennia_ai.llm.tools import WrittenCall, argument_object, sendable, sendable_json
 from evennia_ai.prompt.messages import ToolCall
 
 MOST_BREAKPOINTS: Final = 4

@@ -10,7 +10,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evennia_ai.errors import MAX_CHARACTERS
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatRequest, Usage
+from evennia_ai.llm.chat import (
+    UNREADABLE,
+    AnswerSchema,
+    ChatMessage,
+    ChatRequest,
+    Usage,
+    WrittenCall,
+    argument_object,
+    sendable,
+    sendable_json,
+)
 from evennia_ai.llm.clients.answers import (
     MOST_CALLS,
     ReplyReader,
@@ -21,13 +31,6 @@ from evennia_ai.llm.clients.answers import (
 )
 from evennia_ai.llm.clients.remote import NO_KEY, RemoteChat
 from evennia_ai.llm.profiles import Endpoint, Sampling
-from evennia_ai.llm.tools import (
-    UNREADABLE,
-    WrittenCall,
-    argument_object,
-    sendable,
-    sendable_json,
-)
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
 NEWER_LIMIT: Final = "max_completion_tokens"

@@ -45,7 +45,7 @@ _OPENED: Final = rf"(?P<opened>[\"'“‘„«*_\[(# ]{{0,{_MARKS_AROUND}}})"
 _CLOSED: Final = rf"(?P<closed>[\"'”’“»*_\]) ]{{0,{_MARKS_AROUND}}})"
 _HEAD_CHARACTERS: Final = 4
 _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
-_LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)|[。！？][」』”’）]*")
 
@@ -114,7 +114,7 @@ def is_silence(text: str) -> bool:
 
 def visible(text: str) -> str:
     """With one kind of line break, single blanks, and nothing a terminal would obey."""
-    broken = _LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
+    broken = LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
     broken = broken if broken.isascii() else _SHAPELESS.sub("", broken)
     return _BLANKS.sub(" ", "".join(letter for letter in broken if _is_visible(letter)))
 

@@ -11,8 +11,7 @@ from functools import partial
 from itertools import chain
 
 from evennia_ai.history.role_markup import role_markup, without_tags, without_tokens
-from evennia_ai.llm.chat import ChatMessage
-from evennia_ai.llm.tools import argument_object
+from evennia_ai.llm.chat import ChatMessage, argument_object
 from tests.game.conftest import Screen
 from tests.game.hostile.corpus import MARK, Case
 from tests.game.hostile.plain import assert_plain
