@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from evennia_ai.history.role_markup import without_tags, without_tokens
 from evennia_ai.llm.chat import ChatMessage, with_each_text
-from evennia_ai.llm.replies.speech import LINE_BREAK
+from evennia_ai.llm.speech import LINE_BREAK
 from evennia_ai.llm.tools import (
     frame,
     has_bracket,

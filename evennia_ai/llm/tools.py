@@ -29,8 +29,8 @@ from evennia_ai.llm.chat import (
     made_calls,
     read_arguments,
 )
-from evennia_ai.llm.replies.speech import LINE_BREAK
-from evennia_ai.llm.replies.structured import JsonObjects, json_objects, strict_schema
+from evennia_ai.llm.speech import LINE_BREAK
+from evennia_ai.llm.structured import JsonObjects, json_objects, strict_schema
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from evennia_ai.cards.card import Card, greetings, opening_message
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.llm.replies.speech import speech
+from evennia_ai.llm.speech import speech
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.store.history.conversations import GREETING
 from evennia_ai.store.history.record_rows import ConversationKind

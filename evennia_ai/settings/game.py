@@ -1,11 +1,13 @@
 """Every setting of a game, declared once: its type and bounds, check, default, hint and what it is.
 
 The line under a setting is its row of docs/settings.md. `evennia_ai.settings.conf` reads the game's
-settings into a `Conf`, and tells what contradicts itself in one.
+settings into a `Conf`, and tells what contradicts itself in one. What the settings say of profiles
+and roles of models is `given_profiles` and `given_roles`; `profiles` and `model_roles` are what
+follows from it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,89 +17,139 @@ from evennia_ai.cards.limits import CardLimits
 from evennia_ai.foreign.fields import UNBOUNDED, door, wanted_of
 from evennia_ai.history.compaction.planning import CompactionSettings, read_compaction
 from evennia_ai.knowledge.settings import LorekeeperSettings, read_lorekeeper
+from evennia_ai.llm.profiles import (
+    DEFAULT,
+    IDLE_SECONDS,
+    MODEL_ROLES,
+    SUMMARISER,
+    Given,
+    ModelProfile,
+    ModelRole,
+    is_open,
+    profiles_of,
+    read_profiles,
+    read_roles,
+)
 from evennia_ai.llm.quotas import Quotas, read_quotas
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.expansion import Layout
-from evennia_ai.settings.kinds import (
-    GAME_LORE,
-    USUAL_PROVIDERS,
-    Address,
-    Budget,
-    Count,
-    Folder,
-    Line,
-    Logging,
-    NamesOrPaths,
-    PathOrNone,
-    Paths,
-    Seconds,
-    Setting,
-    SomeSeconds,
-    TimeSuffix,
-    Tracing,
-    WholeNumber,
-    Wikis,
-    WritingLimits,
-    read_by,
-    read_card_limits,
-    read_lore,
-    read_tracing,
-    read_writing_limits,
-)
-from evennia_ai.settings.models import ModelSettings
+from evennia_ai.settings import kinds
+from evennia_ai.settings.kinds import Setting, read_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conf(ModelSettings):
-    """All settings of evennia_ai, checked; folders are absolute."""
+class Conf:
+    """All settings of evennia_ai, checked; folders are absolute.
 
+    Without an address of a model the offline responder answers.
+    """
+
+    api_keys: Mapping[str, SecretText] = field(default_factory=dict)
+    """The keys that the environment has, by the names of their variables."""
+    base_url: Annotated[
+        kinds.Address,
+        Setting(
+            "E001",
+            "",
+            'an http or https address without a name, a password or a query, or ""',
+            from_environment=True,
+            is_shown=False,
+        ),
+    ]
+    """address of an OpenAI-compatible server, such as `http://localhost:8080/v1`; empty: the
+    offline responder answers"""
+    model: Annotated[
+        str, Setting("E002", "", "the name of a model, as text", from_environment=True)
+    ]
+    """the model's name on that server"""
+    api_key_env: Annotated[kinds.Variable, Setting("E003", "EVENNIA_AI_API_KEY")]
+    """the name of the environment variable that holds the key"""
+    model_timeout_seconds: Annotated[kinds.SomeSeconds, Setting("E004", 60.0)]
+    """how long a reply may take, waiting and retries included"""
+    context_tokens: Annotated[int, Field(ge=256, le=UNBOUNDED), Setting("E005", 8192)]
+    """the model's context; a prompt gets what the reply leaves of it"""
+    reply_tokens: Annotated[kinds.Count, Setting("E006", 400)]
+    """room for the reply"""
+    max_concurrent_calls: Annotated[int, Field(ge=1, le=1000), Setting("E008", 4)]
+    """turns of the whole game at one time"""
+    given_profiles: Annotated[
+        Mapping[str, Given],
+        read_by(read_profiles, name="PROFILES"),
+        Setting(
+            "E026",
+            {},
+            'a dictionary of profiles, such as {"cheap": {"model": "a-small-model"}}',
+            name="profiles",
+        ),
+    ]
+    """models under a name, see below"""
+    given_roles: Annotated[
+        Mapping[ModelRole, tuple[str, ...]],
+        read_by(read_roles, name="MODEL_ROLES"),
+        Setting(
+            "E027",
+            {},
+            'a dictionary, such as {"speaker": ["default", "cheap"], "decider": ["cheap"]}',
+            name="model_roles",
+        ),
+    ]
+    """which of them are asked for what, see below"""
+    summary_model: Annotated[
+        str,
+        Setting(
+            "E023", "", 'the name of a model at the same address, or "" for the one that answers'
+        ),
+    ]
+    """the model that is asked for summaries of long histories, at the address of `default`;
+    empty: the role `summariser` says"""
     game_folder: Path
     layout: Annotated[Layout, Setting("E007", "cache")]
     """`"cache"`: what changes from request to request stands behind the history; `"classic"`:
     every component at its ID"""
-    queue_limit: Annotated[Count, Setting("E009", 128)]
+    queue_limit: Annotated[kinds.Count, Setting("E009", 128)]
     """how much may wait for one NPC"""
-    speaker_limit: Annotated[Count, Setting("E081", 8)]
+    speaker_limit: Annotated[kinds.Count, Setting("E081", 8)]
     """how much of that may be of [one speaker](npcs.md)"""
-    hop_limit: Annotated[WholeNumber, Setting("E010", 3)]
+    hop_limit: Annotated[kinds.WholeNumber, Setting("E010", 3)]
     """NPC replies in a row before NPCs fall silent with each other"""
-    line_npcs: Annotated[Count, Setting("E082", 8)]
+    line_npcs: Annotated[kinds.Count, Setting("E082", 8)]
     """how many NPCs may answer what [one line](npcs.md) set off"""
-    line_calls: Annotated[Count, Setting("E083", 32)]
+    line_calls: Annotated[kinds.Count, Setting("E083", 32)]
     """how many calls of models one line may set off"""
-    cooldown_seconds: Annotated[Seconds, Setting("E011", 1.0)]
+    cooldown_seconds: Annotated[kinds.Seconds, Setting("E011", 1.0)]
     """rest of an NPC between two turns"""
-    engagement_seconds: Annotated[Seconds, Setting("E012", 60.0)]
+    engagement_seconds: Annotated[kinds.Seconds, Setting("E012", 60.0)]
     """how long an NPC stays in conversation with somebody who does not call it by name"""
-    refresh_seconds: Annotated[SomeSeconds, Setting("E013", 30.0)]
+    refresh_seconds: Annotated[kinds.SomeSeconds, Setting("E013", 30.0)]
     """how often it is looked whether another process changed components, cards, lorebooks or
     notes"""
     fallback_line: Annotated[
-        Line, Setting("E014", "I am lost in thought just now. Ask me again in a moment.")
+        kinds.Line, Setting("E014", "I am lost in thought just now. Ask me again in a moment.")
     ]
     """said where there is no reply; an NPC's own `fallback_line` wins"""
-    card_folder: Annotated[Folder, Setting("E015", "world/cards")]
+    card_folder: Annotated[kinds.Folder, Setting("E015", "world/cards")]
     """where `card/import` and `ai/import` find files and exports go; a relative folder counts
     from the game's"""
-    knowledge_folder: Annotated[Folder, Setting("E060", "world/knowledge")]
+    knowledge_folder: Annotated[kinds.Folder, Setting("E060", "world/knowledge")]
     """where `kb/import` finds [folders of pages](knowledge.md#folders-of-pages); a relative
     folder counts from the game's"""
     max_source_characters: Annotated[int, Field(ge=1000, le=UNBOUNDED), Setting("E016", 4_000_000)]
     """the longest lorebook that is stored"""
     lore: Annotated[
         ActivationRules,
-        read_by(read_lore),
+        read_by(kinds.read_lore),
         Setting(
             "E019",
-            GAME_LORE,
+            kinds.GAME_LORE,
             "a dictionary with rules of lore, as settings.lore of a scenario has them",
         ),
     ]
     """how lore is activated"""
     lore_facts: Annotated[
-        Paths,
+        kinds.Paths,
         Setting(
             "E020", [], 'a list of dotted paths of functions, such as ["world.facts.of_the_tide"]'
         ),
@@ -105,17 +157,17 @@ class Conf(ModelSettings):
     """functions of your game that tell lore more facts"""
     card_limits: Annotated[
         CardLimits,
-        read_by(read_card_limits),
+        read_by(kinds.read_card_limits),
         Setting("E021", {}, 'a dictionary of limits, such as {"file_bytes": 8388608}'),
     ]
     """how large a card's file may be, see below"""
     post_history_depth: Annotated[
-        WholeNumber, Setting("E068", 4, "a whole number of messages, 0 or more")
+        kinds.WholeNumber, Setting("E068", 4, "a whole number of messages, 0 or more")
     ]
     """how many messages follow a card's `post_history_instructions` where it has no grant
     `after_history`; 0: they end the history"""
     keep_turn_days: Annotated[
-        WholeNumber, Setting("E022", 0, "a whole number of days, 0 to keep everything")
+        kinds.WholeNumber, Setting("E022", 0, "a whole number of days, 0 to keep everything")
     ]
     """after how many days without a word a conversation is erased, see below; `0` keeps all"""
     compaction: Annotated[
@@ -126,11 +178,13 @@ class Conf(ModelSettings):
     """when and how long histories are summarised, see below"""
     dynamic_block: Annotated[BlocksMode, Setting("E025", "latest")]
     """what becomes of the facts of a prompt, see below"""
-    hop_seconds: Annotated[Seconds, Setting("E036", 60.0)]
+    hop_seconds: Annotated[kinds.Seconds, Setting("E036", 60.0)]
     """how long NPCs answer each other without a person saying anything"""
-    thinking_seconds: Annotated[Seconds, Setting("E037", 4.0, "a number of seconds, 0 for never")]
+    thinking_seconds: Annotated[
+        kinds.Seconds, Setting("E037", 4.0, "a number of seconds, 0 for never")
+    ]
     """after how long an NPC shows that it still thinks about its answer; `0`: never"""
-    thinking_line: Annotated[Line, Setting("E038", "thinks it over.")]
+    thinking_line: Annotated[kinds.Line, Setting("E038", "thinks it over.")]
     """what it then does; an NPC's own `thinking` wins"""
     limits: Annotated[
         Quotas,
@@ -139,13 +193,13 @@ class Conf(ModelSettings):
     ]
     """calls and tokens that players, NPCs and the game may use, see
     [watching.md](watching.md#limits)"""
-    limit_line: Annotated[Line, Setting("E043", "*raises a hand: enough talk for now.*")]
+    limit_line: Annotated[kinds.Line, Setting("E043", "*raises a hand: enough talk for now.*")]
     """what an NPC says, or between asterisks does, when a limit is reached"""
-    keep_call_days: Annotated[Count, Setting("E044", 30, "a whole number of days from 1 on")]
+    keep_call_days: Annotated[kinds.Count, Setting("E044", 30, "a whole number of days from 1 on")]
     """after how many days the calls of a day are summed up, and it is forgotten whose words
     they answered"""
     log_llm_requests: Annotated[
-        Logging,
+        kinds.Logging,
         Setting(
             "E045",
             False,
@@ -162,13 +216,13 @@ class Conf(ModelSettings):
     """the port on this machine where Prometheus finds metrics, `0` for none; see
     [watching.md](watching.md#metrics)"""
     slow_ms: Annotated[
-        WholeNumber, Setting("E084", 0, "a whole number of milliseconds, 0 for never")
+        kinds.WholeNumber, Setting("E084", 0, "a whole number of milliseconds, 0 for never")
     ]
     """how long one thing may hold everybody up before the log says what it is; `0`: nothing is
     said; see [watching.md](watching.md#what-holds-the-game-up)"""
     traces: Annotated[
-        Tracing,
-        read_by(read_tracing),
+        kinds.Tracing,
+        read_by(kinds.read_tracing),
         Setting("E047", {}, 'a dictionary, such as {"to": "world.traces.exporter"}'),
     ]
     """where traces go, see [watching.md](watching.md#traces)"""
@@ -187,20 +241,20 @@ class Conf(ModelSettings):
     """for which base builders' pages are written and how much the generator is shown, see
     [lorekeeper.md](lorekeeper.md#settings)"""
     tools: Annotated[
-        Paths,
+        kinds.Paths,
         Setting("E052", [], 'a list of dotted paths of classes, such as ["world.tools.Ring"]'),
     ]
     """classes of your game that are tools of NPCs, see
     [tools.md](tools.md#a-tool-of-your-own)"""
     use_item: Annotated[
-        PathOrNone,
+        kinds.PathOrNone,
         Setting("E053", "", 'the dotted path of a function, such as "world.tools.use", or ""'),
     ]
     """a function of your game that uses things for NPCs, see
     [tools.md](tools.md#using-things)"""
     writings: Annotated[
-        WritingLimits,
-        read_by(read_writing_limits),
+        kinds.WritingLimits,
+        read_by(kinds.read_writing_limits),
         Setting("E070", {}, 'a dictionary, such as {"characters": 1000, "most": 10, "a_day": 3}'),
     ]
     """how much NPCs may write, see [tools.md](tools.md#letters-and-books)"""
@@ -208,7 +262,7 @@ class Conf(ModelSettings):
     """`True`: NPCs with `tick_seconds` act on their own also where no player sees it, see
     [npcs.md](npcs.md#ticks)"""
     knowledge_wikis: Annotated[
-        Wikis,
+        kinds.Wikis,
         Setting(
             "E056",
             {},
@@ -218,7 +272,7 @@ class Conf(ModelSettings):
     """the MediaWikis that are knowledge bases, by the keys of the bases, see
     [wiki.md](wiki.md)"""
     knowledge_wikipedia: Annotated[
-        Address,
+        kinds.Address,
         Setting(
             "E057",
             "",
@@ -232,7 +286,8 @@ class Conf(ModelSettings):
     """`False`: what a second model reads of restricted bases is kept nowhere, see
     [restricted-knowledge.md](restricted-knowledge.md#the-vault)"""
     knowledge_budget: Annotated[
-        Budget, Setting("E059", {}, 'a dictionary, such as {"calls": 10, "free": 5, "minutes": 30}')
+        kinds.Budget,
+        Setting("E059", {}, 'a dictionary, such as {"calls": 10, "free": 5, "minutes": 30}'),
     ]
     """how often an NPC may look something up, see
     [restricted-knowledge.md](restricted-knowledge.md#how-often)"""
@@ -241,23 +296,78 @@ class Conf(ModelSettings):
     mean](knowledge.md#how-pages-are-found) as well as by their words; needs the extra
     `embeddings` and a model"""
     context_providers: Annotated[
-        NamesOrPaths,
+        kinds.NamesOrPaths,
         Setting(
             "E063",
-            USUAL_PROVIDERS,
+            kinds.USUAL_PROVIDERS,
             'a list of names and dotted paths, such as ["speaker", "world.context.weather"]',
         ),
     ]
     """what tells NPCs the facts of the moment, in this order, see
     [dynamic-context.md](dynamic-context.md)"""
     elsewhere_tokens: Annotated[
-        WholeNumber, Setting("E069", 200, "a whole number of tokens, 0 for nothing")
+        kinds.WholeNumber, Setting("E069", 200, "a whole number of tokens, 0 for nothing")
     ]
     """how much of a prompt may tell what an NPC [lately lived through
     elsewhere](dynamic-context.md#what-an-npc-lived-through-elsewhere); 0: nothing"""
-    time_suffix: Annotated[TimeSuffix, Setting("E064", "", '"real", "game" or "" for none')]
+    time_suffix: Annotated[kinds.TimeSuffix, Setting("E064", "", '"real", "game" or "" for none')]
     """`"real"` or `"game"`: what is said to NPCs bears the date and the minute, of the world or
     of the game; it is recorded with it"""
+
+    @property
+    def profiles(self) -> dict[str, ModelProfile]:
+        """All profiles of models by name; `default` is there always."""
+        found = profiles_of(self.given_profiles, game=self._default_profile())
+        if self.summary_model:
+            summariser = replace(found[DEFAULT], name=SUMMARISER, model=self.summary_model)
+            found[SUMMARISER] = summariser
+        return found
+
+    @property
+    def model_roles(self) -> dict[ModelRole, tuple[str, ...]]:
+        """The names of the profiles that each role asks, one after the other.
+
+        A role of which nothing is said asks those of the speaker.
+        """
+        speaker = self.given_roles.get("speaker", (DEFAULT,))
+        found = {role: self.given_roles.get(role, speaker) for role in MODEL_ROLES}
+        if self.summary_model:
+            found[SUMMARISER] = (SUMMARISER,)
+        return found
+
+    def key_of(self, profile: ModelProfile) -> SecretText:
+        """The key that goes with a profile, empty where there is none."""
+        return self.api_keys.get(profile.api_key_env, SecretText())
+
+    def shows_key_of(self, profile: ModelProfile) -> bool:
+        """Whether the key of a profile is sent so that everybody on the way can read it."""
+        return bool(self.key_of(profile)) and is_open(profile.base_url)
+
+    @property
+    def limit_tokens(self) -> int:
+        """What a prompt may have of the model that NPCs speak with unless they have another."""
+        return self.profiles[self.model_roles["speaker"][0]].limit_tokens
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether NPCs speak without any model."""
+        found = self.profiles
+        return all(found[name].client == "offline" for name in self.model_roles["speaker"])
+
+    def _default_profile(self) -> ModelProfile:
+        """What the settings without a profile's name make."""
+        return ModelProfile(
+            name=DEFAULT,
+            client="openai" if self.base_url else "offline",
+            base_url=self.base_url,
+            model=self.model if self.base_url else "",
+            api_key_env=self.api_key_env,
+            reply_tokens=self.reply_tokens,
+            context_tokens=self.context_tokens,
+            timeout_seconds=self.model_timeout_seconds,
+            idle_seconds=min(IDLE_SECONDS, self.model_timeout_seconds),
+            max_concurrent=self.max_concurrent_calls,
+        )
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {

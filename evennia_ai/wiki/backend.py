@@ -13,17 +13,18 @@ from typing import Any, Final, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from evennia_ai.knowledge.backends import Hit, PageDraft
 from evennia_ai.knowledge.pages.markup import write_wikitext
 from evennia_ai.knowledge.pages.page import (
     NAMESPACES,
+    Hit,
     Namespace,
     Page,
+    PageDraft,
     PageName,
     TitleError,
     page_name,
 )
-from evennia_ai.llm.replies.speech import SENTENCE_END, visible
+from evennia_ai.llm.speech import SENTENCE_END, visible
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.finding import Finder

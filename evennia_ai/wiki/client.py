@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from evennia_ai.knowledge.backends import BackendError
+from evennia_ai.knowledge.pages.page import BackendError
 from evennia_ai.net.http import (
     BrokenOff,
     FailedAttempt,

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from unicodedata import normalize
 
-from evennia_ai.knowledge.backends import Hit
-from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import NAMESPACES, Hit, Namespace, Page, PageName
 from evennia_ai.knowledge.relevance import (
     MOST_ASKED_CHARACTERS,
     PageWords,

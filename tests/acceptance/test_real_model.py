@@ -22,8 +22,8 @@ from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.llm.replies.structured import answered, asking
 from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.structured import answered, asking
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.settings.conf import conf

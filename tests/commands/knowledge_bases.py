@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import knowledge_bases, pages
 
 HARBOUR = {

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.game.knowledge.backends import Backends
-from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.knowledge.pages.page import BackendError, PageDraft, page_name
 from evennia_ai.store.knowledge import page_drafts as drafts
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line

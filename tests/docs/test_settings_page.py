@@ -19,7 +19,6 @@ from evennia_ai.llm.profiles import (
     read_roles,
 )
 from evennia_ai.settings.game import SETTINGS, Conf
-from evennia_ai.settings.models import ModelSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| (.+) \| (E\d+) \|$", re.MULTILINE)
@@ -27,8 +26,7 @@ ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| (.+) \| (E\d+) \|$", re.MULTILINE
 
 def described() -> dict[str, str]:
     """What stands under each field of the model, on one line."""
-    parts = [ast.parse(inspect.getsource(part)).body[0] for part in (ModelSettings, Conf)]
-    body = [line for part in parts for line in part.body]
+    body = ast.parse(inspect.getsource(Conf)).body[0].body
     return {
         field.target.id: " ".join(text.value.value.split())
         for field, text in pairwise(body)

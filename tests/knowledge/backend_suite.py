@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.knowledge.backends import Backend, BackendError, PageDraft
-from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import (
+    Backend,
+    BackendError,
+    Page,
+    PageDraft,
+    PageMeta,
+    page_name,
+)
 from evennia_ai.knowledge.relevance import MAX_CHARACTERS
 
 Told = Callable[[Any], Any]

@@ -87,8 +87,7 @@ def make_book(name: str) -> None:
 
 def the_ferry(body: str, *, was: str, by: str):
     """The draft of a page."""
-    from evennia_ai.knowledge.backends import PageDraft
-    from evennia_ai.knowledge.pages.page import Page, page_name
+    from evennia_ai.knowledge.pages.page import Page, PageDraft, page_name
 
     return PageDraft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
 

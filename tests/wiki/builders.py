@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from evennia_ai.knowledge.backends import PageDraft
-from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import Page, PageDraft, PageMeta, page_name
 
 
 def a_page(title: str, body: str = "Stone.", **meta: Any) -> Page:

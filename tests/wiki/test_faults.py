@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.knowledge.pages.page import BackendError, page_name
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.wiki.backend import MediaWikiBackend
 from tests.net.handover import Handover, told_of

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.files import read_folder
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.knowledge.pages.page import BackendError, PageDraft, page_name
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.backend import Intro, MediaWikiBackend, Wikipedia
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft

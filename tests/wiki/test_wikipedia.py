@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.backends import BackendError
+from evennia_ai.knowledge.pages.page import BackendError
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.backend import INTRO_SECONDS, Intro, Wikipedia
 from tests.wiki.conftest import Outcome

@@ -13,10 +13,9 @@ from evennia_ai.cli.output import BAD_INPUT, refuse, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
-from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages.files import ImportProblems, file_of, read_folder
 from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page
+from evennia_ai.knowledge.pages.page import BaseInfo, Hit, Page
 from evennia_ai.private_files import FOLDER_OF_OWNER
 from evennia_ai.store.knowledge import page_imports
 from evennia_ai.store.knowledge import pages as store

@@ -23,11 +23,14 @@ from twisted.internet.threads import deferToThread
 
 from evennia_ai.game.models.clients import Models
 from evennia_ai.game.senses.text import unmarked
-from evennia_ai.knowledge.backends import Backend, BackendError, Hit, PageDraft
 from evennia_ai.knowledge.pages.page import (
+    Backend,
+    BackendError,
     BaseInfo,
+    Hit,
     Namespace,
     Page,
+    PageDraft,
     PageMeta,
     PageName,
     TitleError,

@@ -36,8 +36,8 @@ from evennia_ai.knowledge.restricted.mediation import (
     summary_of,
 )
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.replies.structured import answered, asking
 from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.structured import answered, asking
 
 ROLE: Final = "mediator"
 CALL_NAME: Final = "restricted_kb_safe_summary"

@@ -26,8 +26,7 @@ from evennia_ai.game.knowledge.guarding import is_held, may_search, searchable, 
 from evennia_ai.game.models.watching import WatchedCall, Watcher
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.presence import NPC, object_of
-from evennia_ai.knowledge.backends import Backend
-from evennia_ai.knowledge.pages.page import BaseInfo, Namespace, Page
+from evennia_ai.knowledge.pages.page import Backend, BaseInfo, Namespace, Page
 from evennia_ai.knowledge.relevance import chunks
 from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
 from evennia_ai.knowledge.restricted.leaks import leak, protected

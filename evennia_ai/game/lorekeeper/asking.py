@@ -43,12 +43,11 @@ from evennia_ai.knowledge.assembly.requests import (
     Request,
     Step,
 )
-from evennia_ai.knowledge.backends import Backend, BackendError, Hit
-from evennia_ai.knowledge.pages.page import Page, PageName
+from evennia_ai.knowledge.pages.page import Backend, BackendError, Hit, Page, PageName
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
-from evennia_ai.llm.replies.structured import asking
 from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.structured import asking
 from evennia_ai.wiki.backend import Wikipedia
 
 LOREKEEPER: Final = "lorekeeper"

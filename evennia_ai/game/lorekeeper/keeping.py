@@ -38,8 +38,7 @@ from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.knowledge.assembly.config import UNKNOWN, AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import LoreTask
-from evennia_ai.knowledge.backends import Backend
-from evennia_ai.knowledge.pages.page import BaseInfo, PageName
+from evennia_ai.knowledge.pages.page import Backend, BaseInfo, PageName
 from evennia_ai.llm.chat import ChatRequest, sent_sha256
 from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.prompt.messages import Message

@@ -19,11 +19,18 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.lorekeeper.asking import may_read
 from evennia_ai.knowledge.assembly.packages import Package, placed
-from evennia_ai.knowledge.backends import Backend, PageDraft
 from evennia_ai.knowledge.pages.markup import MarkupError, read_page
-from evennia_ai.knowledge.pages.page import Page, PageMeta, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import (
+    Backend,
+    Page,
+    PageDraft,
+    PageMeta,
+    PageName,
+    TitleError,
+    page_name,
+)
 from evennia_ai.knowledge.settings import Placement
-from evennia_ai.llm.replies.reasoning import without_reasoning
+from evennia_ai.llm.reasoning import without_reasoning
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store.knowledge import page_drafts
 

@@ -23,8 +23,8 @@ from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import began_by
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest
-from evennia_ai.llm.replies.structured import asking, read
 from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.structured import asking, read
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
 from evennia_ai.store.history import conversations, model_requests

@@ -27,8 +27,8 @@ from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.knowledge.restricted.mediation import choices_in_answer
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener, Usage
-from evennia_ai.llm.replies.structured import json_objects
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.llm.structured import json_objects
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import model_calls

@@ -20,8 +20,8 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.utterance import because_of
 from evennia_ai.game.speech.delivery import is_open
 from evennia_ai.game.speech.output import POSE, SafeName, deliver, safe_text
-from evennia_ai.llm.replies.speech import SPEECH_LINES, SpokenStart, speech
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.llm.speech import SPEECH_LINES, SpokenStart, speech
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.turns import StoredTurn
 

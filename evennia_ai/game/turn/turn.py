@@ -49,7 +49,7 @@ from evennia_ai.game.turn.endings import Commits
 from evennia_ai.game.turn.rounds import Round, Rounds, with_room
 from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.replies.speech import is_silence
+from evennia_ai.llm.speech import is_silence
 from evennia_ai.settings.npc import USUAL
 from evennia_ai.store.history import conversations
 

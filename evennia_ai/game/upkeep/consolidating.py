@@ -27,8 +27,8 @@ from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.replies.structured import answered, asking
 from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.structured import answered, asking
 from evennia_ai.memory.learning import Observation, Observations, observing_request
 from evennia_ai.memory.memories import OF_NPC, Held, Memory, standing
 from evennia_ai.prompt.messages import Message

@@ -26,7 +26,7 @@ from evennia_ai.history.compaction.summaries import (
 )
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import SUMMARISER
-from evennia_ai.llm.replies.reasoning import takes_another_role, without_reasoning
+from evennia_ai.llm.reasoning import takes_another_role, without_reasoning
 from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter

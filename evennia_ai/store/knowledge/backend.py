@@ -19,9 +19,17 @@ from django.db.models import Exists, OuterRef
 
 from evennia_ai import models
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.backends import BackendError, Hit, PageDraft
 from evennia_ai.knowledge.meta_prompt import safe_hint
-from evennia_ai.knowledge.pages.page import NAMESPACES, BaseInfo, Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import (
+    NAMESPACES,
+    BackendError,
+    BaseInfo,
+    Hit,
+    Namespace,
+    Page,
+    PageDraft,
+    PageName,
+)
 from evennia_ai.knowledge.relevance import chunks, passage
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots
 from evennia_ai.store.knowledge import page_search, pages

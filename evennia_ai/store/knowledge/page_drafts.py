@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.knowledge.pages.page import PageDraft
 from evennia_ai.store.core.snapshots import one_transaction, value_of
 from evennia_ai.store.knowledge.knowledge_bases import base_row
 from evennia_ai.store.knowledge.page_rows import check_page, page_value, written_columns

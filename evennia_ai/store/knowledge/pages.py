@@ -14,9 +14,15 @@ from django.db import connection
 
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError, PageConflictError, StoreError
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import links_of
-from evennia_ai.knowledge.pages.page import Namespace, Page, PageMeta, PageName, alias_names
+from evennia_ai.knowledge.pages.page import (
+    Namespace,
+    Page,
+    PageDraft,
+    PageMeta,
+    PageName,
+    alias_names,
+)
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base_id, base_row, pages_changed

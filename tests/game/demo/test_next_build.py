@@ -12,9 +12,8 @@ from evennia.server.models import ServerConfig
 
 from evennia_ai.errors import UnknownComponentError
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.knowledge.pages.page import PageDraft, page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.knowledge import knowledge_bases, pages

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall

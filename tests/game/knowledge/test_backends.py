@@ -6,8 +6,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.game.knowledge.backends import BACKENDS, later
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.knowledge.pages.page import BaseInfo
+from evennia_ai.knowledge.pages.page import BackendError, BaseInfo
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 

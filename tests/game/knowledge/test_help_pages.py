@@ -5,8 +5,7 @@ from evennia.help.filehelp import FILE_HELP_ENTRIES, FileHelpEntry
 from evennia.utils.create import create_help_entry
 
 from evennia_ai.game.knowledge.backends import HelpBackend
-from evennia_ai.knowledge.backends import BackendError, PageDraft
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.knowledge.pages.page import BackendError, PageDraft, page_name
 
 
 @pytest.fixture

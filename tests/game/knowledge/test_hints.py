@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.knowledge.pages.page import PageDraft
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, pages
 from tests.game.knowledge.cellars import CANARIES, PASSAGE, TITLE, VAULT, a_page, answering, written

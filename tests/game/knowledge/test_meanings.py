@@ -6,8 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred, execute
 
 from evennia_ai.game.knowledge.backends import MeaningBackend
-from evennia_ai.knowledge.backends import BackendError, PageDraft
-from evennia_ai.knowledge.pages.page import BaseInfo
+from evennia_ai.knowledge.pages.page import BackendError, BaseInfo, PageDraft
 from evennia_ai.llm.sentence_model import SentenceModelError
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 from tests.absent import need

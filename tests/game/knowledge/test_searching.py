@@ -6,8 +6,8 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.knowledge.backends import BackendError, Hit
 from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.page import BackendError, Hit
 from evennia_ai.knowledge.settings import SearchBudget
 from evennia_ai.minds.recomposing import NotReadBackError, PastReader, composed_again
 from evennia_ai.prompt.components import Scope

@@ -11,7 +11,7 @@ from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.lorekeeper import asking
 from evennia_ai.game.lorekeeper.keeping import lorekeeper
 from evennia_ai.game.models.clients import Access
-from evennia_ai.knowledge.backends import BackendError
+from evennia_ai.knowledge.pages.page import BackendError
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.wiki.backend import Intro
 from tests.game.lorekeeper.wikis import TASK, Writer, answer, keeps, write

@@ -11,7 +11,7 @@ from evennia_ai.knowledge.assembly.packages import ContextBudgetError
 from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.knowledge.settings import LorekeeperSettings
 from evennia_ai.llm.quotas import read_quotas
-from evennia_ai.llm.replies.structured import REPAIR
+from evennia_ai.llm.structured import REPAIR
 from evennia_ai.prompt.messages import Message
 from evennia_ai.settings.conf import conf
 from tests.game.lorekeeper.wikis import (

@@ -9,9 +9,8 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.knowledge.settings import LorekeeperSettings
 from evennia_ai.store.knowledge import page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_bases import save_base

@@ -15,9 +15,8 @@ from evennia_ai import models
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.pages.page import BaseInfo, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name
 from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.memories import Memory

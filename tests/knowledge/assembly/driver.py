@@ -22,9 +22,8 @@ from evennia_ai.knowledge.assembly.requests import (
     Request,
     Step,
 )
-from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import Page, PageName, page_name
+from evennia_ai.knowledge.pages.page import Hit, Page, PageName, page_name
 from evennia_ai.text.words import COMMON_WORDS, signs_of
 
 WIKI = Path(__file__).parent / "wiki.yaml"

@@ -18,7 +18,7 @@ from evennia_ai.knowledge.restricted.hinting import (
     with_hints,
 )
 from evennia_ai.knowledge.restricted.mediation import PagePassage, SafeSummary, refused
-from evennia_ai.llm.replies.structured import read
+from evennia_ai.llm.structured import read
 
 TEXTS = ("Look for the lamp in the fog.", "Help the cook first.", "The tide knows.")
 

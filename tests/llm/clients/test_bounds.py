@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.clients.answers import MOST_CALLS, MOST_UNSEEN_TOKENS
-from evennia_ai.llm.replies.structured import MAX_WRITTEN_CHARACTERS, json_objects
+from evennia_ai.llm.structured import MAX_WRITTEN_CHARACTERS, json_objects
 from evennia_ai.net import http
 from evennia_ai.net.http import retry_after_seconds
 from tests.llm.builders import a_message, a_request

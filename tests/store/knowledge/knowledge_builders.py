@@ -1,8 +1,7 @@
 """What the tests of knowledge in the store make; each shows only what matters."""
 
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import page_of_values
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 

@@ -4,8 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.backends import BackendError, PageDraft
-from evennia_ai.knowledge.pages.page import BaseInfo, page_name
+from evennia_ai.knowledge.pages.page import BackendError, BaseInfo, PageDraft, page_name
 from evennia_ai.store.knowledge import page_search
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.knowledge_bases import save_base

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
-from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.knowledge.pages.page import PageDraft
 from evennia_ai.store.knowledge import page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_bases import remove_base
 from tests.store.knowledge.knowledge_builders import a_base, a_page

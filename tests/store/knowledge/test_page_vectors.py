@@ -5,8 +5,7 @@ import struct
 import pytest
 
 from evennia_ai import models
-from evennia_ai.knowledge.backends import PageDraft
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import backend
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 from evennia_ai.store.knowledge.pages import remove_page, save_page

@@ -3,8 +3,7 @@
 import pytest
 
 from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError, StoreError
-from evennia_ai.knowledge.backends import PageDraft
-from evennia_ai.knowledge.pages.page import Page, page_name
+from evennia_ai.knowledge.pages.page import Page, PageDraft, page_name
 from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import base
 from tests.store.knowledge.knowledge_builders import a_base, a_page, a_saved_page, saved

@@ -21,9 +21,8 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft
 from evennia_ai.minds.seer import may_see_package
 from evennia_ai.store.knowledge import page_drafts as store
 from evennia_ai.store.knowledge.page_drafts import StoredDraft

@@ -29,9 +29,8 @@ from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.mind.viewers import allows
-from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page, write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageName, page_name
 from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
 from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.store.knowledge import pages as store

@@ -14,8 +14,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.knowledge.backends import later
-from evennia_ai.knowledge.backends import Backend, Hit
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName
+from evennia_ai.knowledge.pages.page import Backend, BaseInfo, Hit, Page, PageName
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.knowledge import knowledge_bases

@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai.errors import FormatError, ModelRubbish
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply
-from evennia_ai.llm.replies.reasoning import without_reasoning
+from evennia_ai.llm.reasoning import without_reasoning
 
 MAX_JSON_CHARACTERS: Final = 100_000
 MAX_WRITTEN_CHARACTERS: Final = 4 * MAX_JSON_CHARACTERS

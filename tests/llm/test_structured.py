@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.chat import ChatMessage, ChatReply
 from evennia_ai.llm.clients.scripted import ScriptedModel
-from evennia_ai.llm.replies.structured import answered, asking, read, repair
+from evennia_ai.llm.structured import answered, asking, read, repair
 from tests.llm.builders import a_message, a_request
 from tests.llm.test_resilience import outcome, watched
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.llm.replies.structured import MAX_JSON_CHARACTERS, MAX_OBJECTS, json_objects
+from evennia_ai.llm.structured import MAX_JSON_CHARACTERS, MAX_OBJECTS, json_objects
 from tests.effort import little_work
 
 OBJECT = {"say": "Aye."}

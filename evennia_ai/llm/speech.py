@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.llm.replies.reasoning import (
+from evennia_ai.llm.reasoning import (
     LateEnd,
     LeadingReasoning,
     may_be_preamble,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.llm.replies.reasoning import LeadingReasoning, without_reasoning
+from evennia_ai.llm.reasoning import LeadingReasoning, without_reasoning
 from tests.effort import little_work
 from tests.properties import up_to
 

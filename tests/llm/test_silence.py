@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.llm.replies.speech import is_silence
+from evennia_ai.llm.speech import is_silence
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.llm.replies.speech import SpokenStart
+from evennia_ai.llm.speech import SpokenStart
 from tests.effort import little_work
 from tests.properties import up_to
 

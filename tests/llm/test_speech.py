@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.llm.replies.speech import spoken_text
+from evennia_ai.llm.speech import spoken_text
 from tests.effort import little_work
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from evennia_ai.errors import FormatError
-from evennia_ai.llm.replies.structured import strict_schema
+from evennia_ai.llm.structured import strict_schema
 
 
 class Item(BaseModel):
