@@ -4,7 +4,6 @@ A card that cannot be read raises and changes nothing. No address in a card is e
 carries the JSON, a file, a picture or an archive, is for `evennia_ai.cards.loading`.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Final
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
-from evennia_ai.cards.card import DEFAULT_ASSETS, Asset, Card, Spec
+from evennia_ai.cards.card import _CONTROL, DEFAULT_ASSETS, MAX_CHAR, Asset, Card, Spec
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import (
     ListOf,
@@ -25,7 +24,6 @@ from evennia_ai.prompt.components import MAX_CONTENT
 
 WHERE: Final = "card"
 NEWEST_VERSION: Final = 3.0
-MAX_NAME: Final = 200
 MAX_LANGUAGES: Final = 500
 V1_FIELDS: Final = (
     "name",
@@ -35,7 +33,6 @@ V1_FIELDS: Final = (
     "first_mes",
     "mes_example",
 )
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def _version(value: Any) -> str:
@@ -229,7 +226,7 @@ def _spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -> str
 
 def _name(written: str, notices: list[str]) -> str:
     """The name in one line without control characters."""
-    name = _CONTROL.sub(" ", written).strip()[:MAX_NAME]
+    name = _CONTROL.sub(" ", written).strip()[:MAX_CHAR]
     if not name:
         notices.append("name is empty")
     elif name != written:
