@@ -1,15 +1,31 @@
-"""A character card as values, whatever version its file was.
+"""A character card as values, whatever version its file was, and how it is read of JSON.
 
 Card V3's words are kept. Nothing is expanded or cut here: the texts are as the file has them, and
-`source` is the file's own JSON, so that an export loses nothing.
+`source` is the file's own JSON, so that an export loses nothing. A card that cannot be read raises
+and changes nothing; each doubt is a notice. No address in a card is ever fetched. What carries the
+JSON, a file, a picture or an archive, is for `evennia_ai.cards.loading`.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    create_model,
+)
+from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import ListOf, as_format_error, check_plain, one_line, parse_json
+from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said
 from evennia_ai.prompt.templates.template import compile_template
@@ -20,6 +36,31 @@ MAX_CHAR: Final = 200
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
+def _version(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise PydanticCustomError("version", "must be text")
+
+
+def _few_languages(value: Any) -> Any:
+    if isinstance(value, dict) and len(value) > MAX_LANGUAGES:
+        raise PydanticCustomError("languages", f"must have {MAX_LANGUAGES} languages at most")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a field is read as, where that is not the type it has."""
+
+    form: Any
+
+
+Text = Annotated[str, Field(max_length=MAX_CONTENT)]
+Texts = Annotated[tuple[str, ...], _Read(ListOf[Text])]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
     """A picture or other file that belongs to the card; `uri` is never fetched."""
@@ -28,6 +69,22 @@ class Asset:
     uri: str
     name: str
     ext: str
+
+
+def _form_of(form: type, *, without: Collection[str] = ()) -> type[BaseModel]:
+    """What is read of a mapping that becomes this dataclass; other members are left alone.
+
+    Where a field may be missing it may be null, which real files have.
+    """
+    hints = get_type_hints(form, include_extras=True)
+    doors: dict[str, Any] = {}
+    for one in fields(form):
+        if one.name not in without:
+            said = (read.form for read in get_args(hints[one.name]) if isinstance(read, _Read))
+            read = next(said, hints[one.name])
+            is_asked = one.default is MISSING and one.default_factory is MISSING
+            doors[one.name] = (read, ...) if is_asked else (read | None, None)
+    return create_model(form.__name__, __config__=ConfigDict(strict=True, frozen=True), **doors)
 
 
 # What a card without the field has (Card V3, `assets`).
@@ -42,25 +99,27 @@ class Card:
     none; `lorebook.formats.books.read_book` reads it. `notices` are for who imports the card.
     """
 
-    name: str
-    nickname: str = ""
-    description: str = ""
-    personality: str = ""
-    scenario: str = ""
-    first_mes: str = ""
-    mes_example: str = ""
-    system_prompt: str = ""
-    post_history_instructions: str = ""
-    alternate_greetings: tuple[str, ...] = ()
-    group_only_greetings: tuple[str, ...] = ()
-    creator_notes: str = ""
-    creator_notes_multilingual: Mapping[str, str] = field(default_factory=dict)
+    name: Text
+    nickname: Text = ""
+    description: Text = ""
+    personality: Text = ""
+    scenario: Text = ""
+    first_mes: Text = ""
+    mes_example: Text = ""
+    system_prompt: Text = ""
+    post_history_instructions: Text = ""
+    alternate_greetings: Texts = ()
+    group_only_greetings: Texts = ()
+    creator_notes: Text = ""
+    creator_notes_multilingual: Annotated[
+        Mapping[str, str], _Read(Annotated[dict[str, Text], BeforeValidator(_few_languages)])
+    ] = field(default_factory=dict)
     creator: str = ""
-    character_version: str = ""
-    tags: tuple[str, ...] = ()
-    assets: tuple[Asset, ...] = DEFAULT_ASSETS
-    character_book: Mapping[str, Any] | None = None
-    extensions: Mapping[str, Any] = field(default_factory=dict)
+    character_version: Annotated[str, PlainValidator(_version)] = ""
+    tags: Annotated[tuple[str, ...], _Read(ListOf[str])] = ()
+    assets: Annotated[tuple[Asset, ...], _Read(ListOf[_form_of(Asset)])] = DEFAULT_ASSETS
+    character_book: Annotated[Mapping[str, Any] | None, _Read(dict[str, Any])] = None
+    extensions: Annotated[Mapping[str, Any], _Read(dict[str, Any])] = field(default_factory=dict)
     spec: Spec = "chara_card_v3"
     spec_version: str = "3.0"
     source: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -73,6 +132,13 @@ class Card:
         It stands in texts of others, so it is one line of bounded length whatever the file says.
         """
         return _CONTROL.sub(" ", self.nickname).strip()[:MAX_CHAR].rstrip() or self.name
+
+
+_ABOUT_THE_FILE: Final = frozenset({"spec", "spec_version", "source", "notices"})
+# The fields of the standard's data.
+DATA_FIELDS: Final = tuple(one.name for one in fields(Card) if one.name not in _ABOUT_THE_FILE)
+_TEXTS: Final = frozenset(one.name for one in fields(Card) if one.default == "")
+_DATA: Final = _form_of(Card, without=_ABOUT_THE_FILE)
 
 
 def macro_values(card: Card | None, *, user: str = "") -> dict[str, str]:
@@ -126,3 +192,149 @@ def notes_in(card: Card, language: str = "en") -> str:
 
 def _language(tag: str) -> str:
     return tag.replace("_", "-").partition("-")[0].lower()
+
+
+WHERE: Final = "card"
+NEWEST_VERSION: Final = 3.0
+MAX_LANGUAGES: Final = 500
+V1_FIELDS: Final = (
+    "name",
+    "description",
+    "personality",
+    "scenario",
+    "first_mes",
+    "mes_example",
+)
+
+
+def card_from_text(text: str) -> Card:
+    """The card in a JSON text; strict JSON, a byte order mark is allowed."""
+    data, notices = parse_json(text, kind="card", where=WHERE)
+    return _card(data, list(notices))
+
+
+def read_card(data: Any) -> Card:
+    """The card that a file's JSON value is; FormatError names the path of what is wrong."""
+    check_plain(data, kind="card", where=WHERE)
+    return _card(data, [])
+
+
+def _card(raw: Any, notices: list[str]) -> Card:
+    if not isinstance(raw, dict):
+        raise FormatError("card", f"{WHERE}: must be an object")
+    spec = _spec(raw)
+    data, where = (raw, WHERE) if spec == "v1" else (raw.get("data"), f"{WHERE}.data")
+    if not isinstance(data, dict):
+        raise FormatError("card", f"{where}: must be an object")
+    try:
+        read = vars(_DATA.model_validate(data))
+    except ValidationError as error:
+        raise as_format_error(error, kind="card", where=where) from error
+    notices += _doubts(data, read)
+    given = {name: value for name, value in read.items() if value is not None}
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    version = _spec_version(raw, spec, notices)
+    name = _name(read["name"], notices)
+    if "assets" in lists:
+        lists["assets"] = _assets(lists["assets"], notices)
+    return Card(
+        **{**given, **lists, "name": name},
+        spec=spec,
+        spec_version=version,
+        source=raw,
+        notices=tuple(dict.fromkeys(notices)),
+    )
+
+
+# Members that stay in the file's own JSON alone: their type, and what it is called.
+_KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
+    "creation_date": (int | float, "number"),
+    "modification_date": (int | float, "number"),
+    "source": (list, "list"),
+}
+
+
+def _doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[str]:
+    """A notice on each value that is read as another one, or that the standard would not have."""
+    for name in DATA_FIELDS:
+        if name in data and data[name] is None:
+            yield f"{name} is null: taken as {'empty' if name in _TEXTS else 'missing'}"
+    if isinstance(data.get("character_version"), int | float):
+        yield "character_version is a number: taken as the text it is written as"
+    for name, (wanted, called) in _KEPT.items():
+        value = data.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
+            yield f"{name} is no {called}: it is kept as it is"
+    if isinstance((read["character_book"] or {}).get("entries"), dict):
+        yield "character_book.entries is an object: its members are read as a list"
+    world = (read["extensions"] or {}).get("world")
+    if isinstance(world, str) and world.strip() and read["character_book"] is None:
+        named = f"extensions.world names a lorebook ('{one_line(world)[:60]}')"
+        yield f"{named} that is not in the card: import it too"
+
+
+def _spec(raw: Mapping[str, Any]) -> Spec:
+    """Which version a card is: by its `spec`, or as V1 by its fields at the top."""
+    spec = raw.get("spec")
+    if spec == "chara_card_v3":
+        return "chara_card_v3"
+    if spec == "chara_card_v2":
+        return "chara_card_v2"
+    if spec is not None:
+        shown = one_line(repr(spec))[:60]
+        raise FormatError(
+            "card",
+            f"{WHERE}.spec: must be chara_card_v3 or chara_card_v2, not {shown}{_as_book(raw)}",
+        )
+    there = [name for name in V1_FIELDS if name in raw]
+    if "name" in there and len(there) > 1:
+        return "v1"
+    fields = ", ".join(V1_FIELDS)
+    raise FormatError(
+        "card", f"{WHERE}: has neither a `spec` nor the fields of V1 ({fields}){_as_book(raw)}"
+    )
+
+
+def _as_book(raw: Mapping[str, Any]) -> str:
+    """A hint for whoever took a lorebook for a card."""
+    if raw.get("spec") == "lorebook_v3" or isinstance(raw.get("entries"), dict | list):
+        return "; it looks like a lorebook, which is imported as that"
+    return ""
+
+
+def _spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -> str:
+    if spec == "v1":
+        return "1.0"
+    version = raw.get("spec_version")
+    if not isinstance(version, str):
+        notices.append("spec_version is no text")
+    shown = one_line(str(version))[:40]
+    try:
+        number = float(shown)
+    except ValueError:
+        notices.append(f"spec_version '{shown}' is no number: taken for an older one")
+        return shown
+    if not number <= NEWEST_VERSION:
+        notices.append(f"spec_version {shown} is newer than {NEWEST_VERSION}: read as far as known")
+    return shown
+
+
+def _name(written: str, notices: list[str]) -> str:
+    """The name in one line without control characters."""
+    name = _CONTROL.sub(" ", written).strip()[:MAX_CHAR]
+    if not name:
+        notices.append("name is empty")
+    elif name != written:
+        notices.append("name: control characters, blanks around it or its end were cut off")
+    return name
+
+
+def _assets(read: Sequence[Any], notices: list[str]) -> tuple[Asset, ...]:
+    assets = tuple(Asset(**vars(one)) for one in read)
+    icons = [asset.name for asset in assets if asset.type == "icon"]
+    if icons and icons.count("main") != 1:
+        notices.append(f"assets: one icon must be named main, {icons.count('main')} are")
+    backgrounds = [asset.name for asset in assets if asset.type == "background"]
+    if backgrounds.count("main") > 1:
+        notices.append(f"assets: one background may be named main, {backgrounds.count('main')} are")
+    return assets

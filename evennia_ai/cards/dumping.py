@@ -12,16 +12,21 @@ a file like others, and a program finds it by the address in `assets` alone.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from evennia_ai.cards import charx, png
-from evennia_ai.cards.assets import DEFAULT_ADDRESS, EMBEDDED, StoredAsset, path_beside
-from evennia_ai.cards.card import Card
+from evennia_ai.cards.card import DATA_FIELDS, Card, read_card
 from evennia_ai.cards.charx import ascii_path, asset_path
-from evennia_ai.cards.json_card import read_card
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
-from evennia_ai.cards.loading import PICTURE_MEMBERS, CardImport
+from evennia_ai.cards.loading import (
+    DEFAULT_ADDRESS,
+    EMBEDDED,
+    PICTURE_MEMBERS,
+    CardImport,
+    StoredAsset,
+    path_beside,
+)
 from evennia_ai.cards.png import Keyword, with_cards
 from evennia_ai.cards.upgrade import upgraded
 from evennia_ai.errors import FormatError
@@ -107,9 +112,6 @@ def _plain_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, "content": read_decorators(entry["content"]).text}
 
 
-# What is no field of the standard's data.
-_ABOUT_THE_FILE: Final = frozenset({"spec", "spec_version", "source", "notices"})
-_FIELDS: Final = tuple(field.name for field in fields(Card) if field.name not in _ABOUT_THE_FILE)
 _EMPTY: Final[Mapping[str, Any]] = {
     "spec": "chara_card_v3",
     "spec_version": "3.0",
@@ -126,7 +128,7 @@ def source_of(card: Card) -> Mapping[str, Any]:
     before = read_card(raw)
     edited = {
         name: _as_json(name, value)
-        for name in _FIELDS
+        for name in DATA_FIELDS
         if (value := getattr(card, name)) != getattr(before, name)
     }
     if not edited:

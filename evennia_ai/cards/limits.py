@@ -11,21 +11,26 @@ import binascii
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import unquote_to_bytes
+
+from pydantic import Field
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_ENTRIES, MAX_NESTING, one_line
+from evennia_ai.foreign.fields import Must, wrong_in
 
 MIB: Final = 1024 * 1024
 RATIO_FROM: Final = MIB
-_WIDEST: Final = {"nesting": MAX_NESTING, "entries": MAX_ENTRIES}
 _NESTED: Final = (dict, list)
 _DATA: Final = "data:"
 # A text of JSON; one that is not closed ends with the file, so that looking for it stays linear.
 _TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+
+
+_AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +43,23 @@ class CardLimits:
     which hold whole files, may be longer than one string.
     """
 
-    file_bytes: int = 32 * MIB
-    inflated_bytes: int = 64 * MIB
-    ratio: int = 200
-    members: int = 2_000
-    chunks: int = 20_000
-    text_bytes: int = 8 * MIB
-    string_characters: int = 1_000_000
-    objects: int = 120_000
-    values: int = 800_000
-    nesting: int = MAX_NESTING
-    entries: int = MAX_ENTRIES
+    file_bytes: _AtLeast1 = 32 * MIB
+    inflated_bytes: _AtLeast1 = 64 * MIB
+    ratio: _AtLeast1 = 200
+    members: _AtLeast1 = 2_000
+    chunks: _AtLeast1 = 20_000
+    text_bytes: _AtLeast1 = 8 * MIB
+    string_characters: _AtLeast1 = 1_000_000
+    objects: _AtLeast1 = 120_000
+    values: _AtLeast1 = 800_000
+    nesting: Annotated[int, Field(ge=1, le=MAX_NESTING), Must(f"1 to {MAX_NESTING}")] = MAX_NESTING
+    entries: Annotated[int, Field(ge=1, le=MAX_ENTRIES), Must(f"1 to {MAX_ENTRIES}")] = MAX_ENTRIES
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, widest = getattr(self, field.name), _WIDEST.get(field.name)
-            if value < 1 or (widest is not None and value > widest):
-                wanted = "at least 1" if widest is None else f"1 to {widest}"
-                raise FormatError("card", f"limit {field.name} must be {wanted}, not {value}")
+        if wrong := wrong_in(self):
+            name, wanted = wrong
+            shown = getattr(self, name)
+            raise FormatError("card", f"limit {name} must be {wanted}, not {shown}")
 
 
 DEFAULT_LIMITS: Final = CardLimits()

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.assets import StoredAsset
 from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cards.components import DEFAULT_DEPTH, character_book
 from evennia_ai.cards.dumping import FORMS, Form, dump_card, left_out
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
-from evennia_ai.cards.loading import CardImport, file_bytes, load_card
+from evennia_ai.cards.loading import CardImport, StoredAsset, file_bytes, load_card
+from evennia_ai.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.cards.report.making import import_report
-from evennia_ai.cards.report.report import ImportReport, report_lines, report_object
 from evennia_ai.cards.suspicions import MENDABLE
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress

@@ -13,9 +13,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
-from evennia_ai.cards.card import Card
+from evennia_ai.cards.card import Card, card_from_text
 from evennia_ai.cards.components import character_book
-from evennia_ai.cards.json_card import card_from_text
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book

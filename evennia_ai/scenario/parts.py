@@ -9,9 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
-from evennia_ai.cards.card import Card
+from evennia_ai.cards.card import Card, read_card
 from evennia_ai.cards.components import DEFAULT_DEPTH, containment_notices
-from evennia_ai.cards.json_card import read_card
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.foreign.documents import parse_json, read_bytes, read_text

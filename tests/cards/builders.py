@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from evennia_ai.cards.card import Card, macro_values
+from evennia_ai.cards.card import Card, macro_values, read_card
 from evennia_ai.cards.components import card_components, character_book
-from evennia_ai.cards.json_card import read_card
 from evennia_ai.compose import compose
 from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.rules import ActivationRules

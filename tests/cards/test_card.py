@@ -1,11 +1,31 @@
 """The parsed view: greetings, notes, names."""
 
-import pytest
+import json
+from typing import Any
 
-from evennia_ai.cards.card import greeting, greetings, macro_values, notes_in, opening_message
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.cards.card import (
+    DEFAULT_ASSETS,
+    V1_FIELDS,
+    Asset,
+    card_from_text,
+    greeting,
+    greetings,
+    macro_values,
+    notes_in,
+    opening_message,
+    read_card,
+)
+from evennia_ai.cards.components import card_components
+from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import FormatError
+from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.prompt.dice import Dice
-from tests.cards.builders import a_card
+from tests.cards.builders import a_card, card_data
+from tests.effort import little_work
 
 DICE = Dice(turn="1", conversation="1")
 GREETER = {"first_mes": "G0", "alternate_greetings": ["G1", "G2"], "group_only_greetings": ["X"]}
@@ -78,3 +98,250 @@ def test_a_user_always_has_a_name():
 def test_the_creator_s_notes_are_shown_in_the_reader_s_language(multilingual, language, shown):
     card = a_card(creator_notes="PLAIN", creator_notes_multilingual=multilingual)
     assert notes_in(card, language) == shown
+
+
+def test_a_faultless_v3_card_is_read_without_a_notice():
+    data = card_data(nickname="Mar", tags=["sea"], alternate_greetings=["Hey."], creator="us")
+    card = read_card(data)
+    assert card.notices == ()
+    assert (card.name, card.nickname, card.tags) == ("Marta", "Mar", ("sea",))
+    assert (card.spec, card.spec_version) == ("chara_card_v3", "3.0")
+    assert card.alternate_greetings == ("Hey.",)
+
+
+def test_the_file_s_own_json_is_kept_whole():
+    data = card_data(extensions={"app": {"deep": [1, {"x": None}]}}, unknown_field="kept")
+    data["also_unknown"] = 1
+    before = json.dumps(data)
+    card = read_card(data)
+    assert card.source is data
+    assert json.dumps(card.source) == before
+
+
+def test_a_v2_card_is_upgraded_and_stale_copies_at_its_top_lose():
+    data = card_data(description="New.")
+    data |= {"spec": "chara_card_v2", "spec_version": "2.0", "description": "Stale.", "name": "Old"}
+    card = read_card(data)
+    assert (card.name, card.description, card.spec) == ("Marta", "New.", "chara_card_v2")
+    assert card.group_only_greetings == ()
+    assert card.notices == ()
+
+
+def test_a_v1_card_is_its_six_texts():
+    card = read_card({name: f"{name} text" for name in V1_FIELDS})
+    assert (card.spec, card.spec_version) == ("v1", "1.0")
+    assert (card.name, card.first_mes, card.mes_example) == (
+        "name text",
+        "first_mes text",
+        "mes_example text",
+    )
+
+
+def test_bytes_and_text_with_a_byte_order_mark_are_read():
+    text = json.dumps(card_data())
+    assert card_from_text("\ufeff" + text).name == "Marta"
+    assert load_card(b"\xef\xbb\xbf" + text.encode()).card.name == "Marta"
+
+
+@pytest.mark.parametrize(
+    ("fields", "notice"),
+    [
+        ({"personality": None}, "personality is null: taken as empty"),
+        ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
+        ({"name": ""}, "name is empty"),
+        ({"character_book": None}, "character_book is null: taken as missing"),
+        ({"alternate_greetings": None}, "alternate_greetings is null: taken as missing"),
+        ({"character_version": 1.5}, "character_version is a number: taken as the text it is"),
+        ({"creation_date": "today"}, "creation_date is no number: it is kept as it is"),
+        ({"modification_date": True}, "modification_date is no number: it is kept as it is"),
+        ({"source": "id:1"}, "source is no list: it is kept as it is"),
+        ({"character_book": {"entries": {}}}, "character_book.entries is an object: its members"),
+        (
+            {"extensions": {"world": "Har\nbour"}},
+            "extensions.world names a lorebook ('Har bour') that is not in the card: import it too",
+        ),
+        (
+            {
+                "assets": [
+                    {"type": "icon", "uri": "ccdefault:", "name": n, "ext": "png"} for n in "ab"
+                ]
+            },
+            "assets: one icon must be named main, 0 are",
+        ),
+        (
+            {
+                "assets": [
+                    {"type": "background", "uri": f"data:,{n}", "name": "main", "ext": "png"}
+                    for n in "ab"
+                ]
+            },
+            "assets: one background may be named main, 2 are",
+        ),
+    ],
+)
+def test_a_doubt_is_a_notice_and_the_card_is_read(fields, notice):
+    card = a_card(**fields)
+    [found] = card.notices
+    assert found.startswith(notice)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"extensions": {"world": " "}},
+        {"extensions": {"world": "Harbour"}, "character_book": {"entries": []}},
+        {"creation_date": 0, "modification_date": 1.5, "source": []},
+        {"creation_date": None, "source": None},
+    ],
+)
+def test_what_is_as_it_should_be_is_read_without_a_notice(fields):
+    assert a_card(**fields).notices == ()
+
+
+def test_null_texts_are_empty_and_never_the_word():
+    texts = dict.fromkeys(["personality", "scenario", "mes_example", "system_prompt"])
+    contents = [c.content for c in card_components(a_card(**texts))]
+    assert contents == ["Marta keeps the lamp."]
+
+
+def test_a_name_is_one_line_without_control_characters():
+    assert a_card(name="Mar\x1b[31m\nta").name == "Mar [31m ta"
+
+
+@pytest.mark.parametrize(
+    ("version", "notice"),
+    [
+        ("3.1", "spec_version 3.1 is newer than 3.0: read as far as known"),
+        ("100", "spec_version 100 is newer than 3.0: read as far as known"),
+        ("nan", "spec_version nan is newer than 3.0: read as far as known"),
+        ("new", "spec_version 'new' is no number: taken for an older one"),
+        (3.0, "spec_version is no text"),
+    ],
+)
+def test_another_version_is_noticed_and_read(version, notice):
+    assert read_card({**card_data(), "spec_version": version}).notices == (notice,)
+
+
+def test_a_missing_version_is_noticed():
+    data = card_data()
+    del data["spec_version"]
+    assert read_card(data).notices[0] == "spec_version is no text"
+
+
+@pytest.mark.parametrize("version", ["3.0", "2.9", "1"])
+def test_an_older_version_passes_without_a_word(version):
+    assert read_card({**card_data(), "spec_version": version}).notices == ()
+
+
+def test_a_member_written_twice_is_noticed():
+    text = json.dumps(card_data())[:-1] + ', "spec_version": "3.0"}'
+    assert card_from_text(text).notices == (
+        "member 'spec_version' is there twice; the last counts",
+    )
+
+
+def test_assets_are_listed_and_a_missing_field_is_one_default_icon():
+    assert a_card().assets == DEFAULT_ASSETS
+    asset = {"type": "icon", "uri": "https://nowhere.invalid/x", "name": "main", "ext": "png"}
+    assert a_card(assets=[asset]).assets == (Asset(**asset),)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "card: must be an object"),
+        ([], "card: must be an object"),
+        ({}, "card: has neither a `spec` nor the fields of V1 (name, description, personality,"),
+        ({"name": "Marta"}, "card: has neither a `spec` nor the fields of V1"),
+        ({"spec": "chara_card_v99"}, "card.spec: must be chara_card_v3 or chara_card_v2, not 'cha"),
+        ({"spec": 3}, "card.spec: must be chara_card_v3 or chara_card_v2, not 3"),
+        ({"spec": "chara_card_v3"}, "card.data: must be an object"),
+        ({"spec": "chara_card_v3", "data": "Marta"}, "card.data: must be an object"),
+        (card_data(name=None), "card.data.name: must be text"),
+        (card_data(description=7), "card.data.description: must be text"),
+        (card_data(alternate_greetings="Hello."), "card.data.alternate_greetings: must be a list"),
+        (card_data(alternate_greetings=["a", 1]), "card.data.alternate_greetings[1]: must be text"),
+        (card_data(tags={}), "card.data.tags: must be a list"),
+        (card_data(character_book=[]), "card.data.character_book: must be an object"),
+        (card_data(extensions="x"), "card.data.extensions: must be an object"),
+        (card_data(assets=[{"type": "icon"}]), "card.data.assets[0].uri: is missing"),
+        (
+            card_data(creator_notes_multilingual={"de": 1}),
+            "card.data.creator_notes_multilingual.de",
+        ),
+        (card_data(description="x" * 200_001), "card.data.description: "),
+        (card_data(description="\udc00"), "card: a text has half a character"),
+        ({"name": 1, "description": "x"}, "card.name: must be text"),
+    ],
+)
+def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, message):
+    with pytest.raises(FormatError) as caught:
+        read_card(data)
+    assert caught.value.kind == "card"
+    assert caught.value.message.startswith(message)
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "book",
+    [{"entries": {"0": {"key": ["bell"]}}}, {"spec": "lorebook_v3", "data": {"entries": []}}],
+)
+def test_err_a_lorebook_in_place_of_a_card_is_called_one(book):
+    with pytest.raises(FormatError) as caught:
+        read_card(book)
+    assert caught.value.message.endswith("; it looks like a lorebook, which is imported as that")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "card: the file is empty; get it again"),
+        (b"\xff\xfe{\x00", "card: no UTF-8 text (byte 0); save it as UTF-8 JSON"),
+        (b'{"spec": "chara_card_v3", "da', "card: no valid JSON"),
+        (b"null", "card: must be an object"),
+        (b"[" * 200_000, "card: nested more than 64 deep"),
+        (b'{"spec": NaN}', "card: no valid JSON (NaN is no number of JSON)"),
+    ],
+)
+def test_err_bytes_that_are_no_card_are_refused(content, problem):
+    with pytest.raises(FormatError) as caught:
+        load_card(content)
+    assert caught.value.message.startswith(problem)
+
+
+def test_err_deep_nesting_is_refused_at_once():
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    with little_work():
+        with pytest.raises(FormatError, match="nested more than 64 deep"):
+            a_card(extensions={"deep": deep})
+    while deep:  # let it go level by level
+        deep = deep.pop()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+FIELDS = ("name", "description", "first_mes", "assets", "extensions", "tags", "character_version")
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4))
+def test_whatever_the_data_holds_it_is_read_or_refused_in_one_line(fields):
+    try:
+        card = a_card(**fields)
+    except FormatError as error:
+        assert "\n" not in error.message
+    else:
+        assert card.name == card.name.strip()
+        card_components(card, grants=NO_GRANTS)
+
+
+@given(st.text())
+def test_whatever_text_is_given_it_is_a_card_or_refused(text):
+    with pytest.raises(FormatError):
+        card_from_text(text)

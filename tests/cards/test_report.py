@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.loading import CardImport, load_card
+from evennia_ai.cards.report.import_report import report_lines, report_object
 from evennia_ai.cards.report.making import import_report
-from evennia_ai.cards.report.report import report_lines, report_object
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.text.columns import WIDTH, columns, visible

@@ -6,7 +6,7 @@ import pytest
 from django.test import override_settings
 from evennia.utils.ansi import parse_ansi
 
-from evennia_ai.cards import json_card
+from evennia_ai.cards import card
 from tests.commands.card_files import an_entry, as_json, hostile, oren
 from tests.commands.stage import on_screen
 from tests.effort import little_work
@@ -74,7 +74,7 @@ def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, report):
 
 def test_a_huge_book_is_read_before_a_turn_needs_it(stage, report):
     stage.builds("card/approve Vex/1 = roles", "card/assign oren = Vex")
-    with patch.object(json_card, "parse_json", side_effect=AssertionError("read in a turn")):
+    with patch.object(card, "parse_json", side_effect=AssertionError("read in a turn")):
         assert evil_messages(stage.npc.ai.preview("Oren, the ferry?", stage.player))
 
 

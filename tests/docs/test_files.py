@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.cards.json_card import read_card
+from evennia_ai.cards.card import read_card
 from evennia_ai.knowledge.assembly.config import AssemblyRules, configured
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import page_name

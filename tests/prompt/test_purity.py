@@ -10,7 +10,7 @@ ROOMS = (
     "evennia_ai.prompt.report",
     "evennia_ai.prompt.registry",
     "evennia_ai.lorebook.activation.activation",
-    "evennia_ai.cards.json_card",
+    "evennia_ai.cards.card",
     "evennia_ai.compose",
     "evennia_ai.knowledge.assembly.assembly",
     "evennia_ai.scenario",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.cards.card import read_card
 from evennia_ai.cards.components import card_components
-from evennia_ai.cards.json_card import read_card
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.scenario import read_scenario

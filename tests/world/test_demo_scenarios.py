@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.cards.json_card import card_from_text
+from evennia_ai.cards.card import card_from_text
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.scenario import run_scenario
 from world.demo_content import DEMO

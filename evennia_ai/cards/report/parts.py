@@ -9,7 +9,7 @@ from typing import Final
 
 from evennia_ai.cards.card import Card, greetings
 from evennia_ai.cards.components import DEFAULT_DEPTH, FIELDS, card_components
-from evennia_ai.cards.report.report import (
+from evennia_ai.cards.report.import_report import (
     BookAccount,
     EntryRow,
     GrantUse,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai import models
+from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.components import refuse_unsettled
-from evennia_ai.cards.json_card import card_from_text
 from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError, StoreError
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log

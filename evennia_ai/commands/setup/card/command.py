@@ -5,7 +5,7 @@ is kept for the store. The bare command reads; every change needs its own switch
 nothing until a builder approves it, and an approved card may only what was granted to it by name.
 """
 
-from evennia_ai.cards.report.report import report_lines
+from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.assigning import CardAssign

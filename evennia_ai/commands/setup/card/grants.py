@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evennia_ai.cards.report.report import ImportReport
+from evennia_ai.cards.report.import_report import ImportReport
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.reading import reader

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.cards.report.report import report_lines
+from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card import shown

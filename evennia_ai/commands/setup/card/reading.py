@@ -13,8 +13,8 @@ from typing import Any, Final
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
+from evennia_ai.cards.report.import_report import ImportReport
 from evennia_ai.cards.report.making import import_report
-from evennia_ai.cards.report.report import ImportReport
 from evennia_ai.commands.folder import bytes_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import FormatError
