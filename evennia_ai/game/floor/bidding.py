@@ -8,7 +8,6 @@ is pure.
 """
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +18,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.game.floor.addressing import Addressed
-from evennia_ai.game.senses.events import HEARD, Event, utterance_key
+from evennia_ai.game.senses.events import Chains, Event, utterance_key
 from evennia_ai.llm.resilience import Clock
 
 MOST_ASKED: Final = 3
@@ -126,44 +125,6 @@ class Bidder(Protocol):
     def decide(self) -> "Deferred[str]":
         """Why it does not want to answer, "" if it does; cancelled where that is not asked any
         more."""
-
-
-MOST_ROOMS: Final = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    began_at: float
-    newest_at: float
-
-
-class Chains:
-    """The talk of NPCs in all rooms; `budget_seconds` is how long it goes on by itself.
-
-    In a room NPCs answer each other for a while without a person saying anything; a person's word
-    begins anew, and so does the first word after a long silence.
-    """
-
-    def __init__(self, *, seconds: Callable[[], float], budget_seconds: float) -> None:
-        self._seconds: Final = seconds
-        self._budget_seconds: Final = budget_seconds
-        self._of_room: OrderedDict[str, _Chain] = OrderedDict()
-
-    def heard(self, event: Event) -> None:
-        """Something was perceived in a room; however many NPCs perceived it."""
-        if event.private or event.kind not in HEARD:
-            return
-        now = self._seconds()
-        known = self._of_room.pop(event.room_ref, None)
-        goes_on = event.hops and known and now - known.newest_at <= self._budget_seconds
-        self._of_room[event.room_ref] = _Chain(known.began_at if goes_on and known else now, now)
-        if len(self._of_room) > MOST_ROOMS:
-            self._of_room.popitem(last=False)
-
-    def is_over(self, room_ref: str) -> bool:
-        """Whether the NPCs there have talked long enough by themselves."""
-        known = self._of_room.get(room_ref)
-        return known is not None and self._seconds() - known.began_at > self._budget_seconds
 
 
 class Floors:

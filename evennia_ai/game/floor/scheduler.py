@@ -3,8 +3,7 @@
 At most one turn of an NPC is in flight, at most so many of the whole game; NPCs take turns in
 starting, and each rests a moment between two starts. Who answers a person goes before who chats
 with another NPC or acts by itself, but never for ever. What waits is bounded, for each NPC and for
-each speaker at it. No step looks at more than one NPC, however many there are and however much
-waits.
+each speaker at it. No step looks at more than one NPC, however many there are or wait.
 
 Speakers share the places and the turns of an NPC (`Shares`), a turn each: who was served longest
 ago is next. Who goes on speaking while the NPC still owes them an answer presses, and for a while
@@ -15,8 +14,9 @@ for ever either.
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection
 from heapq import heappop, heappush
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from twisted.internet.base import DelayedCall
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
@@ -195,7 +195,7 @@ class Scheduler:
         self.waiting_in_all = 0
         """How much waits in the whole game."""
         self._is_stopped = False
-        self._wake: Any = None
+        self._wake: DelayedCall | None = None
 
     @property
     def busy_keys(self) -> tuple[str, ...]:
@@ -367,8 +367,8 @@ class Scheduler:
         self.waiting_in_all -= 1
         self.running += 1
         line.is_running = True
-        own = waiting.cooldown_seconds
-        rests = self._cooldown_seconds if own is None else own
+        rests = waiting.cooldown_seconds
+        rests = self._cooldown_seconds if rests is None else rests
         self._rest(key, line, until=self._clock.seconds() + rests)
         done = maybeDeferred(waiting.work)
         done.addErrback(lambda failure: self._on_error(key, failure))

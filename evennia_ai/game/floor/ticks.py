@@ -7,13 +7,14 @@ over it. Nobody ticks who could not act, who is busy, or whom nobody would see.
 
 import heapq
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
+from twisted.internet.base import DelayedCall
 
 from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
@@ -40,7 +41,7 @@ class Ticker:
         self._due: dict[int, float] = {}
         self._queue: list[tuple[float, int]] = []  # with entries that are not due any more
         self._stirred: set[int] = set()
-        self._call: Any = None
+        self._call: DelayedCall | None = None
 
     @property
     def count(self) -> int:

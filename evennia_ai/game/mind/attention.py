@@ -49,12 +49,7 @@ class Attention:
     def __init__(self, mind: Mind, current: Current) -> None:
         self._mind: Final = mind
         self._current: Final = current
-        self._hearing: Final = Hearing(
-            mind.ref,
-            lambda: current.runtime.recorder,
-            opening=self._opening,
-            consider=self._heard,
-        )
+        self._hearing: Final = Hearing(mind.ref, opening=self._opening, consider=self._heard)
         # What is not answered yet and may be, by the id of its record.
         self._open: dict[str, PendingAnswer] = {}
         self._engagement: Final = Engagement()
@@ -87,7 +82,7 @@ class Attention:
         """
         live = self._live
         live.floors.chains.heard(event)
-        self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref))
+        self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref), live.recorder)
 
     # What nobody waits for any more
 

@@ -136,7 +136,7 @@ class PendingAnswer:
             self._over(why_not)
             return None
         self.is_running = True
-        self._live.gestures.started(self, self._show_thinking)
+        self._live.gestures.started(self.heard.record.id, self._show_thinking)
         return maybeDeferred(self.turn.run).addBoth(self._ran)
 
     def waits_again(self) -> None:
@@ -145,11 +145,11 @@ class PendingAnswer:
 
     def begun(self) -> None:
         """Something of the answer was said or done."""
-        self._live.gestures.ended(self)
+        self._live.gestures.ended(self.heard.record.id)
 
     def _ran(self, outcome: Failure | None) -> Failure | None:
         self.is_running = False
-        self._live.gestures.ended(self)
+        self._live.gestures.ended(self.heard.record.id)
         if not self.is_waiting:
             self._over("")
         return outcome

@@ -14,9 +14,10 @@ else has its turn. They are written in the order in which they were perceived.
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from evennia.utils import logger
+from twisted.internet.base import DelayedCall
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import HistoryConflictError, StoreError
@@ -95,28 +96,26 @@ class Hearing:
     def __init__(
         self,
         npc_ref: str,
-        recorder: "Callable[[], Recorder]",
         *,
         opening: Opening,
         consider: Callable[[CommittedEvent], None],
     ) -> None:
-        """`recorder` tells the one that is in use."""
         self._npc_ref: Final = npc_ref
-        self._recorder: Final = recorder
         self._opening: Final = opening
         self._consider: Final = consider
         self._unrecorded: deque[Event] = deque()
         self._lost = 0
-        self._retry: Any = None
+        self._recorder: Recorder
+        self._retry: DelayedCall | None = None
 
     @property
     def unrecorded(self) -> int:
         """How many events are not committed yet."""
         return len(self._unrecorded)
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: Event, recorder: "Recorder") -> None:
         """Have what was perceived committed, soon or when the database is back."""
-        recorder = self._recorder()
+        self._recorder = recorder
         if len(self._unrecorded) >= recorder.queue_limit:
             self._lost += 1
             if not self._made_room(event):
@@ -188,7 +187,7 @@ class Hearing:
         return Prepared(
             conversation=conversation,
             event=event,
-            record=event_record(event, minute=minute_of(self._recorder().time_suffix)),
+            record=event_record(event, minute=minute_of(self._recorder.time_suffix)),
             greeting=self._greeting(conversation, event),
         )
 
@@ -222,11 +221,11 @@ class Hearing:
 
     def _record_later(self, error: Exception) -> None:
         logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
-        self._retry = self._recorder().clock.callLater(RETRY_SECONDS, self._record_all)
+        self._retry = self._recorder.clock.callLater(RETRY_SECONDS, self._record_all)
 
     def record_overflow(self, conversation: ConversationRef) -> None:
         """Commit that more was said than will be answered."""
-        limit = self._recorder().queue_limit
+        limit = self._recorder.queue_limit
         note = NewRecord(
             kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
         )
@@ -252,7 +251,7 @@ class Recorder:
         self.time_suffix: Final = time_suffix
         """Which time prompts show with what is heard, "" for none."""
         self._waiting: deque[Hearing | Callable[[], None]] = deque()
-        self._call: Any = None
+        self._call: DelayedCall | None = None
 
     def then(self, one: Hearing | Callable[[], None]) -> None:
         """Have an NPC's oldest event committed, or something done, after all that waits now."""

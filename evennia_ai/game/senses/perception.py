@@ -135,7 +135,8 @@ class AISpeakerMixin:
         """Evennia's hook: say `message`, while listeners can look up its raw text."""
         kind: Kind = "whisper" if kwargs.get("whisper") else "say"
         language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
-        with uttered(self, message, kind=kind, language=language, volume=volume):
+        said = Utterance(speaker=self, text=message, kind=kind, language=language, volume=volume)
+        with uttered(said):
             return super().at_say(message, *args, **kwargs)  # type: ignore[misc]
 
 

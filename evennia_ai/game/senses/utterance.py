@@ -41,35 +41,14 @@ _line: Final[ContextVar[Line | None]] = ContextVar("evennia_ai_line", default=No
 
 
 @contextmanager
-def uttered(
-    speaker: Any,
-    text: str,
-    *,
-    kind: Kind,
-    to_ref: str = "",
-    hops: int = 0,
-    language: str = "",
-    volume: str = "",
-    by_rote: bool = False,
-) -> Iterator[Utterance]:
-    """While it lasts, listeners of `speaker` hear `text`; an outer one of this speaker stays."""
-    utterance = utterance_of(speaker)
-    if utterance is not None:
-        yield utterance
+def uttered(said: Utterance) -> Iterator[None]:
+    """While it lasts, listeners of its speaker hear what is said; an outer one of theirs stays."""
+    if utterance_of(said.speaker) is not None:
+        yield
         return
-    made = Utterance(
-        speaker=speaker,
-        text=text,
-        kind=kind,
-        to_ref=to_ref,
-        hops=hops,
-        language=language,
-        volume=volume,
-        by_rote=by_rote,
-    )
-    token = _now.set(made)
+    token = _now.set(said)
     try:
-        yield made
+        yield
     finally:
         _now.reset(token)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from django.db import DatabaseError
 from evennia.server.signals import SIGNAL_OBJECT_POST_PUPPET, SIGNAL_OBJECT_POST_UNPUPPET
 from evennia.utils import logger
+from twisted.internet.base import DelayedCall
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.senses.events import Event
@@ -86,7 +87,7 @@ class Witness:
         self._moves: dict[str, _Move] = {}
         self._gifts: dict[str, _Gifts] = {}
         self._looked: dict[str, float] = {}
-        self._call: Any = None
+        self._call: DelayedCall | None = None
 
     @property
     def is_waiting(self) -> bool:

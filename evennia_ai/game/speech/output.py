@@ -10,7 +10,7 @@ A thing that is shown to an NPC (`show`) is shown before everybody who is there.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django.conf import settings
@@ -18,8 +18,8 @@ from django.conf import settings
 from evennia_ai.game.senses.happenings import Happening, description, item_name, npcs_in, tell
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import LINE_BREAK, one_line, plain_name
-from evennia_ai.game.senses.utterance import uttered
-from evennia_ai.game.speech.delivery import JOINED, Act, acts_of
+from evennia_ai.game.senses.utterance import Utterance, uttered
+from evennia_ai.game.speech.delivery import JOINED, acts_of
 
 MAX_CHARACTERS: Final = 2000
 MAX_LINES: Final = 40
@@ -104,8 +104,8 @@ class SafeName:
 
 def speak(npc: NPC, text: str, *, hops: int = 0) -> None:
     """Say `text` aloud where `npc` is."""
-    with uttered(npc, text, kind="say", hops=hops):
-        _to_room(npc, SAY, "say", {"speech": safe_speech(text)})
+    with uttered(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
+        _to_room(npc, SAY, "say", speech=safe_speech(text))
 
 
 def pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
@@ -113,8 +113,8 @@ def pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
 
     `told` is how NPCs take it in, where that is not `text`.
     """
-    with uttered(npc, told or text, kind="pose", hops=hops):
-        _to_room(npc, _pose_template(text), "pose", {"action": _action(text)})
+    with uttered(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
+        _to_room(npc, _pose_template(text), "pose", action=_action(text))
 
 
 def deliver(
@@ -138,29 +138,34 @@ def deliver(
     is_mixed = len({act.kind for act in acts}) > 1
     heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
     kind = "whisper" if to is not None else "pose" if is_done else "say"
-    with uttered(npc, heard, kind=kind, hops=hops, by_rote=by_rote):
+    with uttered(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
         for act in acts:
-            if to is not None:
-                _to_one(npc, to, act, hops=hops)
+            if to is None and act.kind == "say":
+                _to_room(npc, SAY, "say", speech=safe_speech(act.text))
+            elif to is None:
+                _to_room(npc, _pose_template(act.text), "pose", action=_action(act.text))
             elif act.kind == "say":
-                speak(npc, act.text, hops=hops)
+                _to_one(npc, to, WHISPER, "whisper", speech=safe_speech(act.text))
             else:
-                pose(npc, act.text, hops=hops)
+                _to_one(npc, to, _pose_template(act.text), "whisper", action=_action(act.text))
 
 
 def whisper(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
     """Say `text` to `target` alone."""
-    name = SafeName(npc).get_display_name(target)
-    line = WHISPER.format_map({"npc": name, "speech": safe_speech(text)})
-    with uttered(npc, text, kind="whisper", hops=hops):
-        target.msg(text=(line, {"type": "whisper"}), from_obj=npc)
+    with uttered(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
+        _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(text))
+
+
+def gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
+    """Show these people what `npc` does, which nobody else takes in."""
+    for person in people:
+        _to_one(npc, person, POSE, "pose", action=_action(line))
 
 
 def gave(npc: NPC, target: Any, item: Any) -> None:
     """Tell `target` that `npc` gave it `item`."""
     given = escaped(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
-    line = GIVE.format_map({"npc": SafeName(npc).get_display_name(target), "item": given})
-    target.msg(text=(line, {"type": "give"}), from_obj=npc)
+    _to_one(npc, target, GIVE, "give", item=given)
 
 
 def talk(speaker: Any, npc: NPC, text: str) -> bool:
@@ -168,7 +173,7 @@ def talk(speaker: Any, npc: NPC, text: str) -> bool:
     text = speaker.at_pre_say(text)
     if not text:
         return False
-    with uttered(speaker, text, kind="talk", to_ref=str(npc.id)):
+    with uttered(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
         speaker.at_say(
             safe_speech(text),
             msg_self=TALK_SELF,
@@ -176,16 +181,6 @@ def talk(speaker: Any, npc: NPC, text: str) -> bool:
             mapping={"object": SafeName(speaker), "npc": SafeName(npc)},
         )
     return True
-
-
-def _to_one(npc: NPC, target: Any, act: Act, *, hops: int) -> None:
-    """Say it to `target`, or show it to nobody else."""
-    if act.kind == "say":
-        whisper(npc, target, act.text, hops=hops)
-        return
-    name = SafeName(npc).get_display_name(target)
-    line = _pose_template(act.text).format_map({"npc": name, "action": _action(act.text)})
-    target.msg(text=(line, {"type": "whisper"}), from_obj=npc)
 
 
 def _pose_template(text: str) -> str:
@@ -196,7 +191,12 @@ def _action(text: str) -> str:
     return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a last pipe
 
 
-def _to_room(npc: NPC, template: str, kind: str, values: Mapping[str, str]) -> None:
+def _to_one(npc: NPC, target: Any, template: str, kind: str, **values: str) -> None:
+    line = template.format_map({"npc": SafeName(npc).get_display_name(target), **values})
+    target.msg(text=(line, {"type": kind}), from_obj=npc)
+
+
+def _to_room(npc: NPC, template: str, kind: str, **values: str) -> None:
     if npc.location is None:
         return
     npc.location.msg_contents(
@@ -234,15 +234,14 @@ def show(shower: Any, item: Any, npc: NPC) -> bool:
         exclude=[shower],
         mapping={"shower": SafeName(shower), "item": _OneOf(item), "npc": SafeName(npc)},
     )
+    seen = Happening(
+        kind="show", text="{actor} shows {item} to {to}.", actor=shower, item=item, to=npc
+    )
     for other in npcs_in(shower.location):
         if other != npc:
-            tell(other, _seen(shower, item, npc))
-    return tell(npc, _shown(shower, item, npc))
-
-
-def _shown(shower: Any, item: Any, npc: NPC) -> Happening:
+            tell(other, seen)
     looks = description(npc, item, most=MAX_DESCRIPTION) if item.access(npc, "view") else ""
-    return Happening(
+    shown = Happening(
         kind="show",
         text="{actor} shows you {item}.",
         actor=shower,
@@ -251,9 +250,4 @@ def _shown(shower: Any, item: Any, npc: NPC) -> Happening:
         wants_answer=True,
         detail=f"It looks like this: {looks}" if looks else "",
     )
-
-
-def _seen(shower: Any, item: Any, npc: NPC) -> Happening:
-    return Happening(
-        kind="show", text="{actor} shows {item} to {to}.", actor=shower, item=item, to=npc
-    )
+    return tell(npc, shown)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from evennia.utils import logger
+from twisted.internet.base import DelayedCall
 
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
@@ -19,7 +20,7 @@ from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, label_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.utterance import because_of
 from evennia_ai.game.speech.delivery import is_open
-from evennia_ai.game.speech.output import POSE, SafeName, deliver, safe_text
+from evennia_ai.game.speech.output import deliver, gesture
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.speech import SPEECH_LINES, SpokenStart, speech
 from evennia_ai.store.history import turns
@@ -155,34 +156,35 @@ class Start:
 
 
 class Gestures:
-    """The gestures of the turns under way; each has one timer at most.
+    """The gestures of the turns under way, by the ids of the records they answer.
 
-    After 0 seconds means never.
+    Each has one timer at most; after 0 seconds means never.
     """
 
     def __init__(self, clock: Clock, *, after_seconds: float) -> None:
         self._clock: Final = clock
         self._after_seconds: Final = after_seconds
-        self._planned: dict[object, Any] = {}
+        self._planned: dict[str, DelayedCall] = {}
 
-    def started(self, turn: object, show: Callable[[], None]) -> None:
+    def started(self, answers: str, show: Callable[[], None]) -> None:
         """A turn begins; `show` is called if it takes long."""
-        if self._after_seconds and turn not in self._planned:
-            self._planned[turn] = self._clock.callLater(self._after_seconds, self._show, turn, show)
+        if self._after_seconds and answers not in self._planned:
+            call = self._clock.callLater(self._after_seconds, self._show, answers, show)
+            self._planned[answers] = call
 
-    def ended(self, turn: object) -> None:
+    def ended(self, answers: str) -> None:
         """The turn has ended, or something of its answer was said or done: no gesture any more."""
-        planned = self._planned.pop(turn, None)
+        planned = self._planned.pop(answers, None)
         if planned is not None and planned.active():
             planned.cancel()
 
     def close(self) -> None:
         """Show nothing any more."""
-        for turn in tuple(self._planned):
-            self.ended(turn)
+        for answers in tuple(self._planned):
+            self.ended(answers)
 
-    def _show(self, turn: object, show: Callable[[], None]) -> None:
-        del self._planned[turn]
+    def _show(self, answers: str, show: Callable[[], None]) -> None:
+        del self._planned[answers]
         show()
 
 
@@ -191,8 +193,4 @@ def show_thinking(npc: NPC, event: Event, line: str) -> None:
     people = [who for who in bystanders(npc) if not is_npc(who)]
     if event.private:
         people = [who for who in people if str(who.id) == event.speaker_ref]
-    action = safe_text(line, max_lines=1).rstrip("|")  # the portal misreads a last pipe
-    for person in people:
-        name = SafeName(npc).get_display_name(person)
-        shown = POSE.format_map({"npc": name, "action": action})
-        person.msg(text=(shown, {"type": "pose"}), from_obj=npc)
+    gesture(npc, people, line)

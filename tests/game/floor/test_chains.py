@@ -3,8 +3,7 @@
 import pytest
 from twisted.internet.task import Clock
 
-from evennia_ai.game.floor.bidding import MOST_ROOMS, Chains
-from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.events import MOST_ROOMS, Chains, Event
 
 
 @pytest.fixture

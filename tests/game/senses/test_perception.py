@@ -5,7 +5,7 @@ from evennia.objects.objects import DefaultCharacter
 from evennia.utils.create import create_object
 
 from evennia_ai.game.senses.perception import AISpeakerMixin
-from evennia_ai.game.senses.utterance import uttered
+from evennia_ai.game.senses.utterance import Utterance, uttered
 from tests.effort import little_work
 
 
@@ -172,7 +172,7 @@ def test_a_players_character_that_has_a_mind_too_is_a_person(stage, heard):
 
 
 def test_one_utterance_that_arrives_twice_is_heard_once(stage, heard):
-    with uttered(stage.anna, "hello", kind="say"):
+    with uttered(Utterance(speaker=stage.anna, text="hello", kind="say")):
         for line in ('Anna says, "hello"', "Anna calls: hello"):
             stage.npc.msg((line, {"type": "say"}), from_obj=stage.anna)
     assert [event.text for event in heard] == ["hello"]
