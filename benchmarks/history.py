@@ -98,10 +98,11 @@ class Talk:
         from evennia_ai.compose import compose
         from evennia_ai.history.turn.sending import draft_of
         from evennia_ai.store.history import conversations, turns
+        from evennia_ai.store.history.windows import windows
 
         self.number += 1
         with self.timed(what):
-            before = conversations.history(self.where)
+            before = windows(self.where.id).history
             (heard,) = conversations.append(self.where, [line(self.number)])
             with self.timed(f"{what}: composing"):
                 prompt = compose(self.inputs(before, heard))
@@ -116,7 +117,7 @@ class Talk:
         from evennia_ai.prompt.blocks import DynamicBlock
         from evennia_ai.prompt.budget import BudgetRules
         from evennia_ai.prompt.messages import pending
-        from evennia_ai.store.history import conversations
+        from evennia_ai.store.history.windows import windows
 
         return Inputs(
             components=self.components,
@@ -124,8 +125,8 @@ class Talk:
             history=before,
             event=pending(heard.body, name=heard.name, record=heard.id),
             blocks=(DynamicBlock(key="place", text=f"It is day {self.number}."),),
-            cut=conversations.cut(self.where),
-            anchors=conversations.anchors(self.where),
+            cut=windows(self.where.id).cut,
+            anchors=windows(self.where.id).anchors,
         )
 
     def opened_cold(self):

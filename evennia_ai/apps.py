@@ -8,6 +8,7 @@ from django.conf import settings
 from evennia.settings_default import EVENNIA_DIR
 
 SERVICE: Final = "evennia_ai.game.service"
+NODELAY: Final = "evennia_ai.web.nodelay"
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -21,17 +22,19 @@ class EvenniaAIConfig(AppConfig):
     def ready(self) -> None:
         from evennia_ai import checks  # noqa: F401 - importing registers them
 
-        _add_service()
+        # Beside the game's own, in the server alone: our start and stop hooks, and its end of the
+        # wire to the Portal, which sends at once; the Portal's is a setting.
+        _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
+        _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
         _add_templates()
-        _add_nodelay()
 
 
-def _add_service() -> None:
-    """Have Evennia call our start and stop hooks beside the game's own, in the server alone."""
-    own = settings.AT_SERVER_STARTSTOP_MODULE
+def _add(module: str, *, to: str) -> None:
+    """Name a module of ours in a setting of Evennia's that is one path or several."""
+    own = getattr(settings, to)
     modules = [own] if isinstance(own, str) else list(own)
-    if SERVICE not in modules:
-        settings.AT_SERVER_STARTSTOP_MODULE = [*modules, SERVICE]
+    if module not in modules:
+        setattr(settings, to, [*modules, module])
 
 
 def _add_templates() -> None:
@@ -45,13 +48,3 @@ def _add_templates() -> None:
         if str(TEMPLATES) not in folders:
             folders.insert(own[0] if own else len(folders), str(TEMPLATES))
             engine["DIRS"] = folders
-
-
-def _add_nodelay() -> None:
-    """Have the Server's end of the wire to the Portal send at once; the Portal's is a setting."""
-    from evennia_ai.checks import NODELAY
-
-    own = settings.SERVER_SERVICES_PLUGIN_MODULES
-    modules = [own] if isinstance(own, str) else list(own)
-    if NODELAY not in modules:
-        settings.SERVER_SERVICES_PLUGIN_MODULES = [*modules, NODELAY]

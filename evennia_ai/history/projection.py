@@ -7,7 +7,7 @@ tool returned stands right behind the call it answers, whatever was heard meanwh
 is shown, and the time that a line bears, were decided when they were recorded, and stand there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -225,6 +225,84 @@ def project_newest(
         earlier_replies=totals.replies - sum(message.is_reply for message in shown),
         segment=segment,
     )
+
+
+def extended(history: History, new: Sequence[Record]) -> History:
+    """`history` with the messages of records that were appended to it, each at its place."""
+    staying = [r for r in new if is_staying(r) and r.meta.get("before")]
+    results = _late_results(new)
+    elsewhere = {record.id for record in (*staying, *results)}
+    for record in results:
+        history = _inserted(history, _in_history(record), at=_behind_call(history, record))
+    said = [_in_history(record) for record in in_order(r for r in new if r.id not in elsewhere)]
+    history = history.appended(*said)
+    for record in staying:
+        at = _where(history, record.meta["before"])
+        history = _inserted(history, _in_history(record), at=at)
+    return history
+
+
+def _late_results(new: Sequence[Record]) -> list[Record]:
+    """The results of tools whose calls were recorded before all of these."""
+    called = {call for record in new for call in calls_of(record)}
+    return [
+        record
+        for record in new
+        if record.kind is RecordKind.TOOL_RESULT and record.meta.get("tool_call_id") not in called
+    ]
+
+
+def _behind_call(history: History, result: Record) -> int:
+    """Where the result of a tool belongs: behind the call and what else answers it."""
+    wanted = result.meta.get("tool_call_id")
+    at = history.stop
+    while at > history.earlier:
+        if any(call.id == wanted for call in history[at - 1].tool_calls):
+            break
+        at -= 1
+    else:
+        return history.earlier - 1
+    while at < history.stop and history[at].role == "tool":
+        at += 1
+    return at
+
+
+def _in_history(record: Record) -> Message:
+    message = message_of(record)
+    assert message is not None  # what is in order is a message
+    return message
+
+
+def _where(history: History, place: str) -> int:
+    """The index of the record at a place; below that of the first where it was left behind."""
+    at = history.stop - 1
+    while at >= history.earlier and _place(history[at]) != place:
+        at -= 1
+    return at
+
+
+def _inserted(history: History, message: Message, *, at: int) -> History:
+    """`history` with a message before the one at this index.
+
+    It counts among the messages that were left behind where that one was left behind.
+    """
+    if at == history.stop:
+        return history.appended(message)
+    was_left = at < history.earlier
+    older = [] if was_left else [*history.between(history.earlier, at), message]
+    newer = history.between(history.earlier if was_left else at, history.stop)
+    return History(
+        (*older, *newer),
+        earlier=history.earlier + was_left,
+        earlier_users=history.earlier_users,
+        earlier_replies=history.earlier_replies,
+        segment=history.segment,
+    )
+
+
+def _place(message: Message) -> str:
+    record = record_of(message)
+    return record.place if record is not None else ""
 
 
 def _shown(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Message]:

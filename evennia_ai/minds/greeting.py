@@ -13,8 +13,8 @@ from evennia_ai.cards.card import Card, greetings, opening_message
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.speech import speech
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.store.history.conversations import GREETING
 from evennia_ai.store.history.record_rows import ConversationKind
+from evennia_ai.store.history.windows import GREETING
 
 _ANY_DICE: Final = Dice(turn="", conversation="")
 

@@ -27,7 +27,7 @@ from evennia_ai.store.core.snapshots import MEMORIES, changing, one_transaction
 from evennia_ai.store.history import conversations, errands, lore_state
 from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
-from evennia_ai.store.history.windows import HISTORY, forget_texts, windows
+from evennia_ai.store.history.windows import HISTORY, windows
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.memories import record_all
 
@@ -83,7 +83,7 @@ def erase_conversation(conversation: ConversationRef, *, by: str) -> Erased:
 
 def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
     # Read before the transaction: on SQLite one that reads first may not get to write.
-    known = [(conversation, windows.read(conversation.id).end) for conversation in found]
+    known = [(conversation, windows(conversation.id).end) for conversation in found]
     done = Erased()
     with changing(HISTORY, doing):
         for conversation, end in known:
@@ -102,7 +102,6 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             conversations.written(conversation, end.next_segment(), [note])
             windows.written(conversation.id)
             refuse_what_came_between(conversation, end)
-            forget_texts(conversation)
             done = _with(done, records=records, turns=turns)
     return done
 
@@ -264,4 +263,3 @@ def _erase_texts(conversation: ConversationRef, ids: Collection[int], *, by: str
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
         conversations.append(conversation, [told])
         windows.written(conversation.id)
-        forget_texts(conversation)

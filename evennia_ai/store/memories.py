@@ -9,7 +9,7 @@ was read in a prompt means the same person ever after.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -66,11 +66,6 @@ class MemoryChange(Change):
     """What the memory says since, None where that is nothing any more."""
 
 
-def held_by(npc_ref: str) -> Held:
-    """All memories of an NPC; the same object until one is changed. Warm, without a query."""
-    return _held.read(npc_ref)
-
-
 def memory(npc_ref: str, memory_id: int) -> Memory:
     """One memory; NotStoredError: the NPC has none of this id."""
     found = held_by(npc_ref).find(memory_id)
@@ -96,7 +91,7 @@ def add(npc_ref: str, new: Memory, *, by: str, most: int) -> Added:
         record_all(npc_ref, [made], action="created", by=by)
         dropped = surplus(held.with_memory(made), most=most, hours=new.created_at)
         _end(npc_ref, dropped, action="faded", by=by)
-        _held.written(npc_ref)
+        held_by.written(npc_ref)
     return Added(memory=made, dropped=tuple(dropped))
 
 
@@ -119,7 +114,7 @@ def remove(npc_ref: str, memory_id: int, *, by: str) -> Memory:
     with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}"):
         gone = _stored(npc_ref, memory_id)
         _end(npc_ref, [gone], action="removed", by=by)
-        _held.written(npc_ref)
+        held_by.written(npc_ref)
     return gone
 
 
@@ -139,7 +134,7 @@ def fade(npc_ref: str, ids: Iterable[int], *, by: str) -> int:
     with changing(MEMORIES, f"fading memories of NPC {npc_ref}"):
         gone = [memory for memory in _load(npc_ref).memories if memory.id in wanted]
         _end(npc_ref, gone, action="faded", by=by)
-        _held.written(npc_ref)
+        held_by.written(npc_ref)
     return len(gone)
 
 
@@ -162,7 +157,7 @@ def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
         replace(memory, recalled_at=at_hours) if memory.id in stale else memory
         for memory in held.memories
     )
-    _held.wrote(npc_ref, Held(tuple(again)))
+    held_by.wrote(npc_ref, Held(tuple(again)))
 
 
 def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
@@ -211,7 +206,7 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
 
 def written_past(npc_ref: str) -> None:
     """The current transaction changes memories of the NPC past this room."""
-    _held.written(npc_ref)
+    held_by.written(npc_ref)
 
 
 def _merged(npc_ref: str, known: Memory, new: Memory, *, by: str) -> Memory:
@@ -227,7 +222,7 @@ def _changed(npc_ref: str, new: Memory, *, action: Action, by: str) -> Memory:
     columns = {name: getattr(new, name) for name in _COLUMNS if name != "id"}
     models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**columns)
     record_all(npc_ref, [new], action=action, by=by)
-    _held.written(npc_ref)
+    held_by.written(npc_ref)
     return new
 
 
@@ -278,46 +273,32 @@ def _load(npc_ref: str) -> Held:
     return Held(tuple(Memory(**row) for row in rows))
 
 
-_held: Final = Snapshots(MEMORIES, _load)
+held_by: Final = Snapshots(MEMORIES, _load)
+"""All memories of an NPC; the same object until one is changed. Warm, without a query."""
 
 
 NAMES: Final = "names"
 
-_NOBODY: Final[Mapping[str, int]] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownNames:
-    """Whom an NPC knows by name: folded name -> reference of a person -> number, from 1."""
-
-    bearers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-
-    def of(self, folded: str) -> Mapping[str, int]:
-        """Who bears this name."""
-        return self.bearers.get(folded, _NOBODY)
-
-
-def names_known_by(npc_ref: str) -> KnownNames:
-    """The names that an NPC knows; warm, this makes no query."""
-    return _known.read(npc_ref)
+KnownNames = Mapping[str, Mapping[str, int]]
+"""Folded name -> reference of a person -> their number among those who bear it, from 1."""
 
 
 def settle_name(npc_ref: str, folded: str, people: Iterable[str]) -> KnownNames:
-    """Write down that these people bear a name, those who are new in this order.
+    """Write down that these people bear a name, those who are new in this order; all that is known.
 
     StoreError: nothing was written.
     """
     with changing(NAMES, f"settling a name that NPC {npc_ref} knows"):
         known = _load_names(npc_ref)
-        numbers = dict(known.of(folded))
+        numbers = dict(known.get(folded, {}))
         for person in people:
             if person not in numbers:
                 numbers[person] = len(numbers) + 1
                 models.KnownName.objects.create(
                     npc_ref=npc_ref, folded=folded, person_ref=person, number=numbers[person]
                 )
-        made = KnownNames(bearers={**known.bearers, folded: numbers})
-        _known.wrote(npc_ref, made)
+        made = {**known, folded: numbers}
+        names_known_by.wrote(npc_ref, made)
     return made
 
 
@@ -326,7 +307,8 @@ def _load_names(npc_ref: str) -> KnownNames:
     bearers: dict[str, dict[str, int]] = {}
     for folded, person, number in rows.values_list("folded", "person_ref", "number"):
         bearers.setdefault(folded, {})[person] = number
-    return KnownNames(bearers=bearers)
+    return bearers
 
 
-_known: Final = Snapshots(NAMES, _load_names)
+names_known_by: Final = Snapshots(NAMES, _load_names)
+"""The names that an NPC knows; warm, this makes no query."""

@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from evennia_ai import models
 from evennia_ai.models.core import NAME
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store.core.snapshots import Snapshots, changing, one_transaction, value_of
+from evennia_ai.store.core.snapshots import Snapshot, changing, one_transaction, value_of
 
 DAY_SECONDS: Final = 24 * 60 * 60
 ANSWERED: Final = "answered"
@@ -330,9 +330,12 @@ class Halt:
         return f"{'paused' if self.npc_ref else 'stopped'} by {self.halted_by}{why}"
 
 
-def halts() -> Mapping[str, Halt]:
-    """The halts in force by what they halt; no query when it is warm. StoreError: not readable."""
-    return _halts.read(None)
+def _load_halts() -> Mapping[str, Halt]:
+    return {row.npc_ref: value_of(Halt, row) for row in models.Halt.objects.order_by("pk")}
+
+
+halts: Final = Snapshot(HALTS, _load_halts)
+"""The halts in force by what they halt; no query when it is warm. StoreError: not readable."""
 
 
 def halt(new: Halt) -> None:
@@ -347,19 +350,12 @@ def halt(new: Halt) -> None:
     }
     with changing(HALTS, f"halting {new.npc_ref or 'the game'}"):
         models.Halt.objects.update_or_create(npc_ref=new.npc_ref, defaults=values)
-        _halts.written(None)
+        halts.all_written()
 
 
 def release(npc_ref: str) -> bool:
     """Take a halt back; whether there was one. StoreError: the database refused."""
     with changing(HALTS, f"releasing {npc_ref or 'the game'}"):
         gone, _ = models.Halt.objects.filter(npc_ref=npc_ref).delete()
-        _halts.written(None)
+        halts.all_written()
     return bool(gone)
-
-
-def _load(_: None) -> Mapping[str, Halt]:
-    return {row.npc_ref: value_of(Halt, row) for row in models.Halt.objects.order_by("pk")}
-
-
-_halts: Final[Snapshots[None, Mapping[str, Halt]]] = Snapshots(HALTS, _load)

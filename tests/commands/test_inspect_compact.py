@@ -4,6 +4,7 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai.store.history import conversations
+from evennia_ai.store.history.windows import windows
 from tests.commands.stage import one_line
 
 SUMMARY = "Pim asked Oren about the ferry at length.\nOren promised Pim a seat."
@@ -45,7 +46,7 @@ def test_a_builder_has_a_room_s_talk_compacted(stage, long_talk):
 
     assert "12 messages" in told
     assert "summary of the model; the 4 after them stay" in told
-    assert conversations.segment(room_of(stage)) == 2
+    assert windows(room_of(stage).id).end.segment == 2
 
 
 def test_what_was_compacted_is_still_in_the_history(stage, long_talk):
@@ -60,7 +61,7 @@ def test_it_says_why_there_is_nothing_to_gain(stage, long_talk):
     told = one_line(stage.builds("ai/compact oren"))
 
     assert told.startswith("Oren remembers its room as before: ")
-    assert conversations.segment(room_of(stage)) == 2
+    assert windows(room_of(stage).id).end.segment == 2
 
 
 def test_a_room_in_which_nothing_was_said_has_nothing_to_compact(stage):
@@ -77,7 +78,7 @@ def test_an_npc_that_is_answering_is_not_disturbed(stage, long_talk):
 def test_who_plays_may_not_compact(stage, long_talk):
     stage.plays("ai/compact oren")
 
-    assert conversations.segment(room_of(stage)) == 1
+    assert windows(room_of(stage).id).end.segment == 1
 
 
 def test_the_status_says_when_and_by_whom_it_was_compacted(stage, long_talk):

@@ -12,8 +12,9 @@ from evennia_ai.game.npc import AINPC
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store import memories
 from evennia_ai.store.history import record_rows
-from evennia_ai.store.history.conversations import conversations_of, history
+from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.windows import windows
 from tests.commands.stage import one_line
 from tests.memory.builders import a_memory
 from tests.modes import is_open_to_others
@@ -51,7 +52,7 @@ def room_and_whispers(npc):
 
 
 def bodies(where) -> list[str]:
-    return [message.content for message in history(where)]
+    return [message.content for message in windows(where.id).history]
 
 
 class TestVerify:

@@ -15,6 +15,7 @@ from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.windows import windows
 
 FIRST = "Mind the wet planks."
 HELLO = 'Oren says, "Mind the wet planks."'
@@ -215,7 +216,7 @@ class TestPrivately:
         stage.talks_with("Aye.")
         stage.whispers(stage.anna, "psst")
         assert stage.screen_of(stage.anna)[1] == 'Oren whispers to you, "Mind the wet planks."'
-        assert conversations.greeting(conversation_of(stage, "private")) == 0
+        assert windows(conversation_of(stage, "private").id).greeting == 0
 
     def test_the_builder_is_told_that_it_does(self, stage, logged):
         greets(stage, 2)
@@ -346,7 +347,7 @@ class TestCommits:
             stage.says(stage.anna, "Oren?")
         assert (stage.records(), model.requests) == ([], [])
         assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
-        assert not conversations.has_spoken(conversation_of(stage))
+        assert windows(conversation_of(stage).id).first_reply is None
 
         stage.passes(5)
         assert stage.screen_of(stage.ben)[1:] == [HELLO, 'Oren says, "Aye."']

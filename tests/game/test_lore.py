@@ -295,8 +295,8 @@ class TestWhatAConversationRemembers:
         assert not tells(model, FERRY)
         stage.whispers(stage.anna, "And then?")
         assert tells(model, FERRY)
-        assert lore_state.read(room_of(stage)) == NO_STATE
-        assert list(lore_state.read(private_of(stage)).sticky) == ["harbour#0"]
+        assert lore_state.states(room_of(stage).id) == NO_STATE
+        assert list(lore_state.states(private_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_preview_changes_nothing(self, stage):
         sticky_ferry()
@@ -304,7 +304,7 @@ class TestWhatAConversationRemembers:
         stage.says(stage.anna, "Oren, good evening")
         seen = stage.npc.ai.preview_composition("Oren, the ferry?", stage.anna)
         assert list(seen.lore.after.sticky) == ["harbour#0"]
-        assert lore_state.read(room_of(stage)) == NO_STATE
+        assert lore_state.states(room_of(stage).id) == NO_STATE
 
     def test_a_preview_knows_what_is_remembered(self, stage):
         sticky_ferry()
@@ -317,7 +317,7 @@ class TestWhatAConversationRemembers:
         stage.talks_with(RuntimeError("the model is away"))
         stage.says(stage.anna, "Oren, the ferry?")
         assert turns.last_turn(stage.npc.ai.ref).state == "failed"
-        assert list(lore_state.read(room_of(stage)).sticky) == ["harbour#0"]
+        assert list(lore_state.states(room_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_prompt_that_was_not_committed_remembers_nothing(self, stage, logged, monkeypatch):
         def refuse(*args, **kwargs):
@@ -328,7 +328,7 @@ class TestWhatAConversationRemembers:
         with monkeypatch.context() as patch:
             patch.setattr(turns, "_inserted", refuse)
             stage.says(stage.anna, "Oren, the ferry?")
-        assert lore_state.read(room_of(stage)) == NO_STATE
+        assert lore_state.states(room_of(stage).id) == NO_STATE
 
     def test_a_turn_without_books_forgets_nothing(self, stage):
         anna = Scope(kind="player", ref=str(stage.anna.id))
@@ -336,7 +336,7 @@ class TestWhatAConversationRemembers:
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren, the ferry?")
         stage.says(stage.ben, "Oren, and then?")
-        assert list(lore_state.read(room_of(stage)).sticky) == ["harbour#0"]
+        assert list(lore_state.states(room_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_detached_book_is_silent_and_remembered_until_it_is_over(self, stage):
         sticky_ferry()
@@ -346,7 +346,7 @@ class TestWhatAConversationRemembers:
         detach("harbour", GAME, by="builder")
         stage.says(stage.anna, "Oren, and then?")
         assert not tells(model, FERRY)
-        assert list(lore_state.read(room_of(stage)).sticky) == ["harbour#0"]
+        assert list(lore_state.states(room_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_reset_begins_anew(self, stage):
         sticky_ferry()

@@ -17,6 +17,7 @@ from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import begin_segment
 from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.windows import windows
 from tests.game.scripted_games import an_entry
 
 LINES = (
@@ -245,7 +246,7 @@ class TestAllOfIt:
     def test_what_a_compaction_summarised_is_said_anew(self, stage, model):
         play(stage)
         room = conversations.conversations_of(stage.npc.ai.ref)[0]
-        history = conversations.history(room)
+        history = windows(room.id).history
         summary = NewRecord(kind=RecordKind.SUMMARY, role="system", body="They spoke of boats.")
         begin_segment(room, summary, summarised=history, first_kept=history.stop - 2)
         play(stage, LINES[0], LINES[1])

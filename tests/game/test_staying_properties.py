@@ -20,6 +20,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import begin_segment
 from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.windows import windows
 from tests.game.scripted_games import an_entry
 from tests.properties import up_to
 
@@ -83,7 +84,7 @@ class Player:
 
     def compact(self, first: bool, _: str) -> None:
         for where in conversations.conversations_of(self.stage.npc.ai.ref):
-            history = conversations.history(where)
+            history = windows(where.id).history
             kept = history.stop - (3 if first else 6)
             if kept > history.earlier + 2:
                 summary = NewRecord(kind=RecordKind.SUMMARY, role="system", body="They spoke.")

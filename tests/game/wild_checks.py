@@ -11,7 +11,7 @@ from evennia_ai.history.projection import calls_of, record_of
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import PastReader, composed_again
-from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import history_in
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.record_rows import verify
@@ -155,17 +155,17 @@ def check_calls(game: Game) -> None:
 
 def check_history(where: Any) -> None:
     assert verify(where) is None
-    shown = [record_of(m) for m in conversations.history(where)]
+    shown = [record_of(m) for m in windows(where.id).history]
     assert [r.place for r in shown if r] == [
-        r.place for m in history_in(where, conversations.segment(where)) if (r := record_of(m))
+        r.place for m in history_in(where, windows(where.id).end.segment) if (r := record_of(m))
     ]
-    known, fresh = windows.read(where.id), windows._load(where.id)
+    known, fresh = windows(where.id), windows._load(where.id)
     assert known.history.stop == fresh.history.stop
     assert known.history.user_messages == fresh.history.user_messages
     assert known.history.replies == fresh.history.replies
     for name in ("end", "cut", "anchors", "first_reply", "remembered_from"):
         assert getattr(known, name) == getattr(fresh, name), name
-    check_calls_are_answered(list(conversations.history(where)))
+    check_calls_are_answered(list(windows(where.id).history))
     records = record_rows.records_of(where)
     calls = [call for record in records for call in calls_of(record)]
     results = [

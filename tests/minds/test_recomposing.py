@@ -21,6 +21,7 @@ from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import begin_segment
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.transcripts import export_lines, import_lines
+from evennia_ai.store.history.windows import windows
 from tests.game.scripted_games import CARD, edit_everything, furnish, play
 
 # A text of each source: card, its book, its greeting, other books, notes, dice, scopes.
@@ -134,7 +135,7 @@ def test_turns_that_waited_for_one_another_give_their_bytes_again(furnished):
 def compact(stage, *, keep):
     """Let a summary stand for all but the newest messages of the room's conversation."""
     room = conversations.conversations_of(stage.npc.ai.ref)[0]
-    history = conversations.history(room)
+    history = windows(room.id).history
     summary = NewRecord(kind=RecordKind.SUMMARY, role="system", body="They spoke of the ferry.")
     begin_segment(room, summary, summarised=history, first_kept=history.stop - keep)
 

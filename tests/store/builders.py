@@ -2,7 +2,9 @@
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
+from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.windows import windows
 from tests.history.builders import a_prompt
 
 SAID = ("event", "user", "assistant")
@@ -30,7 +32,7 @@ def talked(where, pairs: int, *, start: int = 0) -> None:
 
 def said(where) -> list[str]:
     """What the conversation's history says."""
-    return [message.content for message in conversations.history(where)]
+    return [message.content for message in windows(where.id).history]
 
 
 def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Evening.", **fields):
@@ -42,3 +44,11 @@ def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Eve
     if reply is not None:
         turns.finish(begun, [a_reply(reply)])
     return begun
+
+
+def give(snapshots, value, *, patch):
+    """Have these snapshots give `value` whatever was written, as in a process that did not hear."""
+    real = Snapshots.__call__
+    patch.setattr(
+        Snapshots, "__call__", lambda own, key: value if own is snapshots else real(own, key)
+    )

@@ -11,7 +11,8 @@ from evennia_ai.errors import StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.windows import windows
 from tests.store.history.test_turns import REPLY, begun, heard, states
 
 SORRY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body="The water is loud today.")
@@ -55,7 +56,7 @@ def test_a_call_of_an_interrupted_turn_gets_a_result_that_says_so(quay, interrup
 
 def test_the_next_prompt_after_an_interrupted_turn_has_call_and_result_together(quay, interrupted):
     turns.close_interrupted()
-    call, result = list(history(quay))[-2:]
+    call, result = list(windows(quay.id).history)[-2:]
 
     assert [made.id for made in call.tool_calls] == [result.tool_call_id] == ["call-1"]
 
@@ -64,7 +65,11 @@ def test_a_failed_turn_closes_its_call_before_what_is_said_instead(quay, interru
     (said,) = turns.fail(interrupted, "the endpoint is away", new=[SORRY])
 
     assert said.body == SORRY.body
-    assert [message.role for message in history(quay)][-3:] == ["assistant", "tool", "assistant"]
+    assert [message.role for message in windows(quay.id).history][-3:] == [
+        "assistant",
+        "tool",
+        "assistant",
+    ]
 
 
 def test_a_call_that_has_its_result_is_left_alone(quay):

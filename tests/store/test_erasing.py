@@ -20,11 +20,12 @@ from evennia_ai.store.erasing import (
     erase_private,
     private_partners,
 )
-from evennia_ai.store.history import conversations, lore_state, record_rows, turns
+from evennia_ai.store.history import lore_state, record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.windows import windows
 from tests.history.builders import a_prompt
-from tests.store.builders import a_line, a_reply, a_turn, said
+from tests.store.builders import a_line, a_reply, a_turn, give, said
 
 SECRET = "The gold is under the mill."
 
@@ -111,7 +112,7 @@ class TestErasing:
             lore_state.remember(whispers, LoreState(sticky={"mill#1": Spell(1, 4)}), turn=1)
         erase_private("7", by="Mira")
 
-        assert lore_state.read(whispers) == NO_STATE
+        assert lore_state.states(whispers.id) == NO_STATE
 
     def test_a_turn_under_way_is_ended_and_its_reply_comes_too_late(self, whispers):
         begun = a_turn(whispers, SECRET, reply=None)
@@ -238,10 +239,10 @@ class TestWhatStays:
     ):
         a_turn(whispers, SECRET)
         append(whispers, [a_line("And another thing.")])
-        known = conversations.windows.read(whispers.id)
+        known = windows(whispers.id)
         stale = replace(known, end=replace(known.end, seq=known.end.seq - 1))
         with monkeypatch.context() as behind:
-            behind.setattr(conversations.windows, "read", lambda _: stale)
+            give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):
                 erase_private("7", by="Mira")
 
@@ -311,10 +312,10 @@ class TestTheDatabaseItself:
 class TestWhatIsRemembered:
     def test_nothing_is_remembered_from_before_an_erasure(self, whispers):
         a_turn(whispers, SECRET)
-        assert conversations.remembered_from(whispers) == 1
+        assert windows(whispers.id).remembered_from == 1
         erase_private("7", by="Mira")
         a_turn(whispers, "Hello again.")
 
-        assert conversations.remembered_from(whispers) == 2
+        assert windows(whispers.id).remembered_from == 2
         forget_everything()
-        assert conversations.remembered_from(whispers) == 2
+        assert windows(whispers.id).remembered_from == 2

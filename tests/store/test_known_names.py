@@ -20,15 +20,15 @@ pytestmark = pytest.mark.req("S3-08")
 def test_who_bore_a_name_first_is_the_first_for_good():
     memories.settle_name("12", "anna", ["5"])
     memories.settle_name("12", "anna", ["3", "5", "7"])
-    assert memories.names_known_by("12").of("anna") == {"5": 1, "3": 2, "7": 3}
-    assert memories.names_known_by("13").of("anna") == {}
+    assert memories.names_known_by("12").get("anna", {}) == {"5": 1, "3": 2, "7": 3}
+    assert memories.names_known_by("13").get("anna", {}) == {}
 
 
 def test_a_warm_read_asks_nothing(no_queries):
     memories.settle_name("12", "anna", ["5"])
     memories.names_known_by("12")
     with no_queries():
-        assert memories.names_known_by("12").of("anna") == {"5": 1}
+        assert memories.names_known_by("12").get("anna", {}) == {"5": 1}
 
 
 def test_what_was_said_before_the_update_tells_who_bore_a_name_first():

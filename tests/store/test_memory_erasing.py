@@ -10,9 +10,10 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import count_about, erase_about, forget_old, forget_person, people
-from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import changes_of
 from tests.memory.builders import ANNA, BEN, a_memory
 from tests.store.builders import a_line, a_turn, said
@@ -108,7 +109,7 @@ def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
     assert verify(quay) is None
     last = record_rows.records_of(quay)[-1]
     assert (last.kind, last.meta["by"], last.meta["of"]) == ("erasure", "Mira", "memories")
-    assert conversations.remembered_from(quay) == 1
+    assert windows(quay.id).remembered_from == 1
 
 
 def test_a_text_that_stayed_in_the_history_goes_out_of_it(quay):

@@ -15,7 +15,7 @@ from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
 from evennia_ai.store.authored.card_revisions import grants_from
 from evennia_ai.store.authored.notes import StoredNote, note_change, note_then
-from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
 
@@ -144,7 +144,11 @@ class TestRecordContents:
     def test_a_window_is_opened_with_the_right_counts(self, quay):
         self.migrate()
 
-        assert (history(quay).stop, history(quay).user_messages, history(quay).replies) == (4, 2, 2)
+        assert (
+            windows(quay.id).history.stop,
+            windows(quay.id).history.user_messages,
+            windows(quay.id).history.replies,
+        ) == (4, 2, 2)
 
     def test_what_is_appended_follows(self, quay):
         self.migrate()

@@ -22,7 +22,9 @@ def start(database: str) -> None:
             }
         },
         USE_TZ=True,
-        AT_SERVER_STARTSTOP_MODULE=[],  # the one setting of Evennia's that our app reads
+        # The settings of Evennia's that our app reads.
+        AT_SERVER_STARTSTOP_MODULE=[],
+        SERVER_SERVICES_PLUGIN_MODULES=[],
     )
     django.setup()
 
@@ -201,19 +203,19 @@ def watch_lore(_: str) -> None:
     from evennia_ai.store.history import lore_state
 
     snapshots.refresh_if_changed()
-    lore_state.read(the_quay())
+    lore_state.states(the_quay().id)
     say(ready=True)
     sys.stdin.readline()
-    before = sorted(lore_state.read(the_quay()).matched)
+    before = sorted(lore_state.states(the_quay().id).matched)
     snapshots.refresh_if_changed()
-    say(before=before, after=sorted(lore_state.read(the_quay()).matched))
+    say(before=before, after=sorted(lore_state.states(the_quay().id).matched))
 
 
 def read_everything() -> list[str]:
     """What is stored, as a turn reads it."""
     from evennia_ai.prompt.components import GAME
     from evennia_ai.store.authored import cards, components, lorebooks, notes
-    from evennia_ai.store.history import conversations
+    from evennia_ai.store.history.windows import windows
 
     books = lorebooks.books_for([GAME])
     return [
@@ -221,7 +223,7 @@ def read_everything() -> list[str]:
         cards.card_of("12").name,
         *(book.name for book in books),
         *(note.content for note in notes.notes_for("12")),
-        *(message.content for message in conversations.history(the_quay())),
+        *(message.content for message in windows(the_quay().id).history),
     ]
 
 

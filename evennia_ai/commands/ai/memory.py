@@ -24,7 +24,7 @@ from evennia_ai.minds.seer import Seer
 from evennia_ai.prompt.history import History
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories as store
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import MemoryChange, changes_of
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
@@ -163,7 +163,7 @@ def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
     held = store.held_by(npc.ai.ref).memories
     place = str(npc.location.id) if npc.location else "nowhere"
     where = heard.found(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
-    history = conversations.history(where) if where is not None else History()
+    history = windows(where.id).history if where is not None else History()
     said = words_said(history, None, messages=conf().memory.recall.scan_messages)
     scores = scored(held, hours=hours_now(), said=said)
     ranked = zip(held, scores, strict=True)

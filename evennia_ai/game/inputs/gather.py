@@ -40,12 +40,12 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, ToolSpec, pending
 from evennia_ai.prompt.names import spoken
-from evennia_ai.prompt.placement import NO_ANCHORS
 from evennia_ai.prompt.registry import PromptContext, context_for
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import components
 from evennia_ai.store.history import conversations, lore_state, turns
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import GREETING, Window, empty, windows
 
 VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""
@@ -101,12 +101,12 @@ def opening(
     return greeting_record(greeting, text) if text else None
 
 
-def history_for(heard: CommittedEvent, *, waiting: Collection[str] = ()) -> History:
-    """The history that answers `heard`: all but the event itself and what is still `waiting`.
+def history_for(heard: CommittedEvent, now: History, *, waiting: Collection[str] = ()) -> History:
+    """The history that answers `heard`: all of `now` but the event and what is still `waiting`.
 
     `waiting` are ids of records that get an answer of their own later.
     """
-    now, before = conversations.history(heard.conversation), heard.before
+    before = heard.before
     at = _index_of(heard.record, now)
     if at is None:
         return _without(now, waiting)
@@ -116,13 +116,13 @@ def history_for(heard: CommittedEvent, *, waiting: Collection[str] = ()) -> Hist
     return _without(now, {*waiting, heard.record.id})
 
 
-def pending_message(heard: CommittedEvent) -> Message:
+def pending_message(heard: CommittedEvent, now: History) -> Message:
     """The event as the message being answered.
 
-    It is the history's own message elsewhere, so what is known about it (its tokens, its lore) is
-    worked out once.
+    It is the message of the history as it is now, so what is known about it (its tokens, its lore)
+    is worked out once.
     """
-    now, record = conversations.history(heard.conversation), heard.record
+    record = heard.record
     at = _index_of(record, now)
     if at is not None:
         return replace(now[at], block="event", origin="event")
@@ -185,15 +185,17 @@ def inputs_for(
     npc: NPC, view: NPCView, heard: CommittedEvent, *, waiting: Collection[str] = ()
 ) -> Inputs:
     """The inputs of the turn that answers `heard`."""
+    window = windows(heard.conversation.id)
     return inputs(
         npc,
         view,
         key_of(heard.event),
         conversation=heard.conversation,
+        window=window,
         event=heard.event,
-        said=pending_message(heard),
-        history=history_for(heard, waiting=waiting),
-        greeting=conversations.greeting(heard.conversation),
+        said=pending_message(heard, window.history),
+        history=history_for(heard, window.history, waiting=waiting),
+        greeting=window.greeting,
     )
 
 
@@ -205,18 +207,18 @@ def foreseen_inputs(
     Where the NPC would speak first, its greeting is in the history already.
     """
     conversation = found(str(npc.id), talk)
-    history = conversations.history(conversation) if conversation else History()
-    greeting = conversations.greeting(conversation) if conversation else None
-    has_spoken = conversation is not None and conversations.has_spoken(conversation)
-    first = None if has_spoken else opening(npc, view, talk, event)
+    window = windows(conversation.id) if conversation else empty()
+    history, greeting = window.history, window.greeting
+    first = opening(npc, view, talk, event) if window.first_reply is None else None
     if first is not None:
         history = history.appended(Message(role="assistant", content=first.body))
-        greeting = first.meta[conversations.GREETING]
+        greeting = first.meta[GREETING]
     return inputs(
         npc,
         view,
         talk,
         conversation=conversation,
+        window=window,
         event=event,
         said=_foreseen(event, view) if event else None,
         history=history,
@@ -237,6 +239,7 @@ def inputs(
     talk: ConversationKey,
     *,
     conversation: ConversationRef | None,
+    window: Window,
     event: Event | None,
     said: Message | None,
     history: History,
@@ -264,9 +267,9 @@ def inputs(
             npc, event, conversation, paths=conf.context_providers, tools=view.sources.tools
         ),
         values=values,
-        cut=conversations.cut(conversation) if conversation else 0,
-        anchors=conversations.anchors(conversation) if conversation else NO_ANCHORS,
-        lore_state=lore_state.read(conversation) if conversation else NO_STATE,
+        cut=window.cut,
+        anchors=window.anchors,
+        lore_state=lore_state.states(conversation.id) if conversation else NO_STATE,
         clock=_clock(conversation, history, event),
         facts={**view.facts, **passing_facts(npc, event, paths=conf.lore_facts)},
         sources=scanned_sources(npc, view.texts, values=values, dice=dice),

@@ -28,8 +28,8 @@ from evennia_ai.prompt.names import bounded
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
-from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 
 # How a volume that games have words for is told; any other stands as the game says it.
 _LOUD: Final = {
@@ -137,7 +137,7 @@ def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
     """The records of things that were shown to `npc` and that the prompt does not tell anyway."""
     for room in npc.ai.lately.rooms():
         is_here = conversation is not None and room.id == conversation.id
-        before = conversations.cut(room) if is_here else None
+        before = windows(room.id).cut if is_here else None
         for record in records_of_room(room, before=before):
             if is_shown_to(record, str(npc.id)) and record.meta.get("item"):
                 yield record

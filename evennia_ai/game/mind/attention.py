@@ -34,8 +34,9 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.records import NewRecord
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import cards
-from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 from evennia_ai.text.columns import clipped
 
 TOO_MUCH: Final = "too much waits already"
@@ -274,7 +275,7 @@ class Attention:
 
         Only where it is sure to answer: a greeting goes before what it answers.
         """
-        if conversations.has_spoken(conversation) or not self.is_sure(event):
+        if windows(conversation.id).first_reply is not None or not self.is_sure(event):
             return None
         assigned = cards.assignment_of(self._mind.ref)
         if assigned is None or assigned.greeting is None:

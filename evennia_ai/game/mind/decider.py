@@ -27,8 +27,9 @@ from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.llm.structured import asking, read
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
-from evennia_ai.store.history import conversations, model_requests
+from evennia_ai.store.history import model_requests
 from evennia_ai.store.history.model_requests import ModelRequest
+from evennia_ai.store.history.windows import windows
 
 DECIDE_SECONDS: Final = 5.0
 MOST_LINES: Final = 8
@@ -109,7 +110,7 @@ def _committed(
 
 def _lines(heard: CommittedEvent) -> Sequence[str]:
     """The ids of the records of the newest lines up to the event."""
-    history, event = conversations.history(heard.conversation), heard.record.id
+    history, event = windows(heard.conversation.id).history, heard.record.id
     lines: list[str] = []
     index = history.stop
     while index > history.earlier and len(lines) < MOST_LINES:

@@ -37,6 +37,7 @@ from evennia_ai.settings.npc import USUAL, NPCSettings
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.history.windows import windows
 
 MOST_SENT: Final = 32
 """Conversations whose last prompt is kept, to tell what the next one shares with it."""
@@ -175,7 +176,7 @@ class AIHandler:
         A prompt whose words were erased is forgotten here as well.
         """
         sent = self._sent.get(conversation.id)
-        if sent is not None and sent.segment < conversations.remembered_from(conversation):
+        if sent is not None and sent.segment < windows(conversation.id).remembered_from:
             del self._sent[conversation.id]
             return None
         return sent

@@ -24,6 +24,7 @@ from evennia_ai.prompt.history import History
 from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationKind, ConversationRef
+from evennia_ai.store.history.windows import windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +171,7 @@ def records_of_room(room: ConversationRef, *, before: int | None = None) -> Iter
 
     `before` is the index in its history before which it was; None for all that is kept in memory.
     """
-    history = conversations.history(room)
+    history = windows(room.id).history
     stop = history.stop if before is None else min(before, history.stop)
     for index in range(stop - 1, history.earlier - 1, -1):
         record = record_of(history[index])

@@ -36,6 +36,7 @@ from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
 
@@ -75,7 +76,7 @@ def committed_each(ready: Sequence[Prepared]) -> list[CommittedEvent]:
 
 
 def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
-    before = conversations.history(ready.conversation)
+    before = windows(ready.conversation.id).history
     (record,) = conversations.append(ready.conversation, [ready.record])
     return CommittedEvent(
         event=ready.event,
@@ -183,7 +184,7 @@ class Hearing:
         """
         event = self._unrecorded[0]
         conversation = opened(self._npc_ref, key_of(event))
-        conversations.history(conversation)
+        windows(conversation.id)
         return Prepared(
             conversation=conversation,
             event=event,

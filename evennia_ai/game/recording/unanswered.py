@@ -24,8 +24,9 @@ from evennia_ai.game.senses.presence import (
     why_gone,
 )
 from evennia_ai.history.records import Record
-from evennia_ai.store.history import conversations, past_turns
+from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 
 FRESH_SECONDS: Final = 60.0
 LOOKED_BACK_SECONDS: Final = 600.0
@@ -98,5 +99,5 @@ def _heard(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent |
         client=client_of(speaker),
         line=Line(player_ref=speaker_ref),
     )
-    before = conversations.history(where)
+    before = windows(where.id).history
     return CommittedEvent(event=event, conversation=where, record=record, before=before)

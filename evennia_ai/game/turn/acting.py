@@ -34,6 +34,7 @@ from evennia_ai.store.history import conversations, errands, turns
 from evennia_ai.store.history.errands import LOST, Errand
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.history.windows import windows
 
 ERRAND_SECONDS: Final = 600.0
 """How long an errand may take."""
@@ -73,7 +74,7 @@ def close_lost(*, begun_before: float) -> int:
     for one in lost:
         where = one.conversation
         # Read before the transaction: on SQLite one that reads first may not get to write.
-        conversations.history(where)
+        windows(where.id)
         with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
             if errands.end(one, LOST, state="lost"):
                 conversations.append(where, [event_record(_told(one, _nobodys(one)))])
@@ -268,8 +269,8 @@ def _numbered(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[Tool
     They tell the place of their record, which nothing else ever has, in an imported conversation
     neither. Nine letters and digits, which every provider takes.
     """
-    segment, seq = conversations.segment(where), conversations.newest_record(where) + 1
-    place = f"{_in_base_36(segment, digits=2)}{_in_base_36(seq, digits=5)}"
+    end = windows(where.id).end
+    place = f"{_in_base_36(end.segment, digits=2)}{_in_base_36(end.seq + 1, digits=5)}"
     return [replace(call, id=f"{place}{index:02}") for index, call in enumerate(calls)]
 
 

@@ -36,8 +36,9 @@ from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import turns
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.history.windows import windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,18 +201,18 @@ class Rounds:
     def _recorded(self, composed: Composed, access: Access) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""
         where, inputs = self._heard.conversation, composed.gathered.request.inputs
+        window = windows(where.id)
         values = recorded_inputs(
             inputs,
             event=self._heard.record,
-            now=conversations.history(where),
+            now=window.history,
             reply_tokens=access.profile.reply_tokens,
         )
-        newest_record = conversations.newest_record(where)
         sources = made_of(
             composed.gathered.view,
             inputs,
             context=context_of(self._heard.event).name,
-            newest_record=newest_record,
+            newest_record=window.end.seq,
             providers=own_paths(composed.gathered.view.sources.conf.context_providers),
         )
         return {**values, "made_of": sources}

@@ -59,6 +59,7 @@ from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, model_requests, turns
 from evennia_ai.store.history.conversations import begin_segment, opening_summary
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +158,7 @@ class Compactor:
             npc_name=mind.view().char_name,
             asked_by=by,
             is_pressing=True,
-            fullness=fullness_of(mind.preview(), cut=conversations.cut(where)),
+            fullness=fullness_of(mind.preview(), cut=windows(where.id).cut),
         )
         return self.compact(wanted)
 
@@ -173,7 +174,7 @@ class Compactor:
         """
         where, rules = wanted.conversation, self._settings.rules
         try:
-            fullness_of(prompt, cut=conversations.cut(where)).refuse_thrash(rules)
+            fullness_of(prompt, cut=windows(where.id).cut).refuse_thrash(rules)
         except ThrashError as error:
             newest = model_requests.newest_attempt(where)
             breaker = newest.breaker.after_thrash(turns.next_number(where.npc_ref), rules=rules)
@@ -300,11 +301,11 @@ class Compactor:
 def _work(wanted: Wanted) -> _Work:
     """What there is to compact, as values for another thread."""
     where, fullness = wanted.conversation, wanted.fullness
-    now = conversations.history(where)
+    now = windows(where.id).history
     first = opening_summary(where)
     opening = message_of(first) if first is not None else None
     history = summarisable(now, opening=opening, unanswered=wanted.unanswered)
-    own_tokens = tokens_since(conversations.cut(where), history, fullness.counter)
+    own_tokens = tokens_since(windows(where.id).cut, history, fullness.counter)
     return _Work(
         wanted=wanted,
         history=history,
@@ -334,7 +335,7 @@ def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: SummaryAt
     """
     _refuse_another_segment(work)
     where = work.wanted.conversation
-    now = conversations.history(where)
+    now = windows(where.id).history
     last = made.summarised[-1].record
     found = (at for at in range(now.earlier, now.stop) if now[at].record == last)
     at = next(found, None)
@@ -354,7 +355,7 @@ def _refuse_another_segment(work: _Work) -> None:
     It may have been erased, and then no word of the model's may be kept either.
     """
     where = work.wanted.conversation
-    if conversations.segment(where) != work.history.segment:
+    if windows(where.id).end.segment != work.history.segment:
         raise HistoryConflictError(str(where))
 
 

@@ -35,7 +35,7 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.game import Conf
 from evennia_ai.store import memories
-from evennia_ai.store.history import conversations, model_requests, turns
+from evennia_ai.store.history import model_requests, turns
 from evennia_ai.store.history.model_requests import (
     Consolidated,
     ModelRequest,
@@ -44,6 +44,7 @@ from evennia_ai.store.history.model_requests import (
     place_of,
 )
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 
 ROLE: Final = "summariser"
 ANSWER_TOKENS: Final = 800
@@ -96,7 +97,7 @@ class Consolidator:
         after = self._conf.memory.after_messages
         if not (self._conf.memory.enabled and after) or self._access() is None:
             return False
-        known = model_requests.consolidated(where)
+        known = model_requests.consolidated(where.id.id)
         if known.breaker.is_open(turns.next_number(where.npc_ref), rules=self._rules):
             return False
         return len(_said_since(where, known.upto, most=after)) >= after
@@ -151,7 +152,7 @@ class Consolidator:
         return self._kept(work, answer.observations[: self._conf.memory.most_observations])
 
     def _work(self, where: ConversationRef, npc_name: str) -> _Work | None:
-        access, before = self._access(), model_requests.consolidated(where)
+        access, before = self._access(), model_requests.consolidated(where.id.id)
         new = _said_since(where, before.upto)
         last = record_of(new[-1]) if new else None
         if access is None or last is None:
@@ -159,7 +160,7 @@ class Consolidator:
         return _Work(
             where=where,
             npc_name=npc_name,
-            segment=conversations.segment(where),
+            segment=windows(where.id).end.segment,
             messages=new,
             upto=place_of(last),
             before=before,
@@ -257,7 +258,7 @@ def _remembered(work: _Work, one: Observation) -> tuple[Memory | None, str]:
 
 def _said_since(where: ConversationRef, upto: Place, *, most: int | None = None) -> list[Message]:
     """What was said and done after a record, oldest first; at most the newest `most` of it."""
-    history = conversations.history(where)
+    history = windows(where.id).history
     found: list[Message] = []
     for index in range(history.stop - 1, history.earlier - 1, -1):
         message = history[index]
@@ -291,7 +292,7 @@ def _noted(work: _Work, reply: ChatReply) -> ChatReply:
 
 def _refuse_another_segment(work: _Work) -> None:
     """HistoryConflictError where the conversation was erased or compacted meanwhile."""
-    if conversations.segment(work.where) != work.segment:
+    if windows(work.where.id).end.segment != work.segment:
         raise HistoryConflictError(str(work.where))
 
 

@@ -18,8 +18,8 @@ from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_after
 from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 
 IDLE_SECONDS: Final = 5.0
 """How long nothing must have happened."""
@@ -103,8 +103,8 @@ def _wanted(mind: Mind, where: ConversationRef, prompt: Prompt) -> Wanted:
 
 
 def _fullness(where: ConversationRef, prompt: Prompt) -> Fullness:
-    history, cut = conversations.history(where), conversations.cut(where)
-    return fullness_after(prompt, history, cut=cut)
+    window = windows(where.id)
+    return fullness_after(prompt, window.history, cut=window.cut)
 
 
 def _log(where: ConversationRef, error: Exception) -> None:

@@ -128,7 +128,7 @@ def remove(name: str, *, by: str) -> None:
             raise StoreError(f"card '{name}' is played by {named}; give them another one first")
         log.record_card_revision(name, row.file, action="removed", grants=card.grants, by=by)
         row.delete()
-        _cards.written(name)
+        card_or_none.written(name)
 
 
 def save_card(
@@ -151,15 +151,10 @@ def save_card(
 
 def get_card(name: str) -> StoredCard:
     """The card of this name; NotStoredError names those there are."""
-    card = _cards.read(name)
+    card = card_or_none(name)
     if card is None:
         raise NotStoredError("card", name, card_names())
     return card
-
-
-def card_or_none(name: str) -> StoredCard | None:
-    """The card of this name, None where none is in force."""
-    return _cards.read(name)
 
 
 def card_names() -> tuple[str, ...]:
@@ -205,7 +200,7 @@ def _put(
     models.Card.objects.update_or_create(
         name=name, defaults={"file": file, "grants": log.grants_text(grants), "revision": number}
     )
-    _cards.written(name)
+    card_or_none.written(name)
     return get_card(name)
 
 
@@ -231,7 +226,8 @@ def _load_card(name: str) -> StoredCard | None:
     )
 
 
-_cards: Final = Snapshots(CARDS, _load_card)
+card_or_none: Final = Snapshots(CARDS, _load_card)
+"""The card of this name, None where none is in force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +254,7 @@ def assign(npc_ref: str, card_name: str, *, by: str) -> StoredCard:
                 "assigned_at": time.time(),
             },
         )
-        _assigned.written(npc_ref)
+        assignment_of.written(npc_ref)
     return card
 
 
@@ -266,7 +262,7 @@ def unassign(npc_ref: str, *, by: str) -> bool:
     """Let an NPC play no card; whether it played one."""
     with changing(CARDS, f"taking the card from NPC {npc_ref} for {by}"):
         removed, _ = models.CardAssignment.objects.filter(npc_ref=npc_ref).delete()
-        _assigned.written(npc_ref)
+        assignment_of.written(npc_ref)
     return removed > 0
 
 
@@ -279,17 +275,12 @@ def set_greeting(npc_ref: str, index: int | None, *, by: str) -> None:
         rows = models.CardAssignment.objects.filter(npc_ref=npc_ref)
         if not rows.update(greeting=index):
             raise NotStoredError("card that is played by NPC", npc_ref)
-        _assigned.written(npc_ref)
-
-
-def assignment_of(npc_ref: str) -> Assignment | None:
-    """What an NPC plays; the same object until it is changed."""
-    return _assigned.read(npc_ref)
+        assignment_of.written(npc_ref)
 
 
 def card_of(npc_ref: str) -> StoredCard | None:
     """The card an NPC plays; the same object until it is changed."""
-    found = _assigned.read(npc_ref)
+    found = assignment_of(npc_ref)
     return None if found is None else card_or_none(found.card)
 
 
@@ -312,7 +303,8 @@ def _load_assigned(npc_ref: str) -> Assignment | None:
     return Assignment(card=row.card.name, greeting=row.greeting, assigned_by=row.assigned_by)
 
 
-_assigned: Final = Snapshots(CARDS, _load_assigned)
+assignment_of: Final = Snapshots(CARDS, _load_assigned)
+"""What an NPC plays; the same object until it is changed."""
 
 
 def typeable_name(name: str) -> str:

@@ -28,7 +28,7 @@ from evennia_ai.prompt.expansion import check_settled
 from evennia_ai.prompt.registry import BUILT_IN, ComponentRegistry, PromptContext, with_statics
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.core.authoring import Change, Revisions
-from evennia_ai.store.core.snapshots import COMPONENTS, Snapshots, changing, value_of
+from evennia_ai.store.core.snapshots import COMPONENTS, Snapshot, changing, value_of
 
 VALUE_FIELDS: Final = tuple(
     f.name for f in fields(PromptComponent) if f.name not in ("scope", "revision")
@@ -54,11 +54,6 @@ class ComponentRevision(Change):
     """None for a creation."""
     new: PromptComponent | None
     """None for a removal."""
-
-
-def registry() -> ComponentRegistry:
-    """All components of all scopes; the same object until one is changed."""
-    return _registry.read("")
 
 
 def create(component: PromptComponent, *, by: str) -> PromptComponent:
@@ -103,7 +98,7 @@ def remove(wanted: str | int, *, by: str, scope: Scope = GAME) -> None:
         old = current.get(wanted, scope=scope)
         _record(action="removed", by=by, old=old, new=None)
         models.Component.objects.filter(**_named(old.key, old.scope)).delete()
-        _registry.all_written()
+        registry.all_written()
 
 
 def revisions(key: str, *, scope: Scope = GAME) -> tuple[ComponentRevision, ...]:
@@ -177,7 +172,7 @@ def _save(
     models.Component.objects.update_or_create(
         **_named(old.key if old else saved.key, saved.scope), defaults=_columns(saved)
     )
-    _registry.all_written()
+    registry.all_written()
     return saved
 
 
@@ -232,7 +227,7 @@ def _columns(component: PromptComponent) -> dict[str, Any]:
     return {**named, "scope_kind": component.scope.kind, "scope_ref": component.scope.ref}
 
 
-def _load(_: str = "") -> ComponentRegistry:
+def _load() -> ComponentRegistry:
     """The registry of the rows; a static component without a row is there all the same."""
     names = (*VALUE_FIELDS, "revision")
     columns = [_COLUMNS.get(name, name) for name in names]
@@ -253,7 +248,8 @@ def _component(
         ) from error
 
 
-_registry: Final = Snapshots(COMPONENTS, _load)
+registry: Final = Snapshot(COMPONENTS, _load)
+"""All components of all scopes; the same object until one is changed."""
 
 
 CONTEXTS: Final = "contexts"
@@ -269,11 +265,6 @@ class ContextRevision:
     off: frozenset[str]
     changed_by: str
     changed_at: float
-
-
-def contexts() -> tuple[PromptContext, ...]:
-    """The contexts in the order in which they are asked; a warm read makes no query."""
-    return _contexts.read(None)
 
 
 def context(name: str) -> PromptContext:
@@ -302,7 +293,7 @@ def switch_off(name: str, keys: Iterable[str], *, by: str) -> PromptContext:
                 changed_by=by,
                 changed_at=time.time(),
             )
-            _contexts.written(None)
+            contexts.all_written()
     return context(name)
 
 
@@ -312,11 +303,12 @@ def context_revisions(name: str) -> tuple[ContextRevision, ...]:
     return tuple(value_of(ContextRevision, row, off=frozenset(json.loads(row.off))) for row in rows)
 
 
-def _load_contexts(_: None) -> tuple[PromptContext, ...]:
+def _load_contexts() -> tuple[PromptContext, ...]:
     """The built-in contexts with what the newest row of each says; others' rows do not count."""
     rows = models.ContextRevision.objects.order_by("number").values_list("context", "off")
     off = {name: frozenset(json.loads(text)) for name, text in rows}
     return tuple(replace(one, off=off.get(one.name, frozenset())) for one in BUILT_IN)
 
 
-_contexts: Final[Snapshots[None, tuple[PromptContext, ...]]] = Snapshots(CONTEXTS, _load_contexts)
+contexts: Final = Snapshot(CONTEXTS, _load_contexts)
+"""The contexts in the order in which they are asked; a warm read makes no query."""

@@ -196,7 +196,7 @@ def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
     found: dict[str, StoredBook] = {}
     narrow_first = sorted(set(scopes), key=lambda scope: (ATTACH_RANK[scope.kind], scope.ref))
     for scope in narrow_first:
-        for book in _attached.read(scope):
+        for book in _attached(scope):
             found.setdefault(book.name, book)
     return tuple(found.values())
 

@@ -106,7 +106,7 @@ def set_note(
         models.Note.objects.update_or_create(
             npc_ref=npc_ref, position=position, defaults={**columns, "changed_by": by}
         )
-        _notes.written(npc_ref)
+        notes_for.written(npc_ref)
     return note
 
 
@@ -116,13 +116,8 @@ def clear_notes(npc_ref: str, *, by: str) -> int:
         for note in _load(npc_ref):
             record_note_revision(npc_ref, note.position, action="removed", value=None, by=by)
         removed, _ = models.Note.objects.filter(npc_ref=npc_ref).delete()
-        _notes.written(npc_ref)
+        notes_for.written(npc_ref)
     return removed
-
-
-def notes_for(npc_ref: str) -> tuple[StoredNote, ...]:
-    """The notes of an NPC in their order; the same object until one is changed."""
-    return _notes.read(npc_ref)
 
 
 def note_then(npc_ref: str, position: int, number: int) -> StoredNote:
@@ -167,4 +162,5 @@ def _load(npc_ref: str) -> tuple[StoredNote, ...]:
     return tuple(StoredNote(**row) for row in rows)
 
 
-_notes: Final = Snapshots(NOTES, _load)
+notes_for: Final = Snapshots(NOTES, _load)
+"""The notes of an NPC in their order; the same object until one is changed."""

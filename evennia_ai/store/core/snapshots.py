@@ -33,7 +33,7 @@ _everything: "WeakSet[Snapshots[Any, Any]]" = WeakSet()
 
 
 class Snapshots(Generic[K, V]):
-    """Values by key, each made by `load` when it is first read.
+    """Values by key, each made by `load` when it is first asked for.
 
     `name` is the kind of authored thing they are made from, as in the table of state revisions.
     """
@@ -46,7 +46,7 @@ class Snapshots(Generic[K, V]):
         self._lock = Lock()
         _everything.add(self)
 
-    def read(self, key: K) -> V:
+    def __call__(self, key: K) -> V:
         """The value of `key`; a warm read makes no query. StoreError: it cannot be loaded."""
         write = self._newest_write(key)
         if write is not None:
@@ -134,6 +134,17 @@ class Snapshots(Generic[K, V]):
                 self._kept[key] = write.values[key]
             else:
                 self._kept.pop(key, None)
+
+
+class Snapshot(Snapshots[None, V]):
+    """The one value of its kind."""
+
+    def __init__(self, name: str, load: Callable[[], V]) -> None:
+        super().__init__(name, lambda _: load())
+
+    def __call__(self, key: None = None) -> V:
+        """The value; a warm read makes no query. StoreError: it cannot be loaded."""
+        return super().__call__(key)
 
 
 class _Write(Generic[K, V]):

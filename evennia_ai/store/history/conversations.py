@@ -21,7 +21,7 @@ from evennia_ai.history.projection import project, project_newest, record_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
+from evennia_ai.prompt.placement import NO_ANCHORS
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 from evennia_ai.store.history.record_rows import (
     ConversationKind,
@@ -35,9 +35,6 @@ from evennia_ai.store.history.record_rows import (
     rows_after,
 )
 from evennia_ai.store.history.windows import HISTORY, empty, grown, windows
-
-GREETING: Final = "greeting"
-"""In the meta of a record: which greeting of its card the NPC said."""
 
 _OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
 
@@ -56,7 +53,7 @@ def conversation(
             f"a {kind} conversation is told by {'place_ref' if room else 'partner_ref'} alone"
         )
     key = (npc_ref, kind, partner_ref, place_ref)
-    return _conversations.read(key) or _opened(key)
+    return _conversations(key) or _opened(key)
 
 
 def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
@@ -104,7 +101,7 @@ def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Rec
     if not new:
         return ()
     # Read before the transaction: on SQLite one that reads first may not get to write.
-    window = windows.read(conversation.id)
+    window = windows(conversation.id)
     with one_transaction(f"appending to {conversation}"):
         rows = written(conversation, window.end, new)
         grew, records = grown(window, rows)
@@ -120,7 +117,7 @@ def append_each(
     For each its history before, and the record. The conversations are different ones whose
     history was read before. HistoryConflictError: another writer was first in one of them.
     """
-    known = [(where, windows.read(where.id), one) for where, one in new]
+    known = [(where, windows(where.id), one) for where, one in new]
     with one_transaction(f"appending to {len(new)} conversations"):
         rows = [
             row for where, window, one in known for row in rows_after(window.end, where.id, [one])
@@ -150,34 +147,9 @@ def written(
         raise HistoryConflictError(str(conversation)) from error
 
 
-def history(conversation: ConversationRef) -> History:
-    """The window of the conversation's history that a prompt may show.
-
-    At least the newest 400 messages, and everything since the remembered cut. Not for several
-    threads at once: it belongs to the thread that composes.
-    """
-    return windows.read(conversation.id).history
-
-
-def has_spoken(conversation: ConversationRef) -> bool:
-    """Whether the NPC ever said anything in the conversation."""
-    return windows.read(conversation.id).first_reply is not None
-
-
-def greeting(conversation: ConversationRef) -> int | None:
-    """The index of the greeting that was the first thing the NPC said there; None for another."""
-    found = (windows.read(conversation.id).first_reply or {}).get(GREETING)
-    return found if isinstance(found, int) else None
-
-
-def cut(conversation: ConversationRef) -> int:
-    """The index the history was last cut at, by the newest turn; 0 when it never was."""
-    return windows.read(conversation.id).cut or 0
-
-
 def origin(conversation: ConversationRef) -> str:
     """The client of the first who spoke to the NPC there, as it is known by now."""
-    known = _conversations.read(_key(conversation))
+    known = _conversations(_key(conversation))
     return known.origin if known is not None else ""
 
 
@@ -191,36 +163,6 @@ def spoken_from(conversation: ConversationRef, client: str) -> None:
         _conversations.wrote(_key(conversation), replace(conversation, origin=client))
     else:
         _conversations.written(_key(conversation))
-
-
-def anchors(conversation: ConversationRef) -> Anchors:
-    """Where the newest turn of this segment anchored the notes that are, by their origin."""
-    return windows.read(conversation.id).anchors
-
-
-def segment(conversation: ConversationRef) -> int:
-    """The newest part of the conversation; a compaction begins another one."""
-    return windows.read(conversation.id).end.segment
-
-
-def newest_record(conversation: ConversationRef) -> int:
-    """The number of the newest record in the newest segment; 0 where there is none."""
-    return windows.read(conversation.id).end.seq
-
-
-def remembered_from(conversation: ConversationRef) -> int:
-    """The segment before which everything was erased; 1 where nothing was."""
-    return windows.read(conversation.id).remembered_from
-
-
-def remember_turn(
-    conversation: ConversationRef, *, cut: int, anchors: Anchors = NO_ANCHORS
-) -> None:
-    """The current transaction writes a turn whose prompt was cut and had its notes so."""
-    window = windows.read(conversation.id)
-    known = replace(window, cut=cut, anchors=anchors)
-    if known != window:
-        windows.wrote(conversation.id, known)
 
 
 def written_past(conversation: ConversationRef) -> None:
@@ -288,7 +230,7 @@ def begin_segment(
     was begun since, or another process wrote. StoreError: there is nothing to summarise, or a
     tool's result would lose its call. In all of these cases nothing was written.
     """
-    window = windows.read(conversation.id)
+    window = windows(conversation.id)
     now = window.history
     if summarised.segment != now.segment:
         raise HistoryConflictError(str(conversation))
@@ -313,7 +255,9 @@ def begin_segment(
             segment=end.segment,
             tail={kept.place: kept for kept in tail},
         )
-        grew = replace(window, history=history, end=end, cut=None, anchors=NO_ANCHORS)
+        grew = replace(
+            window, history=history, end=end, cut=0, has_turn=False, anchors=NO_ANCHORS, texts=None
+        )
         windows.wrote(conversation.id, grew)
         refuse_what_came_between(conversation, window.end)
     return record
@@ -321,7 +265,7 @@ def begin_segment(
 
 def opening_summary(conversation: ConversationRef) -> Record | None:
     """The summary that the newest segment begins with; None where it begins with none."""
-    newest = segment(conversation)
+    newest = windows(conversation.id).end.segment
     first = next(records_in(conversation, newest), None) if newest > 1 else None
     return first if first is not None and first.kind is RecordKind.SUMMARY else None
 

@@ -16,41 +16,6 @@ from evennia_ai.store.core.snapshots import LORE_STATES, Snapshots, changing
 from evennia_ai.store.history.record_rows import ConversationRef
 
 
-def read(conversation: ConversationRef) -> LoreState:
-    """What the lore of the conversation remembers; the same object until a turn changes it."""
-    return _states.read(conversation.id)
-
-
-def remember(conversation: ConversationRef, state: LoreState, *, turn: int) -> None:
-    """The current transaction writes the turn of this number, whose prompt left `state`."""
-    models.LoreState.objects.update_or_create(
-        conversation_id=conversation.id,
-        defaults={
-            "state": canonical_json(state.to_plain()),
-            "turn": turn,
-            "updated_at": time.time(),
-        },
-    )
-    _states.wrote(conversation.id, state)
-
-
-def reset(conversation: ConversationRef, *, by: str) -> bool:
-    """Let the lore of the conversation begin anew; whether it remembered anything.
-
-    The process where the NPC speaks notices a reset of another process at its next refresh; a
-    turn it takes before that remembers on.
-    """
-    with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}"):
-        removed, _ = models.LoreState.objects.filter(conversation_id=conversation.id).delete()
-        _states.written(conversation.id)
-    return removed > 0
-
-
-def forget(conversation: ConversationRef) -> None:
-    """Another process may have written it: read it again."""
-    _states.drop(conversation.id)
-
-
 def _load(conversation_id: int) -> LoreState:
     rows = models.LoreState.objects.filter(conversation_id=conversation_id)
     text = rows.values_list("state", flat=True).first()
@@ -65,4 +30,35 @@ def _load(conversation_id: int) -> LoreState:
         ) from error
 
 
-_states: Final = Snapshots(LORE_STATES, _load)
+states: Final = Snapshots(LORE_STATES, _load)
+"""What lore remembers, by the number of the conversation; the same until a turn changes it."""
+
+
+def remember(conversation: ConversationRef, state: LoreState, *, turn: int) -> None:
+    """The current transaction writes the turn of this number, whose prompt left `state`."""
+    models.LoreState.objects.update_or_create(
+        conversation_id=conversation.id,
+        defaults={
+            "state": canonical_json(state.to_plain()),
+            "turn": turn,
+            "updated_at": time.time(),
+        },
+    )
+    states.wrote(conversation.id, state)
+
+
+def reset(conversation: ConversationRef, *, by: str) -> bool:
+    """Let the lore of the conversation begin anew; whether it remembered anything.
+
+    The process where the NPC speaks notices a reset of another process at its next refresh; a
+    turn it takes before that remembers on.
+    """
+    with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}"):
+        removed, _ = models.LoreState.objects.filter(conversation_id=conversation.id).delete()
+        states.written(conversation.id)
+    return removed > 0
+
+
+def forget(conversation: ConversationRef) -> None:
+    """Another process may have written it: read it again."""
+    states.drop(conversation.id)

@@ -26,7 +26,7 @@ from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import ConversationRef, record_from
-from evennia_ai.store.history.windows import HISTORY, missing_texts, stored_texts
+from evennia_ai.store.history.windows import HISTORY, missing_texts, stored_texts, windows
 
 _CONSOLIDATION: Final = "consolidation"
 _DECISION: Final = "decision"
@@ -174,12 +174,7 @@ def tell_observed(
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=observed.reply, meta=meta)
     with one_transaction(f"telling what was remembered of {conversation}"):
         conversations.append(conversation, [told])
-        _consolidated.wrote(conversation.id, state)
-
-
-def consolidated(conversation: ConversationRef) -> Consolidated:
-    """How far the conversation was observed; warm, this makes no query."""
-    return _consolidated.read(conversation.id)
+        consolidated.wrote(conversation.id, state)
 
 
 def place_of(record: Record) -> Place:
@@ -202,7 +197,8 @@ def _load_consolidated(conversation_id: int) -> Consolidated:
     return Consolidated(upto=(segment, seq), breaker=breaker)
 
 
-_consolidated: Final = Snapshots(HISTORY, _load_consolidated)
+consolidated: Final = Snapshots(HISTORY, _load_consolidated)
+"""How far a conversation was observed, by its number; warm, this makes no query."""
 
 
 # Decisions
@@ -222,7 +218,7 @@ def ask_to_decide(
 
     StoreError: nothing was committed, or a record was erased; so ask no model.
     """
-    if event.segment < conversations.remembered_from(conversation):
+    if event.segment < windows(conversation.id).remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
     records = {record.id: record for record in record_rows.records(shown)}
     history = [Handle(record=records[wanted], block="history") for wanted in shown]
@@ -282,5 +278,5 @@ def _invoke(sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: An
 
 
 def _refuse_another_segment(conversation: ConversationRef, segment: int) -> None:
-    if conversations.segment(conversation) != segment:
+    if windows(conversation.id).end.segment != segment:
         raise HistoryConflictError(str(conversation))

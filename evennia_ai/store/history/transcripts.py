@@ -58,7 +58,7 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
     for turn in _turns(conversation):
         count += 1
         yield turn_line(_transcript_turn(turn, places))
-    yield lore_line(lore_state.read(conversation).to_plain())
+    yield lore_line(lore_state.states(conversation.id).to_plain())
     yield last_line(records=len(places), turns=count)
 
 

@@ -38,7 +38,13 @@ from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
 from evennia_ai.store.history import conversations, lore_state
 from evennia_ai.store.history.record_rows import ConversationRef, records_from, ref_of
-from evennia_ai.store.history.windows import HISTORY, missing_texts, remember_texts, stored_texts
+from evennia_ai.store.history.windows import (
+    HISTORY,
+    missing_texts,
+    remember_turn,
+    stored_texts,
+    windows,
+)
 from evennia_ai.store.model_calls import NewCall
 
 TurnState = Literal["open", "done", "failed", "interrupted"]
@@ -78,14 +84,18 @@ class BegunTurn:
     messages: tuple[Message, ...]
 
 
-def next_number(npc_ref: str) -> int:
-    """The number the NPC's next turn will have."""
-    return _newest.read(npc_ref) + 1
+def _load_next(npc_ref: str) -> int:
+    newest = models.Turn.objects.filter(npc_ref=npc_ref).aggregate(newest=Max("number"))["newest"]
+    return 1 + (newest or 0)
+
+
+next_number: Final = Snapshots(HISTORY, _load_next)
+"""The number an NPC's next turn will have."""
 
 
 def written_past(npc_ref: str) -> None:
     """The current transaction writes turns of the NPC past this room."""
-    _newest.written(npc_ref)
+    next_number.written(npc_ref)
 
 
 def begin(
@@ -106,10 +116,10 @@ def begin(
     """
     npc_ref = conversation.npc_ref
     # Read before the transaction: on SQLite one that reads first may not get to write.
-    number, segment = next_number(npc_ref), conversations.segment(conversation)
-    known = lore_state.read(conversation)
+    number, window = next_number(npc_ref), windows(conversation.id)
+    known = lore_state.states(conversation.id)
     is_first = bool(client) and not conversations.origin(conversation)
-    if event is not None and event.segment < conversations.remembered_from(conversation):
+    if event is not None and event.segment < window.remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
     stored = stored_texts(conversation, draft.texts)
     doing = f"beginning a turn of NPC {npc_ref}"
@@ -117,12 +127,13 @@ def begin(
         new = conversations.append(conversation, missing_texts(draft.texts, stored))
         used = {**stored, **{key_of(record): record for record in new}}
         handles = draft.handles(used)
-        manifest = draft.committed(handles, segment=segment, tools_record=draft.tools_record(used))
+        manifest = draft.committed(
+            handles, segment=window.end.segment, tools_record=draft.tools_record(used)
+        )
         messages = _checked(manifest, handles)
         row = _inserted(conversation, number, manifest, event)
-        _newest.wrote(npc_ref, number)
-        remember_texts(conversation, used, segment=segment)
-        conversations.remember_turn(conversation, cut=manifest.cut, anchors=manifest.anchors)
+        next_number.wrote(npc_ref, number + 1)
+        remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors)
         if is_first:
             conversations.spoken_from(conversation, client)
         if lore is not None and lore != known:
@@ -148,7 +159,7 @@ def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None
     try:
         yield
     except HistoryConflictError:
-        _newest.drop(conversation.npc_ref)
+        next_number.drop(conversation.npc_ref)
         lore_state.forget(conversation)
         raise
 
@@ -220,7 +231,7 @@ def add(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
     TurnClosedError: the turn has ended meanwhile, as when its conversation was erased.
     """
     # Read before the transaction: on SQLite one that reads first may not get to write.
-    conversations.history(turn.conversation)
+    windows(turn.conversation.id)
     with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
         _set_state(turn, state="open")
         return conversations.append(turn.conversation, new)
@@ -327,13 +338,3 @@ def turn_from(row: models.Turn) -> StoredTurn:
         event_record=str(row.event_record_id) if row.event_record_id else None,
         manifest=TurnManifest.from_json(row.manifest),
     )
-
-
-def _load_newest(npc_ref: str) -> int:
-    newest: int | None = models.Turn.objects.filter(npc_ref=npc_ref).aggregate(
-        newest=Max("number")
-    )["newest"]
-    return newest or 0
-
-
-_newest: Final = Snapshots(HISTORY, _load_newest)

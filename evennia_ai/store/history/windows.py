@@ -8,7 +8,7 @@ referred to again; what a process does not know of it yet it finds by the hash o
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db.models import Q
@@ -16,19 +16,14 @@ from django.db.models import Q
 from evennia_ai import models
 from evennia_ai.history.projection import (
     CONVERSATION,
-    calls_of,
-    in_order,
-    is_staying,
-    message_of,
+    extended,
     project_newest,
-    record_of,
 )
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.turn.manifest import anchors_from
 from evennia_ai.history.turn.sending import NewText, TextKey, key_of
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.placement import Anchors
+from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.history.record_rows import (
     ConversationRef,
@@ -40,6 +35,10 @@ from evennia_ai.store.history.record_rows import (
 )
 
 WINDOW_MESSAGES: Final = 400
+MOST_KNOWN: Final = 256
+"""Texts of a conversation that are kept in memory, the last used ones."""
+GREETING: Final = "greeting"
+"""In the meta of a record: which greeting of its card the NPC said."""
 HISTORY: Final = "history"
 """The kind of stored thing that all snapshots of the history are made from."""
 
@@ -54,20 +53,33 @@ class Window:
     """The newest messages of a conversation, and where its next record goes."""
 
     history: History
+    """What a prompt may show: at least the newest 400 messages, and all since the remembered cut.
+
+    Not for several threads at once: it belongs to the thread that composes."""
     end: End
-    cut: int | None = None
-    """Where the newest turn of this segment cut the history, None as long as there was none."""
-    anchors: Anchors
+    cut: int = 0
+    """Where the newest turn of this segment cut the history, 0 as long as there was none."""
+    has_turn: bool = False
+    """Whether there was a turn in this segment."""
+    anchors: Anchors = field(default_factory=dict)
     """Where the newest turn of this segment anchored its notes."""
     first_reply: Mapping[str, Any] | None = None
     """The meta of the first thing the NPC said, None where it said nothing yet."""
     remembered_from: int = 1
     """The segment that the last erasure began, 1 where nothing was erased."""
+    texts: Mapping[TextKey, Record] | None = None
+    """The texts that prompts of this segment used, the last ones at the end; None: not known."""
+
+    @property
+    def greeting(self) -> int | None:
+        """The index of the greeting that the NPC said first; None for none or another start."""
+        found = (self.first_reply or {}).get(GREETING)
+        return found if isinstance(found, int) else None
 
 
 def empty() -> Window:
     """The window of a conversation in which nothing happened yet."""
-    return Window(history=History(segment=1), end=End(), anchors={})
+    return Window(history=History(segment=1), end=End())
 
 
 def grown(window: Window, new: Sequence[models.Record]) -> tuple[Window, tuple[Record, ...]]:
@@ -75,89 +87,13 @@ def grown(window: Window, new: Sequence[models.Record]) -> tuple[Window, tuple[R
     records = records_from(new)
     grew = replace(
         window,
-        history=_trimmed(_with(window.history, records), cut=window.cut),
+        history=_trimmed(
+            extended(window.history, records), cut=window.cut if window.has_turn else None
+        ),
         end=end_of(new[-1]),
         first_reply=_first_reply(records) if window.first_reply is None else window.first_reply,
     )
     return grew, records
-
-
-def _with(history: History, new: Sequence[Record]) -> History:
-    """`history` with the messages of new records, each at its place."""
-    staying = [r for r in new if is_staying(r) and r.meta.get("before")]
-    results = _late_results(new)
-    elsewhere = {record.id for record in (*staying, *results)}
-    for record in results:
-        history = _inserted(history, _message(record), at=_behind_call(history, record))
-    said = [_message(record) for record in in_order(r for r in new if r.id not in elsewhere)]
-    history = history.appended(*said)
-    for record in staying:
-        at = _where(history, record.meta["before"])
-        history = _inserted(history, _message(record), at=at)
-    return history
-
-
-def _late_results(new: Sequence[Record]) -> list[Record]:
-    """The results of tools whose calls were recorded before all of these."""
-    called = {call for record in new for call in calls_of(record)}
-    return [
-        record
-        for record in new
-        if record.kind is RecordKind.TOOL_RESULT and record.meta.get("tool_call_id") not in called
-    ]
-
-
-def _behind_call(history: History, result: Record) -> int:
-    """Where the result of a tool belongs: behind the call and what else answers it."""
-    wanted = result.meta.get("tool_call_id")
-    at = history.stop
-    while at > history.earlier:
-        if any(call.id == wanted for call in history[at - 1].tool_calls):
-            break
-        at -= 1
-    else:
-        return history.earlier - 1
-    while at < history.stop and history[at].role == "tool":
-        at += 1
-    return at
-
-
-def _message(record: Record) -> Message:
-    message = message_of(record)
-    assert message is not None  # what is in order is a message
-    return message
-
-
-def _where(history: History, place: str) -> int:
-    """The index of the record at a place; below that of the first where it was left behind."""
-    at = history.stop - 1
-    while at >= history.earlier and _place(history[at]) != place:
-        at -= 1
-    return at
-
-
-def _inserted(history: History, message: Message, *, at: int) -> History:
-    """`history` with a message before the one at this index.
-
-    It counts among the messages that were left behind where that one was left behind.
-    """
-    if at == history.stop:
-        return history.appended(message)
-    was_left = at < history.earlier
-    older = [] if was_left else [*history.between(history.earlier, at), message]
-    newer = history.between(history.earlier if was_left else at, history.stop)
-    return History(
-        (*older, *newer),
-        earlier=history.earlier + was_left,
-        earlier_users=history.earlier_users,
-        earlier_replies=history.earlier_replies,
-        segment=history.segment,
-    )
-
-
-def _place(message: Message) -> str:
-    record = record_of(message)
-    return record.place if record is not None else ""
 
 
 def _first_reply(new: Sequence[Record]) -> Mapping[str, Any] | None:
@@ -194,7 +130,8 @@ def _load(conversation_id: int) -> Window:
     return Window(
         history=_load_history(rows.filter(segment=end.segment), last, cut),
         end=end,
-        cut=cut,
+        cut=cut or 0,
+        has_turn=cut is not None,
         anchors=anchors,
         first_reply=_load_first_reply(rows) if end.totals.replies else None,
         remembered_from=_load_remembered_from(rows, end.segment),
@@ -260,21 +197,6 @@ def _load_first_reply(rows: Any) -> Mapping[str, Any]:
 windows: Final = Snapshots(HISTORY, _load)
 
 
-MOST_KNOWN: Final = 256
-"""Texts of a conversation that are kept in memory, the last used ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownTexts:
-    """Records of texts by their keys, those used last at the end."""
-
-    segment: int
-    by_key: Mapping[TextKey, Record]
-
-
-_NO_TEXTS: Final = _KnownTexts(0, {})
-
-
 def stored_texts(
     conversation: ConversationRef, texts: Iterable[NewText]
 ) -> Mapping[TextKey, Record]:
@@ -283,18 +205,16 @@ def stored_texts(
     A block of facts is looked up only by a process that knows nothing of the conversation yet: it
     is new nearly always, and stored anew in the rare case that it was not.
     """
-    segment = windows.read(conversation.id).end.segment
-    known = _texts.read(conversation.id)
-    is_cold = known.segment != segment
-    by_key = {} if is_cold else known.by_key
+    window = windows(conversation.id)
+    is_cold, known = window.texts is None, window.texts or {}
     wanted = {text.key for text in texts if not text.new.meta.get("stays")}
-    missing_texts = [
+    found = {key: known[key] for key in wanted if key in known}
+    missing = [
         key
         for key in wanted
-        if key not in by_key and (is_cold or key.kind is not RecordKind.CONTEXT_BLOCK)
+        if key not in known and (is_cold or key.kind is not RecordKind.CONTEXT_BLOCK)
     ]
-    stored = _texts_looked_up(conversation, segment, missing_texts) if missing_texts else {}
-    return {**{key: by_key[key] for key in wanted if key in by_key}, **stored}
+    return found | _texts_looked_up(conversation, window.end.segment, missing) if missing else found
 
 
 def missing_texts(texts: Iterable[NewText], stored: Mapping[TextKey, Record]) -> list[NewRecord]:
@@ -302,20 +222,20 @@ def missing_texts(texts: Iterable[NewText], stored: Mapping[TextKey, Record]) ->
     return list({text.key: text.new for text in texts if text.key not in stored}.values())
 
 
-def remember_texts(
-    conversation: ConversationRef, used: Mapping[TextKey, Record], *, segment: int
+def remember_turn(
+    conversation: ConversationRef,
+    used: Mapping[TextKey, Record],
+    *,
+    cut: int,
+    anchors: Anchors = NO_ANCHORS,
 ) -> None:
-    """The current transaction writes a turn that used these texts."""
-    known = _texts.read(conversation.id)
-    older = known.by_key if known.segment == segment else {}
-    kept = [(key, record) for key, record in older.items() if key not in used]
-    newest = [*kept, *used.items()][-MOST_KNOWN:]
-    _texts.wrote(conversation.id, _KnownTexts(segment, dict(newest)))
-
-
-def forget_texts(conversation: ConversationRef) -> None:
-    """The current transaction erases the texts of the conversation."""
-    _texts.written(conversation.id)
+    """The current transaction writes a turn: the texts of its prompt, how it was cut, its notes."""
+    window = windows(conversation.id)
+    kept = [(key, text) for key, text in (window.texts or {}).items() if key not in used]
+    texts = dict([*kept, *used.items()][-MOST_KNOWN:])
+    windows.wrote(
+        conversation.id, replace(window, cut=cut, has_turn=True, anchors=anchors, texts=texts)
+    )
 
 
 def _texts_looked_up(
@@ -329,10 +249,3 @@ def _texts_looked_up(
     here = (record for record in records_from(rows) if record.segment == segment)
     by_key = {key_of(record): record for record in here if not record.is_erased}
     return {key: by_key[key] for key in keys if key in by_key}
-
-
-def _load_texts(_: int) -> _KnownTexts:
-    return _NO_TEXTS
-
-
-_texts: Final = Snapshots(HISTORY, _load_texts)

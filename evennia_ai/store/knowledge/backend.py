@@ -100,11 +100,6 @@ def as_backend_errors() -> Iterator[None]:
         raise BackendError(str(error)) from error
 
 
-def safe_hint_of(key: str) -> str:
-    """The hint of a base without what its pages say; "" for none. Warm, without a query."""
-    return _hints.read(key)
-
-
 def _load(key: str) -> str:
     info = base(key)
     if info is None or not info.hint:
@@ -125,7 +120,8 @@ def _compared(info: BaseInfo) -> str:
     return safe_hint(info.hint, titles=titles, texts=[page.body for page in pages])
 
 
-_hints: Final = Snapshots(KNOWLEDGE, _load)
+safe_hint_of: Final = Snapshots(KNOWLEDGE, _load)
+"""The hint of a base without what its pages say; "" for none. Warm, without a query."""
 
 
 LEAST_SIMILAR: Final = 0.3

@@ -37,11 +37,6 @@ class Hold:
     """Those with which bases of this key were removed."""
 
 
-def held_refs(key: str) -> frozenset[str]:
-    """The NPCs that guard the base of this key for good. Warm, without a query."""
-    return _held.read(key)
-
-
 def holds(key: str) -> tuple[Hold, ...]:
     """The same with all that is known of each, the oldest first."""
     rows = models.KnowledgeHold.objects.filter(base_key=key).order_by("pk")
@@ -55,7 +50,7 @@ def hold(keys: Iterable[str], npc_ref: str) -> None:
             models.KnowledgeHold.objects.get_or_create(
                 base_key=key, npc_ref=npc_ref, defaults={"held_since": time.time()}
             )
-            _held.written(key)
+            held_refs.written(key)
 
 
 def release(key: str, npc_ref: str) -> None:
@@ -64,7 +59,7 @@ def release(key: str, npc_ref: str) -> None:
         gone, _ = models.KnowledgeHold.objects.filter(base_key=key, npc_ref=npc_ref).delete()
         if not gone:
             raise NotStoredError(f"hold of knowledge base '{key}'", npc_ref)
-        _held.written(key)
+        held_refs.written(key)
 
 
 def base_removed(key: str, locks: str) -> None:
@@ -81,7 +76,8 @@ def _load_held(key: str) -> frozenset[str]:
     return frozenset(rows.values_list("npc_ref", flat=True))
 
 
-_held: Final = Snapshots(KNOWLEDGE, _load_held)
+held_refs: Final = Snapshots(KNOWLEDGE, _load_held)
+"""The NPCs that guard the base of this key for good. Warm, without a query."""
 
 
 MAX_TOLD: Final = 4000
@@ -90,19 +86,18 @@ MAX_WORDS: Final = 50
 """Topics and keywords of a base."""
 
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_ALL: Final = ""
 # From wide to narrow; the first is the game.
 _SCOPE_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
 
 
 def bases() -> tuple[BaseInfo, ...]:
     """All knowledge bases by their keys. Warm, without a query."""
-    return tuple(_bases.read(_ALL).values())
+    return tuple(_bases().values())
 
 
 def base(key: str) -> BaseInfo | None:
     """The knowledge base of this key, None where there is none. Warm, without a query."""
-    return _bases.read(_ALL).get(key)
+    return _bases().get(key)
 
 
 def get_base(key: str) -> BaseInfo:
@@ -175,7 +170,7 @@ def base_row(key: str) -> models.KnowledgeBase:
 def base_id(key: str) -> int:
     """The id of a base's row, for the store alone; NotStoredError: there is none of this key."""
     try:
-        return _ids.read(_ALL)[key]
+        return _ids()[key]
     except KeyError:
         raise no_base(key) from None
 
@@ -273,18 +268,18 @@ def _value(row: models.KnowledgeBase) -> BaseInfo:
     )
 
 
-def _load(_: str) -> Mapping[str, BaseInfo]:
+def _load() -> Mapping[str, BaseInfo]:
     rows = models.KnowledgeBase.objects.all()
     values = sorted((_value(row) for row in rows), key=lambda info: info.key)
     return MappingProxyType({info.key: info for info in values})
 
 
-def _load_ids(_: str) -> Mapping[str, int]:
+def _load_ids() -> Mapping[str, int]:
     return MappingProxyType(dict(models.KnowledgeBase.objects.values_list("key", "pk")))
 
 
-_bases: Final = snapshots.Snapshots(KNOWLEDGE, _load)
-_ids: Final = snapshots.Snapshots(KNOWLEDGE, _load_ids)
+_bases: Final = snapshots.Snapshot(KNOWLEDGE, _load)
+_ids: Final = snapshots.Snapshot(KNOWLEDGE, _load_ids)
 
 
 def bind(key: str, scope: Scope, *, by: str) -> None:
@@ -324,7 +319,7 @@ def bindings(key: str) -> tuple[Scope, ...]:
 
 def bound(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
     """The bases that count in any of `scopes`, each once, by their keys. Warm, without a query."""
-    keys = sorted({key for scope in scopes for key in _bound.read(scope)})
+    keys = sorted({key for scope in scopes for key in _bound(scope)})
     return tuple(info for key in keys if (info := base(key)))
 
 

@@ -176,7 +176,7 @@ def test_plain_names_stand_in_events_as_they_are(stage, model):
 def test_what_was_settled_is_read_by_another_process(stage, model):
     stage.says(stage.anna, "Oren, hello.")
     known = memories.names_known_by(stage.npc.ai.ref)
-    assert known.of("anna") == {str(stage.anna.id): 1}
+    assert known["anna"] == {str(stage.anna.id): 1}
 
 
 def test_who_is_called_like_a_common_word_names_nobody_in_a_memory():
@@ -272,6 +272,6 @@ def test_who_is_deleted_before_the_npc_is_told_bears_nobody_elses_name(stage, mo
 
     assert settled_label(stage.npc, gone) == label
 
-    assert "None" not in memories.names_known_by(str(stage.npc.id)).of(folded(name))
+    assert "None" not in memories.names_known_by(str(stage.npc.id)).get(folded(name), {})
     stage.says(stage.anna, "Oren, good night.")
     assert labels(model, "Oren, good night.") == ["Anna"]

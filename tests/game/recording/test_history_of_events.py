@@ -8,6 +8,7 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.conversations import begin_segment, conversation
+from evennia_ai.store.history.windows import windows
 from tests.store.builders import a_line, a_reply, a_staying_text
 
 
@@ -18,7 +19,7 @@ def quay(stage):
 
 def heard(where, text: str) -> CommittedEvent:
     """Something that was said and committed."""
-    before = conversations.history(where)
+    before = windows(where.id).history
     (record,) = conversations.append(where, [a_line(text)])
     event = Event(
         kind="say",
@@ -33,7 +34,10 @@ def heard(where, text: str) -> CommittedEvent:
 
 def answers(event: CommittedEvent, *, waiting=()) -> list[str]:
     """The history that answers it."""
-    return [m.content for m in gather.history_for(event, waiting=waiting)]
+    return [
+        m.content
+        for m in gather.history_for(event, windows(event.conversation.id).history, waiting=waiting)
+    ]
 
 
 def test_the_newest_event_is_answered_from_all_before_it(quay):
@@ -41,7 +45,7 @@ def test_the_newest_event_is_answered_from_all_before_it(quay):
     event = heard(quay, "Two.")
 
     assert answers(event) == ["One."]
-    assert gather.history_for(event) is event.before
+    assert gather.history_for(event, windows(event.conversation.id).history) is event.before
 
 
 def test_an_event_that_waited_sees_the_replies_since_and_not_itself(quay):
@@ -58,27 +62,29 @@ def test_texts_that_came_to_stay_before_it_move_nothing_else(quay):
     conversations.append(quay, [a_reply("To one.")])
 
     assert answers(second) == ["Dusk.", "One.", "To one."]
-    assert gather.pending_message(second).content == "Two."
+    assert gather.pending_message(second, windows(second.conversation.id).history).content == "Two."
 
 
 def test_after_a_compaction_it_sees_the_summary(quay):
     for number in range(4):
         conversations.append(quay, [a_line(f"Line {number}.")])
     event = heard(quay, "And now?")
-    now = conversations.history(quay)
+    now = windows(quay.id).history
     summary = a_line("They talked.", kind=RecordKind.SUMMARY, role="system", name="")
     begin_segment(quay, summary, summarised=now, first_kept=now.stop - 2)
 
     assert answers(event) == ["They talked.", "Line 3."]
-    assert gather.pending_message(event).content == "And now?"
+    assert (
+        gather.pending_message(event, windows(event.conversation.id).history).content == "And now?"
+    )
 
 
 def test_an_event_that_was_summarised_itself_is_still_answered(quay):
     event = heard(quay, "One.")
     conversations.append(quay, [a_line("Two.")])
-    now = conversations.history(quay)
+    now = windows(quay.id).history
     summary = a_line("They talked.", kind=RecordKind.SUMMARY, role="system", name="")
     begin_segment(quay, summary, summarised=now, first_kept=now.stop - 1)
 
     assert answers(event) == ["They talked.", "Two."]
-    assert gather.pending_message(event).content == "One."
+    assert gather.pending_message(event, windows(event.conversation.id).history).content == "One."

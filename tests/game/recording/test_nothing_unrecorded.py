@@ -13,6 +13,7 @@ from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import FULL, GOOD, SMALL, Talker, rules, segment_of, talks
 from tests.properties import up_to
 
@@ -32,7 +33,7 @@ def recorded(stage: Any) -> list[str]:
     """What the history of the room holds after a restart."""
     forget_everything()
     (room,) = conversations_of(stage.npc.ai.ref)
-    return [message.content for message in conversations.history(room)]
+    return [message.content for message in windows(room.id).history]
 
 
 def appended(stage: Any, kind: RecordKind, body: str) -> None:

@@ -16,8 +16,8 @@ from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.components import update
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations
 from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.windows import windows
 
 LOST = "lost in thought"
 ENOUGH = "enough talk for now"
@@ -103,7 +103,7 @@ def test_no_model_is_shown_the_line_as_words_of_the_npc(
 def test_nothing_that_is_made_of_the_history_holds_the_line(stage: Any, said: str) -> None:
     """Summaries, memories and lore are made of these messages."""
     (where,) = conversations_of(stage.npc.ai.ref)
-    history = conversations.history(where)
+    history = windows(where.id).history
     shown = [history[index].content for index in range(history.earlier, history.stop)]
     assert shown
     assert not [text for text in shown if said in text]
@@ -111,9 +111,9 @@ def test_nothing_that_is_made_of_the_history_holds_the_line(stage: Any, said: st
 
 def test_the_messages_are_counted_without_it(stage: Any, said: str) -> None:
     (where,) = conversations_of(stage.npc.ai.ref)
-    at_once = conversations.history(where).stop
+    at_once = windows(where.id).history.stop
     forget_everything()
-    assert conversations.history(where).stop == at_once
+    assert windows(where.id).history.stop == at_once
 
 
 def test_what_is_quoted_without_a_model_is_the_npcs_own_answer(stage: Any) -> None:

@@ -6,8 +6,9 @@ from evennia_ai.history.compaction.planning import CompactionRules, CompactionSe
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.recalling import MemorySettings
-from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.windows import windows
 
 GOOD = "Anna and Oren spoke of the weather at length.\nAnna promised Oren 12 silver coins."
 # Nothing is learnt in idle time: that is another question to the model.
@@ -114,11 +115,11 @@ def room_of(stage):
 
 
 def segment_of(stage) -> int:
-    return conversations.segment(room_of(stage))
+    return windows(room_of(stage).id).end.segment
 
 
 def history_of(stage) -> list[str]:
-    return [message.content for message in conversations.history(room_of(stage))]
+    return [message.content for message in windows(room_of(stage).id).history]
 
 
 def of_kind(stage, kind: RecordKind):

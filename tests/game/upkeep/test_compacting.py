@@ -8,10 +8,11 @@ from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import history_in
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import (
     FULL,
     GOOD,
@@ -58,7 +59,7 @@ def test_a_game_that_does_not_want_it_prunes_and_never_compacts(stage):
     goes_on(stage, 40)
 
     assert (segment_of(stage), talker.asked) == (1, [])
-    assert conversations.cut(room_of(stage)) > 0
+    assert windows(room_of(stage).id).cut > 0
 
 
 def test_the_prompt_after_it_begins_its_history_with_the_summary(stage):

@@ -9,8 +9,9 @@ from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.model_requests import newest_attempt
+from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import (
     BEGUN,
     GOOD,
@@ -212,7 +213,7 @@ def test_of_a_conversation_that_was_erased_meanwhile_no_word_is_kept(stage, summ
     stage.passes()
 
     assert [r.body for r in record_rows.records_of(room_of(stage)) if r.body] == []
-    assert conversations.segment(room_of(stage)) == 2
+    assert windows(room_of(stage).id).end.segment == 2
 
 
 @pytest.mark.parametrize("done", [0, 1])

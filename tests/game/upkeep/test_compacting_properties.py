@@ -16,10 +16,11 @@ from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of, history_in, records_in
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import GOOD, SMALL, is_for_summary, rules
 from tests.properties import up_to
 
@@ -54,7 +55,7 @@ def places(messages: Any) -> list[str]:
 
 def assert_nothing_is_lost(where: Any) -> None:
     """Each segment goes on with what the summary does not stand for, in the order it had."""
-    newest = conversations.segment(where)
+    newest = windows(where.id).end.segment
     for segment in range(2, newest + 1):
         first = next(records_in(where, segment))
         if first.kind is not RecordKind.SUMMARY or first.is_erased:  # an erasure begins it
@@ -65,10 +66,10 @@ def assert_nothing_is_lost(where: Any) -> None:
         told = first.meta["messages"]  # of so many the summary was made
         assert before[told - 1] == last
         assert before[told:] == first.meta["tail"]
-    shown = places(conversations.history(where))
+    shown = places(windows(where.id).history)
     assert shown == places(history_in(where, newest))
     forget_everything()
-    assert shown == places(conversations.history(where))
+    assert shown == places(windows(where.id).history)
 
 
 def assert_it_is_all_there(stage: Any) -> int:
@@ -86,7 +87,7 @@ def assert_it_is_all_there(stage: Any) -> int:
     for where in known:
         assert verify(where) is None
         assert_nothing_is_lost(where)
-    return sum(conversations.segment(where) for where in known)
+    return sum(windows(where.id).end.segment for where in known)
 
 
 def plays(stage: Any, steps: Any, *, blocks: str) -> None:

@@ -14,9 +14,10 @@ from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_about, erase_conversation
-from evennia_ai.store.history import conversations, model_requests
+from evennia_ai.store.history import model_requests
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import records_of
+from evennia_ai.store.history.windows import windows
 from tests.memory.builders import a_memory
 
 ROPE = {"text": "Anna owes Oren a rope.", "about": "Anna", "importance": 7}
@@ -215,7 +216,7 @@ def test_after_failures_in_a_row_it_rests(stage, logged, fault):
     rests(stage)
     asked = len(talker.asked)
 
-    state = model_requests.consolidated(room_of(stage))
+    state = model_requests.consolidated(room_of(stage).id.id)
     assert (state.breaker.failures, state.breaker.opened_at is not None) == (3, True)
     assert (kept(stage), state.upto) == ([], (0, 0))
     assert asked in (3, 6)
@@ -334,7 +335,7 @@ def test_a_compaction_is_not_taken_for_it(stage):
     talks(stage)
     rests(stage)
 
-    assert conversations.segment(room_of(stage)) == 1
+    assert windows(room_of(stage).id).end.segment == 1
 
 
 def test_an_observation_about_a_name_that_two_bear_is_about_neither(stage):

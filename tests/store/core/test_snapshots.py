@@ -32,37 +32,37 @@ def shelf() -> Shelf:
 
 
 def test_a_value_is_loaded_once(shelf):
-    assert [shelf.snapshots.read("a") for _ in range(3)] == [1, 1, 1]
+    assert [shelf.snapshots("a") for _ in range(3)] == [1, 1, 1]
     assert shelf.loads == 1
 
 
 def test_the_writer_sees_its_own_write_before_the_commit(shelf):
-    shelf.snapshots.read("a")
+    shelf.snapshots("a")
     with transaction.atomic():
         shelf.rows["a"] = 2
         shelf.snapshots.written("a")
 
-        assert [shelf.snapshots.read("a") for _ in range(3)] == [2, 2, 2]
+        assert [shelf.snapshots("a") for _ in range(3)] == [2, 2, 2]
     assert shelf.loads == 2
 
 
 def test_a_given_value_is_not_loaded(shelf):
-    shelf.snapshots.read("a")
+    shelf.snapshots("a")
     with transaction.atomic():
         shelf.snapshots.wrote("a", 2)
 
-        assert shelf.snapshots.read("a") == 2
+        assert shelf.snapshots("a") == 2
     assert shelf.loads == 1
 
 
 def test_after_a_rollback_the_old_value_is_still_there(shelf):
-    shelf.snapshots.read("a")
+    shelf.snapshots("a")
     with transaction.atomic():
         shelf.snapshots.wrote("a", 2)
-        shelf.snapshots.read("a")
+        shelf.snapshots("a")
         transaction.set_rollback(True)
 
-    assert shelf.snapshots.read("a") == 1
+    assert shelf.snapshots("a") == 1
     assert shelf.loads == 1
 
 
@@ -73,26 +73,26 @@ def test_an_inner_rollback_takes_back_the_inner_write_alone(shelf):
             shelf.snapshots.wrote("a", 3)
             transaction.set_rollback(True)
 
-        assert shelf.snapshots.read("a") == 2
+        assert shelf.snapshots("a") == 2
 
 
 def test_a_write_of_one_key_leaves_the_others(shelf):
     shelf.rows["b"] = 5
-    shelf.snapshots.read("b")
+    shelf.snapshots("b")
     with transaction.atomic():
         shelf.snapshots.written("a")
-        shelf.snapshots.read("b")
+        shelf.snapshots("b")
 
     assert shelf.loads == 1
 
 
 def test_a_write_of_all_keys_makes_every_value_old(shelf):
-    shelf.snapshots.read("a")
+    shelf.snapshots("a")
     shelf.rows["a"] = 2
     with transaction.atomic():
         shelf.snapshots.all_written()
 
-        assert shelf.snapshots.read("a") == 2
+        assert shelf.snapshots("a") == 2
 
 
 def test_a_value_loaded_while_it_was_dropped_is_not_kept():
@@ -105,15 +105,15 @@ def test_a_value_loaded_while_it_was_dropped_is_not_kept():
     loads: list[str] = []
     snapshots = Snapshots("race", load)
 
-    assert [snapshots.read("a"), snapshots.read("a"), snapshots.read("a")] == [1, 2, 2]
+    assert [snapshots("a"), snapshots("a"), snapshots("a")] == [1, 2, 2]
 
 
 def test_a_dropped_value_is_loaded_again(shelf):
-    shelf.snapshots.read("a")
+    shelf.snapshots("a")
     shelf.rows["a"] = 2
     shelf.snapshots.drop("a")
 
-    assert shelf.snapshots.read("a") == 2
+    assert shelf.snapshots("a") == 2
 
 
 def test_a_drop_reaches_what_the_transaction_itself_wrote(shelf):
@@ -122,7 +122,7 @@ def test_a_drop_reaches_what_the_transaction_itself_wrote(shelf):
         shelf.rows["a"] = 3
         shelf.snapshots.drop("a")
 
-        assert shelf.snapshots.read("a") == 3
+        assert shelf.snapshots("a") == 3
 
 
 def test_a_database_that_cannot_be_read_is_one_clear_error():
@@ -130,7 +130,7 @@ def test_a_database_that_cannot_be_read_is_one_clear_error():
         raise DatabaseError("disk gone")
 
     with pytest.raises(StoreError, match=r"cannot be read \(shelf\): disk gone"):
-        Snapshots("shelf", load).read("a")
+        Snapshots("shelf", load)("a")
 
 
 def test_snapshots_are_found_by_their_kind(shelf):

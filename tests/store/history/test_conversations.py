@@ -10,8 +10,8 @@ from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows
-from evennia_ai.store.history.conversations import append, conversation, history
-from evennia_ai.store.history.windows import WINDOW_MESSAGES
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.windows import GREETING, WINDOW_MESSAGES, windows
 
 
 def line(body: str, *, kind=RecordKind.EVENT, role="user", name="Anna", **fields) -> NewRecord:
@@ -23,7 +23,7 @@ def lines(count: int) -> list[NewRecord]:
 
 
 def said(where) -> list[str]:
-    return [message.content for message in history(where)]
+    return [message.content for message in windows(where.id).history]
 
 
 @pytest.fixture
@@ -242,19 +242,19 @@ class TestHistory:
 
     def test_it_grows_in_step_with_what_is_committed(self, quay):
         append(quay, lines(1))
-        first = history(quay)
+        first = windows(quay.id).history
         append(quay, [line("Another.")])
 
         assert said(quay) == ["Line 0.", "Another."]
         assert len(first) == 1
-        assert history(quay)[0] is first[0]
+        assert windows(quay.id).history[0] is first[0]
 
     def test_a_fresh_process_reads_the_same_bytes(self, quay):
         append(quay, lines(5))
-        warm = [message.wire() for message in history(quay)]
+        warm = [message.wire() for message in windows(quay.id).history]
         forget_everything()
 
-        assert [message.wire() for message in history(quay)] == warm
+        assert [message.wire() for message in windows(quay.id).history] == warm
 
     def test_what_was_rolled_back_was_never_said(self, quay):
         append(quay, lines(1))
@@ -276,7 +276,7 @@ class TestHistory:
     def test_a_long_history_is_read_as_a_window(self, quay):
         append(quay, lines(WINDOW_MESSAGES + 50))
         forget_everything()
-        window = history(quay)
+        window = windows(quay.id).history
 
         assert (window.earlier, window.stop) == (50, WINDOW_MESSAGES + 50)
         assert window[50].content == "Line 50."
@@ -287,12 +287,12 @@ class TestHistory:
         append(quay, [reply] * 3 + lines(WINDOW_MESSAGES))
         forget_everything()
 
-        assert (history(quay).earlier, history(quay).replies) == (3, 3)
+        assert (windows(quay.id).history.earlier, windows(quay.id).history.replies) == (3, 3)
 
     def test_a_history_that_is_never_read_anew_stays_a_window(self, quay):
         for start in range(0, 3 * WINDOW_MESSAGES, 50):
             append(quay, [line(f"Line {start + number}.") for number in range(50)])
-        window = history(quay)
+        window = windows(quay.id).history
 
         assert WINDOW_MESSAGES <= len(window) <= 2 * WINDOW_MESSAGES
         assert window.stop == 3 * WINDOW_MESSAGES == window.user_messages
@@ -301,51 +301,51 @@ class TestHistory:
     def test_no_conversation_is_cut_before_its_first_turn(self, quay):
         append(quay, lines(3))
 
-        assert conversations.cut(quay) == 0
+        assert windows(quay.id).cut == 0
 
     def test_an_empty_conversation_has_an_empty_history(self, quay):
         forget_everything()
 
-        assert len(history(quay)) == 0
+        assert len(windows(quay.id).history) == 0
 
 
 class TestFirstReply:
     """The first thing the NPC said in a conversation, by which its greeting is known."""
 
     def greeted(self, quay, index=2):
-        meta = {conversations.GREETING: index}
+        meta = {GREETING: index}
         append(quay, [line("Hm?", kind=RecordKind.ASSISTANT, role="assistant", meta=meta)])
 
     def test_an_npc_that_only_listened_has_not_spoken(self, quay):
         append(quay, lines(2))
-        assert not conversations.has_spoken(quay)
-        assert conversations.greeting(quay) is None
+        assert windows(quay.id).first_reply is None
+        assert windows(quay.id).greeting is None
 
     def test_a_reply_without_a_greeting_is_one_all_the_same(self, quay):
         append(quay, [line("Aye.", kind=RecordKind.ASSISTANT, role="assistant")])
         self.greeted(quay)
-        assert conversations.has_spoken(quay)
-        assert conversations.greeting(quay) is None
+        assert windows(quay.id).first_reply is not None
+        assert windows(quay.id).greeting is None
 
     def test_a_greeting_is_known_without_a_query(self, quay, no_queries):
         append(quay, lines(1))
         self.greeted(quay)
         append(quay, lines(1))
         with no_queries():
-            assert conversations.greeting(quay) == 2
+            assert windows(quay.id).greeting == 2
 
     def test_a_fresh_process_knows_it_however_long_ago_it_was(self, quay):
         self.greeted(quay)
         append(quay, lines(WINDOW_MESSAGES + 50))
         forget_everything()
-        assert conversations.has_spoken(quay)
-        assert conversations.greeting(quay) == 2
+        assert windows(quay.id).first_reply is not None
+        assert windows(quay.id).greeting == 2
 
     def test_one_that_was_rolled_back_was_never_said(self, quay):
         with pytest.raises(KeyError), transaction.atomic():
             self.greeted(quay)
             raise KeyError
-        assert not conversations.has_spoken(quay)
+        assert windows(quay.id).first_reply is None
 
 
 class TestRecords:

@@ -14,9 +14,10 @@ from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import End, rows_after
+from evennia_ai.store.history.windows import windows
 from tests.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply
 
@@ -61,7 +62,7 @@ def a_conversation_of(npc_ref: str, count: int) -> record_rows.ConversationRef:
 def the_next_turn(where) -> None:
     """Something is heard, a prompt of the newest messages is sent, the NPC answers."""
     (heard,) = append(where, [a_line("And now?")])
-    history = conversations.history(where)
+    history = windows(where.id).history
     said = [record_of(history[i]) for i in range(history.stop - 6, history.stop)]
     begun = turns.begin(where, draft=draft_of(a_prompt(said), event=heard), event=heard)
     turns.finish(begun.turn, [a_reply()])
@@ -82,7 +83,7 @@ def prices(what: str) -> list[int]:
 
 
 PRICED = {
-    "opening it": conversations.history,
+    "opening it": lambda where: windows(where.id),
     "the first turn": the_next_turn,
     "a warm turn": the_next_turn,
 }

@@ -7,18 +7,18 @@ from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import (
     append,
     begin_segment,
     conversation,
-    history,
     history_in,
     opening_summary,
     records_in,
 )
 from evennia_ai.store.history.record_rows import verify
-from tests.store.builders import a_line, a_reply, a_turn, said, talked
+from evennia_ai.store.history.windows import windows
+from tests.store.builders import a_line, a_reply, a_turn, give, said, talked
 
 
 def a_summary(body="They spoke of the tide."):
@@ -27,7 +27,7 @@ def a_summary(body="They spoke of the tide."):
 
 def compacted(where, *, keep: int):
     """The conversation compacted to a summary and its newest messages."""
-    now = history(where)
+    now = windows(where.id).history
     return begin_segment(where, a_summary(), summarised=now, first_kept=now.stop - keep)
 
 
@@ -66,7 +66,7 @@ def test_what_is_said_afterwards_follows_in_the_new_segment(quay):
 
 
 def test_what_was_said_since_the_summary_was_asked_for_is_kept(quay):
-    before = history(quay)
+    before = windows(quay.id).history
     append(quay, [a_line("Wait!")])
     begin_segment(quay, a_summary(), summarised=before, first_kept=before.stop - 1)
 
@@ -74,9 +74,9 @@ def test_what_was_said_since_the_summary_was_asked_for_is_kept(quay):
 
 
 def test_counts_and_indexes_go_on(quay):
-    before = history(quay)
+    before = windows(quay.id).history
     compacted(quay, keep=3)
-    now = history(quay)
+    now = windows(quay.id).history
 
     assert (now.stop, now.user_messages, now.replies) == (before.stop, 5, 5)
     assert now[now.stop - 1] is before[before.stop - 1]
@@ -102,7 +102,7 @@ def test_a_segment_can_be_compacted_again(quay):
 
     assert warm == said(quay)
     assert warm[:3] == ["They spoke of the tide.", "Answer 4.", "Line 5."]
-    assert conversations.segment(quay) == 3
+    assert windows(quay.id).end.segment == 3
 
 
 @pytest.mark.req("S2-20")
@@ -120,22 +120,22 @@ def test_a_commit_that_fails_leaves_the_old_segment_active(quay, monkeypatch):
     assert said(quay) == old
     forget_everything()
     assert said(quay) == old
-    assert conversations.segment(quay) == 1
+    assert windows(quay.id).end.segment == 1
 
 
 def test_a_summary_of_a_segment_that_is_over_is_refused(quay):
-    old = history(quay)
+    old = windows(quay.id).history
     compacted(quay, keep=3)
 
     with pytest.raises(HistoryConflictError):
         begin_segment(quay, a_summary(), summarised=old, first_kept=old.stop - 1)
-    assert conversations.segment(quay) == 2
+    assert windows(quay.id).end.segment == 2
 
 
 @pytest.mark.parametrize("first_kept", [-1, 0, 11])
 def test_a_summary_takes_at_least_one_message_and_none_that_is_not_there(quay, first_kept):
     with pytest.raises(StoreError, match="nothing was written"):
-        begin_segment(quay, a_summary(), summarised=history(quay), first_kept=first_kept)
+        begin_segment(quay, a_summary(), summarised=windows(quay.id).history, first_kept=first_kept)
 
 
 def test_a_tool_s_result_is_not_parted_from_its_call(quay):
@@ -154,15 +154,15 @@ def test_a_tool_s_result_is_not_parted_from_its_call(quay):
 def test_a_cut_of_the_old_segment_does_not_take_the_summary_away(quay):
     a_turn(quay, cut=9)
     compacted(quay, keep=8)
-    warm = conversations.cut(quay)
+    warm = windows(quay.id).cut
     forget_everything()
 
-    assert (warm, conversations.cut(quay)) == (0, 0)
+    assert (warm, windows(quay.id).cut) == (0, 0)
 
 
 def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
     newest = models.Record.objects.order_by("-pk").first()
-    history(quay)
+    windows(quay.id)
     models.Record.objects.create(
         conversation_id=quay.id,
         segment=1,
@@ -180,7 +180,7 @@ def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
     with pytest.raises(HistoryConflictError):
         compacted(quay, keep=3)
     assert said(quay)[-1] == "From elsewhere."
-    assert conversations.segment(quay) == 1
+    assert windows(quay.id).end.segment == 1
 
 
 def test_the_summary_a_segment_begins_with_is_found_however_long_it_is(quay):
@@ -208,14 +208,14 @@ class TestAnotherProcess:
     @pytest.fixture
     def stale(self, quay):
         """The window as that process knows it, when the segment is over."""
-        known = conversations.windows.read(quay.id)
+        known = windows(quay.id)
         compacted(quay, keep=3)
         return known
 
     @pytest.mark.req("S2-31")
     def test_it_cannot_write_where_nobody_reads(self, quay, stale, monkeypatch):
         with monkeypatch.context() as behind:
-            behind.setattr(conversations.windows, "read", lambda _: stale)
+            give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):
                 append(quay, [a_line("Late.")])
 
@@ -225,7 +225,7 @@ class TestAnotherProcess:
     @pytest.mark.req("S2-31")
     def test_it_goes_on_in_the_new_segment_when_it_read_again(self, quay, stale, monkeypatch):
         with monkeypatch.context() as behind:
-            behind.setattr(conversations.windows, "read", lambda _: stale)
+            give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):
                 append(quay, [a_line("Late.")])
         (record,) = append(quay, [a_line("Late.")])

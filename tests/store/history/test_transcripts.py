@@ -11,9 +11,10 @@ from evennia_ai.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import conversations, lore_state, record_rows, turns
-from evennia_ai.store.history.conversations import append, begin_segment, conversation, history
+from evennia_ai.store.history.conversations import append, begin_segment, conversation
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.transcripts import export_lines, import_lines
+from evennia_ai.store.history.windows import windows
 from tests.store.builders import a_line, a_staying_text, a_turn, talked
 
 SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="system", name="")
@@ -27,7 +28,7 @@ def quay():
     a_turn(quay)
     (event,) = append(quay, [a_line("The fog is in.")])
     append(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
-    now = history(quay)
+    now = windows(quay.id).history
     begin_segment(quay, SUMMARY, summarised=now, first_kept=now.stop - 3)
     a_turn(quay, "And now?", reply=None)
     with one_transaction("remembering"):
@@ -36,7 +37,7 @@ def quay():
 
 
 def projection(where) -> tuple[object, ...]:
-    window = history(where)
+    window = windows(where.id).history
     return (
         [message.wire() for message in window],
         (window.earlier, window.earlier_users, window.earlier_replies, window.segment),
@@ -107,14 +108,14 @@ def test_its_turns_come_after_those_the_npc_has(quay):
 def test_what_the_lore_remembers_comes_along(quay):
     made = import_lines(export_lines(quay), npc_ref="99")
 
-    assert lore_state.read(made) == lore_state.read(quay) != LoreState()
+    assert lore_state.states(made.id) == lore_state.states(quay.id) != LoreState()
 
 
 def test_the_conversation_goes_on_there(quay):
     made = import_lines(export_lines(quay), npc_ref="99")
     append(made, [a_line("Here we are.")])
 
-    assert [m.content for m in history(made)][-1] == "Here we are."
+    assert [m.content for m in windows(made.id).history][-1] == "Here we are."
     assert verify(made) is None
 
 
@@ -130,7 +131,7 @@ def test_an_empty_conversation_is_moved(db):
     empty = conversation("12", kind="private", partner_ref="7")
     made = import_lines(export_lines(empty), npc_ref="99")
 
-    assert (made.kind, made.partner_ref, len(history(made))) == ("private", "7", 0)
+    assert (made.kind, made.partner_ref, len(windows(made.id).history)) == ("private", "7", 0)
 
 
 class TestRefused:

@@ -23,8 +23,9 @@ from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import digest
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, record_rows, turns, windows
-from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.windows import windows
 from tests.history.builders import a_prompt
 
 REPLY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", name="Oren", body="Evening.")
@@ -115,7 +116,7 @@ class TestBegin:
         begun(quay)
 
         assert texts_in(quay) == ["Stay in character.", "Oren is tired.", "The quay, at dusk."]
-        assert [m.content for m in history(quay)] == ["Good evening, Oren."]
+        assert [m.content for m in windows(quay.id).history] == ["Good evening, Oren."]
 
     @pytest.mark.req("S2-09")
     def test_what_is_sent_is_made_of_stored_records(self, quay):
@@ -152,7 +153,7 @@ class TestBegin:
         assert len(texts_in(quay)) == 3
 
     def test_texts_that_were_not_used_for_long_are_found_again(self, quay, monkeypatch):
-        monkeypatch.setattr(windows, "MOST_KNOWN", 2)
+        monkeypatch.setattr("evennia_ai.store.history.windows.MOST_KNOWN", 2)
         heard(quay)
         for mood in ("tired", "merry", "tired", "merry"):
             begun_with_messages(quay, mood=f"Oren is {mood}.")
@@ -238,9 +239,9 @@ class TestBegin:
         heard(quay)
         _, prompt = begun(quay, limit_tokens=200)
 
-        assert conversations.cut(quay) == prompt.cut > 0
+        assert windows(quay.id).cut == prompt.cut > 0
         forget_everything()
-        assert conversations.cut(quay) == prompt.cut
+        assert windows(quay.id).cut == prompt.cut
 
 
 class TestPruning:
@@ -260,8 +261,8 @@ class TestPruning:
             Inputs(
                 components=ComponentSet([]),
                 rules=ComposeRules(budget=BudgetRules(limit_tokens=limit_tokens)),
-                history=history(where),
-                cut=conversations.cut(where),
+                history=windows(where.id).history,
+                cut=windows(where.id).cut,
             )
         )
 
@@ -298,7 +299,7 @@ class TestFinish:
         assert (stored.state, stored.outcome) == ("done", "answered")
         assert stored.ended_at >= stored.created_at
         assert record_rows.records([record.id])[0].body == "Evening."
-        assert [m.content for m in history(quay)] == ["Good evening, Oren.", "Evening."]
+        assert [m.content for m in windows(quay.id).history] == ["Good evening, Oren.", "Evening."]
 
     def test_how_the_turn_ended_is_a_record_too(self, quay):
         heard(quay)
@@ -316,7 +317,7 @@ class TestFinish:
 
         with pytest.raises(TurnClosedError, match="turn 1 of NPC 12 has ended already"):
             turns.finish(turn, [REPLY])
-        assert "Evening." not in [m.content for m in history(quay)]
+        assert "Evening." not in [m.content for m in windows(quay.id).history]
         assert states() == ["failed"]
 
     def test_a_refused_commit_leaves_the_turn_open(self, quay, monkeypatch):
@@ -343,7 +344,7 @@ class TestFail:
         turns.fail(turn, "timeout after 60 s", new=[REPLY])
 
         assert turns.last_turn("12").outcome == "timeout after 60 s"
-        assert [m.content for m in history(quay)][-1] == "Evening."
+        assert [m.content for m in windows(quay.id).history][-1] == "Evening."
 
 
 class TestInterrupted:
@@ -365,7 +366,7 @@ class TestInterrupted:
         end = record_rows.records_of(quay)[-1]
 
         assert (end.kind, end.meta) == (RecordKind.RUN_END, {"turn": 1, "state": "interrupted"})
-        assert [m.content for m in history(quay)] == ["Good evening, Oren."]
+        assert [m.content for m in windows(quay.id).history] == ["Good evening, Oren."]
 
     @pytest.mark.req("S2-29")
     def test_an_interrupted_turn_is_not_ended_again(self, quay):

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import append, begin_segment, conversation, history
-from evennia_ai.store.history.windows import WINDOW_MESSAGES
+from evennia_ai.store.history.conversations import append, begin_segment, conversation
+from evennia_ai.store.history.windows import WINDOW_MESSAGES, remember_turn, windows
 from tests.properties import up_to
 from tests.store.builders import a_line, a_reply, a_staying_text, said, talked
 
@@ -22,7 +21,7 @@ def quay():
 
 def shape(where) -> tuple[object, ...]:
     """All that tells one window from another."""
-    window = history(where)
+    window = windows(where.id).history
     return (
         [(m.wire(), m.counted, m.stays, m.of, m.record) for m in window],
         (window.earlier, window.earlier_users, window.earlier_replies, window.segment),
@@ -61,11 +60,11 @@ class TestTextsThatStay:
     def test_it_is_not_counted_and_says_what_it_is_of(self, quay):
         (event,) = append(quay, [a_line("One.")])
         append(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
-        (text, _) = history(quay)
+        (text, _) = windows(quay.id).history
 
         assert (text.counted, text.stays, text.of) == (False, True, "lore:fog")
         assert text.parts[0].origin == "lore:fog"
-        assert history(quay).user_messages == 1
+        assert windows(quay.id).history.user_messages == 1
 
     def test_one_for_a_record_that_the_window_left_behind_falls_away(self, quay):
         (event,) = append(quay, [a_line("The oldest.")])
@@ -74,7 +73,7 @@ class TestTextsThatStay:
         forget_everything()
 
         assert "Late." not in said(quay)
-        assert len(history(quay)) >= WINDOW_MESSAGES
+        assert len(windows(quay.id).history) >= WINDOW_MESSAGES
 
 
 def a_call(*ids: str):
@@ -98,7 +97,7 @@ class TestResultsOfTools:
         append(quay, [a_result("c2", "A boat."), a_reply()])
 
         assert said(quay) == ["One.", "", "The sea.", "A boat.", "Two.", "Three.", "Evening."]
-        assert history(quay).replies == 1
+        assert windows(quay.id).history.replies == 1
         assert shape(quay) == cold_shape(quay)
 
     @given(st.lists(st.sampled_from(["line", "call", "result"]), max_size=14))
@@ -127,15 +126,15 @@ class TestOpening:
         cold = cold_shape(quay)
 
         assert warm[0][-len(cold[0]) :] == cold[0]
-        assert history(quay).stop == 2 * pairs
-        assert history(quay).user_messages == history(quay).replies == pairs
+        assert windows(quay.id).history.stop == 2 * pairs
+        assert windows(quay.id).history.user_messages == windows(quay.id).history.replies == pairs
 
     def test_it_holds_everything_since_the_cut(self, quay):
         talked(quay, 20)
-        conversations.remember_turn(quay, cut=17)
+        remember_turn(quay, {}, cut=17)
         talked(quay, WINDOW_MESSAGES)
 
-        assert history(quay).earlier <= 17
+        assert windows(quay.id).history.earlier <= 17
 
 
 @settings(max_examples=up_to(25), deadline=None)
@@ -154,10 +153,13 @@ def test_whatever_happens_a_fresh_process_reads_what_is_in_memory(steps):
         for number, step in enumerate(steps):
             _happens(quay, step, number, heard)
         warm = shape(quay)
-        users, replies = history(quay).user_messages, history(quay).replies
+        users, replies = windows(quay.id).history.user_messages, windows(quay.id).history.replies
 
         assert cold_shape(quay) == warm
-        assert (history(quay).user_messages, history(quay).replies) == (users, replies)
+        assert (windows(quay.id).history.user_messages, windows(quay.id).history.replies) == (
+            users,
+            replies,
+        )
         transaction.set_rollback(True)
     forget_everything()
 
@@ -169,8 +171,8 @@ def _happens(quay, step, number, heard) -> None:
         append(quay, [a_reply(f"Answer {number}.")])
     elif step == "silent":
         append(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
-    elif step == "segment" and len(history(quay)) > 2:
-        now = history(quay)
+    elif step == "segment" and len(windows(quay.id).history) > 2:
+        now = windows(quay.id).history
         begin_segment(quay, SUMMARY, summarised=now, first_kept=now.earlier + 2)
     elif step.startswith("stay") and heard:
         event = heard[-1] if step == "stay_last" else heard[max(0, len(heard) - 2)]
