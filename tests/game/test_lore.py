@@ -15,6 +15,7 @@ from evennia_ai.store.authored.cards import assign, save_card
 from evennia_ai.store.authored.lorebooks import attach, detach, save_book
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history.windows import empty
 
 FERRY = "The ferry sails with the tide."
 BELL = "The bell is cracked."
@@ -261,7 +262,14 @@ class TestTheClock:
         talk = heard.ConversationKey(kind="room", place_ref=str(stage.room.id))
         view = stage.npc.ai.view()
         inputs = gather.inputs(
-            stage.npc, view, talk, conversation=None, event=None, said=None, history=History()
+            stage.npc,
+            view,
+            talk,
+            conversation=None,
+            window=empty(),
+            event=None,
+            said=None,
+            history=History(),
         )
         assert inputs.clock == Clock(turns=1, messages=0, seconds=0)
         assert inputs.lore_state == NO_STATE

@@ -4,6 +4,7 @@ An import is written down here alone: it waits, and changes nothing until it is 
 of a file are kept as they were given, each once.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,7 +13,6 @@ from typing import Any, Final, Literal
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evennia_ai import models
-from evennia_ai.cards.dumping import json_bytes
 from evennia_ai.cards.limits import as_text
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.prompt.components import Grant, Grants, in_order
@@ -40,7 +40,11 @@ class CardFile:
 def file_of(content: bytes, found: CardImport) -> CardFile:
     """The file of these bytes, from which `found` was read; a JSON file is its own text."""
     is_text = found.carrier == "json"
-    source = as_text(content, where="card") if is_text else json_bytes(found.raw).decode()
+    source = (
+        as_text(content, where="card")
+        if is_text
+        else json.dumps(found.raw, ensure_ascii=False, allow_nan=False)
+    )
     return CardFile(content=content, carrier=found.carrier, source=source)
 
 
