@@ -8,7 +8,6 @@ from django.conf import settings
 from evennia.settings_default import EVENNIA_DIR
 
 SERVICE: Final = "evennia_ai.game.service"
-NODELAY: Final = "evennia_ai.web.nodelay"
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -20,7 +19,7 @@ class EvenniaAIConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from evennia_ai import checks  # noqa: F401 - importing registers them
+        from evennia_ai.checks import NODELAY  # importing registers the checks
 
         # Beside the game's own, in the server alone: our start and stop hooks, and its end of the
         # wire to the Portal, which sends at once; the Portal's is a setting.

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.core import checks
 from django.utils.module_loading import import_string
 
-from evennia_ai.apps import NODELAY
 from evennia_ai.settings.conf import Problem, conf, doubts, problems, unknown_names
 
 
@@ -94,6 +93,8 @@ _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
 
 
 _SESSION: Final = "evennia_ai.game.typed_lines.SessionWithoutLinks"
+
+NODELAY: Final = "evennia_ai.web.nodelay"
 
 SAFE_LINE: Final = 1_000
 """Characters of a typed line in which Evennia finds links in less than a tenth of a second."""

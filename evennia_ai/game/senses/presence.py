@@ -226,7 +226,7 @@ def settled_label(npc: NPC, person: Any) -> str:
     if not _is_gone(person) and bearer.ref not in known:
         first = list(numbers)[: numbers[bearer.ref]]
         try:
-            numbers = {**memories.settle_name(str(npc.id), bearer.folded, first).of(bearer.folded)}
+            numbers = memories.settle_name(str(npc.id), bearer.folded, first)[bearer.folded]
         except StoreError as error:
             logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
     return _label(npc, bearer, numbers[bearer.ref])
@@ -279,7 +279,7 @@ def _marked(name: str, number: int) -> str:
 def _known(npc: NPC, fold: str) -> Mapping[str, int]:
     """The numbers of those who are settled to bear a name, by reference."""
     try:
-        return memories.names_known_by(str(npc.id)).bearers.get(fold, {})
+        return memories.names_known_by(str(npc.id)).get(fold, {})
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
         return {}

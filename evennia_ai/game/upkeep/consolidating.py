@@ -97,7 +97,7 @@ class Consolidator:
         after = self._conf.memory.after_messages
         if not (self._conf.memory.enabled and after) or self._access() is None:
             return False
-        known = model_requests.consolidated(where.id.id.id)
+        known = model_requests.consolidated(where.id)
         if known.breaker.is_open(turns.next_number(where.npc_ref), rules=self._rules):
             return False
         return len(_said_since(where, known.upto, most=after)) >= after
@@ -152,7 +152,7 @@ class Consolidator:
         return self._kept(work, answer.observations[: self._conf.memory.most_observations])
 
     def _work(self, where: ConversationRef, npc_name: str) -> _Work | None:
-        access, before = self._access(), model_requests.consolidated(where.id.id.id)
+        access, before = self._access(), model_requests.consolidated(where.id)
         new = _said_since(where, before.upto)
         last = record_of(new[-1]) if new else None
         if access is None or last is None:

@@ -216,7 +216,7 @@ def test_after_failures_in_a_row_it_rests(stage, logged, fault):
     rests(stage)
     asked = len(talker.asked)
 
-    state = model_requests.consolidated(room_of(stage).id.id.id)
+    state = model_requests.consolidated(room_of(stage).id)
     assert (state.breaker.failures, state.breaker.opened_at is not None) == (3, True)
     assert (kept(stage), state.upto) == ([], (0, 0))
     assert asked in (3, 6)
