@@ -14,9 +14,8 @@ from twisted.python.failure import Failure
 
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.naming import counted_number
-from evennia_ai.commands.setup.knowledge import named
-from evennia_ai.commands.shown import shown_block
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError
+from evennia_ai.commands.setup.knowledge import shown
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, shown_block
 from evennia_ai.game.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
 from evennia_ai.game.lorekeeper.writing import page_of_answer
 from evennia_ai.game.mind.viewers import viewer_of
@@ -158,34 +157,29 @@ class CmdLorekeeper(CardWork):
 
     @waits
     def ask(self) -> Steps:
-        """Have a task done."""
         if not self.args.strip():
             raise CommandError("Usage: lorekeeper <task>; see help lorekeeper.")
         yield from self._kept(self.args, base=self._usual_base())
 
     @waits
     def ask_in(self) -> Steps:
-        """Have it done for a base."""
         base, task = self.both("lorekeeper/in <base> = <task>")
-        yield from self._kept(task, base=named.base_named(self.caller, base).key)
+        yield from self._kept(task, base=shown.base_named(self.caller, base).key)
 
     @waits
     def ask_as(self) -> Steps:
-        """Have it done as a task of a type."""
         kind, task = self.both("lorekeeper/type <type of task> = <task>")
         key = kind.strip().lower().replace(" ", "_")
         yield from self._kept(task, base=self._usual_base(), type_override=key)
 
     @waits
     def ask_with(self) -> Steps:
-        """Have it done with pages that are read in any case."""
         titles, task = self.both("lorekeeper/pages <page>; <page> = <task>")
         pages = [page_name(title) for title in titles.split(";") if title.strip()]
         yield from self._kept(task, base=self._usual_base(), custom_pages=pages)
 
     @waits
     def revise(self) -> Steps:
-        """Go on with a draft."""
         number, task = self.both("lorekeeper/revise <number of a draft> = <what to change>")
         found = self._draft(number)
         yield from self._kept(
@@ -196,14 +190,13 @@ class CmdLorekeeper(CardWork):
         )
 
     def context(self) -> None:
-        """Show what the model was shown."""
         number = self.rhs or self.lhs
         if number:
             found = self._draft(number)
             if "task_type" not in found.context_meta:
                 raise CommandError(f"Draft {found.number} is not the lorekeeper's.")
             title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
-            self.show("\n".join(context_panel(title, found.task, found.context_meta)))
+            self.show(context_panel(title, found.task, found.context_meta))
             return
         last = tasks.newest_task(str(self.caller.id))
         if (
@@ -253,15 +246,15 @@ class CmdLorekeeper(CardWork):
         """The base that is meant where none is named."""
         usual = runtime().conf.lorekeeper.base
         if usual:
-            return named.base_named(self.caller, usual).key
-        free = [one.key for one in named.visible_bases(self.caller) if not one.restricted]
+            return shown.base_named(self.caller, usual).key
+        free = [one.key for one in shown.visible_bases(self.caller) if not one.restricted]
         if len(free) == 1:
             return free[0]
         there = f"there are {', '.join(free[:12])}" if free else "there is none yet; see help kb"
         raise CommandError(f"Say for which knowledge base: lorekeeper/in <base> = <task>; {there}.")
 
     def _seen_bases(self) -> list[str]:
-        return [one.key for one in named.visible_bases(self.caller)]
+        return [one.key for one in shown.visible_bases(self.caller)]
 
     def _draft(self, text: str) -> StoredDraft:
         """The draft of this number, whose base and page the caller may see."""
@@ -270,7 +263,7 @@ class CmdLorekeeper(CardWork):
         if (
             found is None
             or found.base not in self._seen_bases()
-            or not named.may_see(self.caller, found.draft.page)
+            or not shown.may_see(self.caller, found.draft.page)
             or not may_see_package(viewer_of(self.caller), found.context_meta)
         ):
             raise CommandError(f"There is no draft {number}; kb/drafts lists those that wait.")

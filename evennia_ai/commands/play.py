@@ -44,7 +44,7 @@ class CmdRead(StrictCommand):
             self.msg(text=(self.caller.at_look(thing), {"type": "look"}))
             return
         by = f", by {thing.writer_name}" if thing.writer_name else ""
-        self.show(f"{self._name(thing)}{by}\n\n{thing.written_text}")
+        self.show([f"{self._name(thing)}{by}", "", thing.written_text])
 
     def _thing(self, name: str) -> Any:
         """The thing that is meant; of several of one name any is as good."""

@@ -2,26 +2,79 @@
 
 Evennia runs a command without its switch where the switch is misspelt or ambiguous. Here a switch
 that is not in the command's own table stops it: one line is said and nothing is changed. Errors of
-evennia_ai become that one line too.
+evennia_ai become that one line too. Text that others wrote is shown as it is: nothing of it is
+interpreted.
 """
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from types import GeneratorType
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from evennia.commands.default.muxcommand import MuxCommand
+from evennia.utils.search import search_object
 from evennia.utils.utils import class_from_module
 
-from evennia_ai.commands.shown import shown_block, shown_line
-from evennia_ai.errors import (
-    ComponentValueError,
-    DuplicateComponentError,
-    EvenniaAIError,
-)
+from evennia_ai.errors import ComponentValueError, DuplicateComponentError, EvenniaAIError
+from evennia_ai.game.senses.text import plain_name
+from evennia_ai.game.speech.output import escaped
 from evennia_ai.history.records import storable
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.text.columns import visible
+
+MAX_LINE: Final = 600
+
+
+def shown_block(text: str) -> str:
+    """`text` with its lines, for `msg`: no colour, link, function or control in it counts."""
+    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    shown = escaped("\n".join(visible(line) for line in lines))
+    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a last pipe
+
+
+def shown_line(text: str) -> str:
+    """`text` as one line of bounded length, for `msg`."""
+    line = " ".join(text.split())
+    return shown_block(line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "...")
+
+
+def day_and_time(seconds: float) -> str:
+    """A moment as builders read it."""
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def in_words(conversation: ConversationRef) -> str:
+    """Which conversation it is; what was whispered is marked so."""
+    if conversation.kind == "private":
+        who = name_of(conversation.partner_ref)
+        return f"conversation {conversation.id}: WHISPERED, with {who} alone"
+    return f"conversation {conversation.id}: in the room {name_of(conversation.place_ref)}"
+
+
+def name_of(ref: str) -> str:
+    """What somebody or something is called now, its number where it is gone."""
+    found = search_object(f"#{ref}") if ref.isdecimal() else ()
+    return f"{plain_name(found[0].key)} (#{ref})" if found else f"#{ref}"
+
+
+def and_more(lines: Sequence[str], *, most: int, more: str = "  and {} more") -> list[str]:
+    """At most so many of the lines, and how many more there are."""
+    rest = len(lines) - most
+    return [*lines[:most], *([more.format(rest)] if rest > 0 else [])]
+
+
+def counted(number: int, what: str, plural: str = "") -> str:
+    """So many things: "1 page", "2 pages"."""
+    return f"{number} {what if number == 1 else plural or f'{what}s'}"
+
+
+def alike(switches: str) -> dict[str, str]:
+    """A part of a table of verbs: switches whose methods are called as they are."""
+    return {switch: switch for switch in switches.split()}
+
 
 _GAMES_OWN: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
 # The game's own class, with its hooks, where it splits switches and "=" as Evennia's does.
@@ -104,9 +157,9 @@ class StrictCommand(COMMAND_CLASS):
         """Tell the caller in one line why something was not done."""
         self.say(_sentence(_told(error)))
 
-    def show(self, text: str) -> None:
+    def show(self, lines: Iterable[str]) -> None:
         """Show the caller several lines; nothing in them is interpreted."""
-        self.msg(shown_block(text))
+        self.msg(shown_block("\n".join(lines)))
 
     def _verb(self) -> str:
         """The switch that was meant: exact, or the only one that begins so."""

@@ -1,15 +1,20 @@
 """`ai/why`: what an NPC knew in a turn, since when, and where it is recorded."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
-from evennia_ai.commands.shown import day_and_time, in_words
+from evennia_ai.commands.strict import day_and_time, in_words
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
-from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
+from evennia_ai.history.turn.manifest import (
+    RecordedMessage,
+    RenderedMessage,
+    TurnManifest,
+)
 from evennia_ai.history.turn.replay import report_of_turn
+from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.turn_sources import source_of, told_by
 from evennia_ai.prompt.messages import Part
@@ -21,9 +26,13 @@ from evennia_ai.prompt.report import (
     origins_meant,
     report_of,
 )
+from evennia_ai.store import model_calls
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
+from evennia_ai.store.model_calls import NewCall
+from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, visible, wrapped
 
 _NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
 
@@ -154,3 +163,154 @@ def _told(origin: str, text: str, turn: StoredTurn, record: Record | None) -> li
 
 def _indented(text: str) -> list[str]:
     return [f"       {line}" for line in wrapped(text, WIDTH - 7)]
+
+
+MEDIATOR: Final = "mediator"
+MOST_ROUNDS: Final = 20
+_INDENT: Final = "   "
+
+# What stands in place of what is told of searches that may not be seen, by their numbers.
+Marks = Mapping[int, str]
+
+
+def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
+    """The four steps of a turn, as `caller` may see them.
+
+    All its rounds, the one of this number among them.
+    """
+    rounds = rounds_of(turn)
+    first, last = rounds[0], rounds[-1]
+    numbers = f"Turn {first.number}" if first is last else f"Turns {first.number} to {last.number}"
+    head = f"{numbers} of {npc.key}, {day_and_time(first.created_at)}, {last.state}:"
+    if any(one.manifest.erased for one in rounds):
+        return [*hanging(head), "Its words were erased on request; nothing is left to see."]
+    searches = knowledge_searches.of_turns(npc.ai.ref, first.number, last.number)
+    seer = seer_for(caller, npc.ai.ref)
+    marks = {search.id: mark for search in searches if (mark := seer.search(search))}
+    calls = model_calls.of_turns(npc.ai.ref, [one.number for one in rounds])
+    mediated = [call for call in calls if call.role == MEDIATOR]
+    lines = [
+        head,
+        *_facts(last.manifest),
+        *_searched(_calls_shown(last), searches, marks),
+        *_summaries(searches, mediated, marks),
+        *_outcome(searches, last, marks),
+    ]
+    return [shown for line in lines for shown in hanging(line)]
+
+
+def rounds_of(turn: StoredTurn) -> tuple[StoredTurn, ...]:
+    """The turns that answered the same event as `turn`, in their order."""
+    found = [turn]
+    newest = turns.next_number(turn.npc_ref) - 1
+    while found[0].number > 1 and len(found) < MOST_ROUNDS:
+        before = turns.turn(turn.npc_ref, found[0].number - 1)
+        if not _answers_the_same(before, turn):
+            break
+        found.insert(0, before)
+    while found[-1].number < newest and len(found) < MOST_ROUNDS:
+        after = turns.turn(turn.npc_ref, found[-1].number + 1)
+        if not _answers_the_same(after, turn):
+            break
+        found.append(after)
+    return tuple(found)
+
+
+def _answers_the_same(one: StoredTurn, other: StoredTurn) -> bool:
+    return one.event_record is not None and one.event_record == other.event_record
+
+
+def _facts(manifest: TurnManifest) -> Iterator[str]:
+    """Step 1: whether the facts were in the request, where, and which."""
+    places = [i for i, message in enumerate(manifest.messages) if message.block == "dynamic"]
+    blocks = [key for key, text in manifest.inputs.get("blocks", ()) if text.strip()]
+    if not places:
+        yield "1. dynamic_context: NOT in the request."
+        yield _INDENT + (
+            _why_no_facts(manifest)
+            if blocks
+            else "no provider had anything to tell; EVENNIA_AI_CONTEXT_PROVIDERS names them"
+        )
+        return
+    where, last = ", ".join(map(str, places)), len(manifest.messages) - 1
+    yield f"1. dynamic_context: message {where}, the last being {last}; role user."
+    yield f"{_INDENT}blocks: {', '.join(blocks) or 'none of a provider'}"
+
+
+def _why_no_facts(manifest: TurnManifest) -> str:
+    reasons = [v.reason for v in manifest.verdicts if v.item.startswith("block:") and not v.kept]
+    return "; ".join(dict.fromkeys(reasons)) or "what is told stood in the history already"
+
+
+def _searched(
+    calls: Sequence[Mapping[str, Any]], searches: Sequence[StoredSearch], marks: Marks
+) -> Iterator[str]:
+    """Step 2: whether the model called the tool, and what it asked."""
+    if not calls and not searches:
+        yield f"2. {TOOL}: NOT called."
+        return
+    count = max(len(calls), len(searches))
+    yield f"2. {TOOL}: called {_times(count)}, searched {_times(len(searches))}."
+    for search in searches:
+        if search.id in marks:
+            yield f"{_INDENT}search {search.id}: {marks[search.id]}"
+            continue
+        kind = "restricted" if search.restricted else "open"
+        # What was asked of a guarded base may give away what is in it.
+        query = "" if search.restricted else f": {first_line(search.query)}"
+        yield f"{_INDENT}search {search.id} ({kind}) in {', '.join(search.bases)}{query}"
+    if len(calls) > len(searches):
+        yield f"{_INDENT}a call without a search was refused; ai/why tells what it was told"
+
+
+def _summaries(
+    searches: Sequence[StoredSearch], mediated: Sequence[NewCall], marks: Marks
+) -> Iterator[str]:
+    """Step 3: whether a safe summary was begun, of how much, and whether a model was asked."""
+    restricted = [search for search in searches if search.restricted]
+    if not restricted:
+        yield "3. Safe summary: NOT started; nothing restricted was searched."
+        return
+    yield f"3. Safe summary: started {_times(len(restricted))}."
+    for search in restricted:
+        if search.id in marks:
+            continue
+        yield f"{_INDENT}search {search.id}: {search.sent} of {search.total} passages were sent"
+    for call in mediated:
+        yield f"{_INDENT}the {MEDIATOR} was asked: {call.model or call.profile}, {call.outcome}"
+    if not mediated:
+        yield f"{_INDENT}no model of the role {MEDIATOR} was asked"
+
+
+def _outcome(searches: Sequence[StoredSearch], last: StoredTurn, marks: Marks) -> Iterator[str]:
+    """Step 4: what was decided, and how the turn ended."""
+    yield f"4. The turn ended: {last.outcome or last.state}."
+    for search in searches:
+        if search.ended_at is None:
+            yield f"{_INDENT}search {search.id} has no end: the server stopped in it"
+        elif search.id in marks:
+            yield f"{_INDENT}search {search.id}: {marks[search.id]}"
+        elif search.restricted:
+            told = f"decision {search.decision}, reason {search.reason}"
+            yield f"{_INDENT}search {search.id}: {told}"
+        else:
+            yield f"{_INDENT}search {search.id}: {search.sent} of {search.total} passages told"
+
+
+def _calls_shown(last: StoredTurn) -> list[Mapping[str, Any]]:
+    """The calls of the tool that the newest prompt of the turn shows, with those before it."""
+    shown = [m.record for m in last.manifest.messages if _is_of_tools(m)]
+    return [
+        call
+        for record in record_rows.records(shown)
+        for call in record.meta.get("tool_calls", ())
+        if call.get("name") == TOOL
+    ]
+
+
+def _is_of_tools(message: RecordedMessage | RenderedMessage) -> TypeGuard[RecordedMessage]:
+    return isinstance(message, RecordedMessage) and message.block == "tool"
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count} times")

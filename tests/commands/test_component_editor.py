@@ -78,7 +78,7 @@ def test_saving_a_component_that_was_removed_meanwhile_says_so(stage, mood):
 def test_leaving_the_editor_leaves_nothing_behind(stage, mood):
     stage.builds("component/edit mood", ":q")
     names = {attribute.key for attribute in stage.builder.attributes.all()}
-    assert not {"edited_component", "_eveditor_saved", "_eveditor_buffer_temp"} & names
+    assert not {"edited_text", "_eveditor_saved", "_eveditor_buffer_temp"} & names
     assert not stage.builder.cmdset.has(eveditor.EvEditorCmdSet)
 
 

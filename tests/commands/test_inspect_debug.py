@@ -3,7 +3,7 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.commands.ai.debug import rounds_of
+from evennia_ai.commands.turn_shown import rounds_of
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.prompt.components import GAME

@@ -7,7 +7,7 @@ from django.db import connection
 from evennia.utils.create import create_object
 
 from evennia_ai import models
-from evennia_ai.commands.ai import records
+from evennia_ai.commands.ai import history as records
 from evennia_ai.game.npc import AINPC
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store import memories

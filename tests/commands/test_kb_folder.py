@@ -123,8 +123,8 @@ def test_a_hidden_base_is_not_written_over(stage, folder):
 
 
 def test_an_import_that_would_hold_the_game_is_for_the_command_line(stage, folder, monkeypatch):
-    from evennia_ai.commands.setup.knowledge import folder
+    from evennia_ai.commands.setup.knowledge import incoming
 
-    monkeypatch.setattr(folder, "MOST_WRITTEN", 1)
+    monkeypatch.setattr(incoming, "MOST_WRITTEN", 1)
     assert "evennia-ai knowledge import" in one_line(stage.builds("kb/import/run moor"))
     assert bases.base("moor") is None

@@ -106,7 +106,7 @@ def test_a_lock_that_was_set_meanwhile_refuses_the_saving(stage, harbour):
 def test_leaving_the_editor_leaves_nothing_behind(stage, harbour):
     stage.builds("lore/edit harbour/0", ":q")
     names = {attribute.key for attribute in stage.builder.attributes.all()}
-    assert not {"edited_lore", "_eveditor_saved", "_eveditor_buffer_temp"} & names
+    assert not {"edited_text", "_eveditor_saved", "_eveditor_buffer_temp"} & names
     assert not stage.builder.cmdset.has(eveditor.EvEditorCmdSet)
 
 

@@ -3,12 +3,23 @@
 from collections.abc import Generator
 from typing import Any, Final
 
-from evennia_ai.commands.ai.debug import debug_lines
-from evennia_ai.commands.ai.forgetting import Request, forgetting, request_of
-from evennia_ai.commands.ai.history import cache_lines, history_lines, replay_lines
-from evennia_ai.commands.ai.memory import memory_lines, memory_written
+from evennia_ai.commands.ai.history import (
+    cache_lines,
+    exported,
+    files,
+    history_lines,
+    imported,
+    replay_lines,
+    verify_lines,
+)
+from evennia_ai.commands.ai.memory import (
+    Request,
+    forgetting,
+    memory_lines,
+    memory_written,
+    request_of,
+)
 from evennia_ai.commands.ai.operating import OperatingSwitches
-from evennia_ai.commands.ai.records import exported, files, imported, verify_lines
 from evennia_ai.commands.ai.settings import (
     mode_lines,
     mode_set,
@@ -17,9 +28,10 @@ from evennia_ai.commands.ai.settings import (
     profile_told,
     set_lines,
     set_told,
+    tools_chosen,
+    tools_lines,
 )
 from evennia_ai.commands.ai.status import compacting, overview_lines, status_lines
-from evennia_ai.commands.ai.tools import tools_chosen, tools_lines
 from evennia_ai.commands.naming import (
     counted_number,
     npc_and_number,
@@ -27,9 +39,9 @@ from evennia_ai.commands.naming import (
     turn_of,
     turn_or_newest,
 )
-from evennia_ai.commands.setup.lore.trial import item_to_explain
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
-from evennia_ai.commands.turn_shown import item_lines, turn_lines, why_lines
+from evennia_ai.commands.setup.lore.shown import item_to_explain
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run, alike
+from evennia_ai.commands.turn_shown import debug_lines, item_lines, turn_lines, why_lines
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.prompt.report import trace_lines
 
@@ -162,42 +174,23 @@ class CmdAI(OperatingSwitches):
     verbs = {
         "": "status",
         "list": "list_all",
-        "context": "context",
-        "why": "why",
-        "history": "history",
-        "replay": "replay",
-        "cache": "cache",
-        "debug": "debug",
-        "compact": "compact",
-        "memory": "memory",
-        "mode": "mode",
-        "tools": "tools",
+        **alike("context why history replay cache debug compact memory mode tools"),
         "set": "set_one",
-        "profile": "profile",
-        "verify": "verify",
-        "export": "export",
+        **alike("profile verify export"),
         "import": "import_file",
-        "forget": "forget",
-        "on": "on",
-        "off": "off",
-        "log": "log",
-        "limits": "limits",
-        "pause": "pause",
-        "resume": "resume",
+        **alike("forget on off log limits pause resume"),
         "stopall": "stop_all",
         "startall": "start_all",
     }
 
     def status(self) -> None:
-        """How one NPC is doing, or all of them."""
         if not self.lhs:
-            self.show("\n".join(overview_lines("", 1)))
+            self.show(overview_lines("", 1))
             return
         npc = self._npc("ai <npc>")
-        self.show("\n".join(status_lines(npc)))
+        self.show(status_lines(npc))
 
     def context(self) -> None:
-        """The prompt the NPC was last given."""
         npc = self._npc("ai/context <npc>")
         report = npc.ai.last_report()
         if report is None:
@@ -207,7 +200,7 @@ class CmdAI(OperatingSwitches):
             )
             return
         seen = seer_for(self.caller, npc.ai.ref).report(report)
-        self.show("\n".join([f"What {npc.key} was last told:", *trace_lines(seen)]))
+        self.show([f"What {npc.key} was last told:", *trace_lines(seen)])
 
     def why(self) -> None:
         """Everything about one item of the last prompt, or what was known in a past turn."""
@@ -222,36 +215,31 @@ class CmdAI(OperatingSwitches):
             lines = item_lines(self.caller, npc, turn, item)
         else:
             lines = turn_lines(self.caller, npc, turn_of(npc, number))
-        self.show("\n".join(lines))
+        self.show(lines)
 
     def history(self) -> None:
-        """A page of what is recorded."""
         usage = "ai/history <npc>[/<page>]"
         self._refuse_right_side(usage)
         npc, page = npc_and_number(self.caller, self.wanted(usage), what="page")
-        self.show("\n".join(history_lines(self.caller, npc, page or 1)))
+        self.show(history_lines(self.caller, npc, page or 1))
 
     def replay(self) -> None:
-        """A past prompt from its records."""
         name, number = self.both("ai/replay <npc> = <turn>")
         npc = npc_named(self.caller, name)
         turn = turn_of(npc, counted_number(number, what="turn"))
-        self.show("\n".join(replay_lines(self.caller, npc, turn)))
+        self.show(replay_lines(self.caller, npc, turn))
 
     def cache(self) -> None:
-        """What the last prompts shared with those before them."""
         npc = self._npc("ai/cache <npc>")
-        self.show("\n".join(cache_lines(npc)))
+        self.show(cache_lines(npc))
 
     def debug(self) -> None:
-        """Four steps through a turn, the newest one where none is named."""
         usage = "ai/debug <npc>[/<turn>]"
         self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
-        self.show("\n".join(debug_lines(self.caller, npc, turn_or_newest(npc, number))))
+        self.show(debug_lines(self.caller, npc, turn_or_newest(npc, number)))
 
     def compact(self) -> None:
-        """Summarise what the NPC remembers of its room."""
         npc = self._npc("ai/compact <npc>")
         done = compacting(npc, by=self.typed_by)
         if not done.called:
@@ -259,47 +247,42 @@ class CmdAI(OperatingSwitches):
         done.addCallback(self.say)
 
     def memory(self) -> None:
-        """What the NPC remembers, or a memory of it written by the builder."""
         wanted = self.wanted("ai/memory <npc>[/<page> | /#<id>] [= <text>]")
         if self.rhs is None:
-            self.show("\n".join(memory_lines(self.caller, wanted)))
+            self.show(memory_lines(self.caller, wanted))
         else:
             self.say(memory_written(self.caller, wanted, self.rhs, by=self.typed_by))
 
     def tools(self) -> None:
-        """What the NPC may do beside answering, or what it may do from now on."""
         npc = npc_named(self.caller, self.wanted("ai/tools <npc> [= <tools>]"))
         if self.rhs is None:
-            self.show("\n".join(tools_lines(npc)))
+            self.show(tools_lines(npc))
         else:
             self.say(tools_chosen(npc, self.rhs, by=self.typed_by))
 
     def mode(self) -> None:
-        """What an NPC listens to, or have it listen otherwise."""
         usage = "ai/mode <npc> [= <mode>]"
         npc = npc_named(self.caller, self.wanted(usage))
         if self.rhs is None:
-            self.show("\n".join(mode_lines(npc)))
+            self.show(mode_lines(npc))
         elif not self.rhs:
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         else:
             self.say(mode_set(npc, self.rhs, by=self.typed_by))
 
     def set_one(self) -> None:
-        """What is set for an NPC, or one setting changed."""
         usage = "ai/set <npc> [= <setting> [<value>]]"
         npc = npc_named(self.caller, self.wanted(usage))
         if self.rhs is None:
-            self.show("\n".join(set_lines(npc)))
+            self.show(set_lines(npc))
             return
         if not self.rhs:
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         self.say(set_told(npc, self.rhs, by=self.typed_by))
 
     def profile(self) -> None:
-        """The models there are, or which one an NPC speaks with."""
         if not self.args:
-            self.show("\n".join(profile_lines()))
+            self.show(profile_lines())
             return
         usage = "ai/profile [<npc> [= <profile>]]"
         npc = npc_named(self.caller, self.wanted(usage))
@@ -311,40 +294,34 @@ class CmdAI(OperatingSwitches):
         self.say(profile_told(npc, self.rhs, by=self.typed_by))
 
     def verify(self) -> None:
-        """Whether the records are what was written."""
-        self.show("\n".join(verify_lines(self._npc("ai/verify <npc>"))))
+        self.show(verify_lines(self._npc("ai/verify <npc>")))
 
     def export(self) -> None:
-        """Write a conversation into a file."""
         usage = "ai/export <npc>[/<conversation>]"
         self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
         self.say(exported(self.caller, npc, number))
 
     def import_file(self) -> None:
-        """Take over a conversation from a file, or list the files."""
         self._refuse_all_but_admins("import")
         npc = npc_named(self.caller, self.wanted("ai/import <npc> [= <file>]"))
         if self.rhs:
             self.say(imported(npc, self.rhs))
         else:
-            self.show("\n".join(files()))
+            self.show(files())
 
     def forget(self) -> Run:
-        """Erase what a player whispered, after a question."""
         self._refuse_all_but_admins("forget")
         if not self.rhs:
             raise CommandError("Usage: ai/forget [<npc>] = <player>. Nothing was erased.")
         return self._forgotten(request_of(self.caller, self.lhs, self.rhs))
 
     def on(self) -> None:
-        """Let the NPC answer."""
         npc = self._npc("ai/on <npc>")
         npc.ai.enable()
         self.say(f"{npc.key} answers from now on.")
 
     def off(self) -> None:
-        """Let the NPC be silent."""
         npc = self._npc("ai/off <npc>")
         npc.ai.disable()
         self.say(f"{npc.key} is silent from now on, and still remembers what it hears.")

@@ -7,8 +7,7 @@ from typing import Any, Final
 from evennia_ai.commands.ai.settings import change_in_words
 from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_lines
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
-from evennia_ai.commands.shown import day_and_time
-from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.commands.strict import CommandError, StrictCommand, day_and_time
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.models.limits import is_stopped
@@ -129,30 +128,26 @@ class OperatingSwitches(StrictCommand):
     """
 
     def list_all(self) -> None:
-        """All NPCs of the game, or those whose name or room has a word in it."""
         if self.rhs is not None:
             raise CommandError("Usage: ai/list [<part of a name>][/<page>], without '='.")
         part, _, page = (self.args or "").strip().partition("/")
         number = counted_number(page.strip(), what="page") if page else 1
-        self.show("\n".join(overview_lines(part.strip(), number)))
+        self.show(overview_lines(part.strip(), number))
 
     def log(self) -> None:
-        """What an NPC did, and what was set for it."""
         usage = "ai/log <npc>[/<page>]"
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}, without '='.")
         npc, page = npc_and_number(self.caller, self.wanted(usage), what="page")
-        self.show("\n".join(log_lines(npc, page or 1)))
+        self.show(log_lines(npc, page or 1))
 
     def limits(self) -> None:
-        """What may be used and what was."""
         if self.rhs is not None:
             raise CommandError("Usage: ai/limits [<npc>], without '='.")
         npc = npc_named(self.caller, self.lhs) if self.lhs else None
-        self.show("\n".join(limit_lines(npc)))
+        self.show(limit_lines(npc))
 
     def pause(self) -> None:
-        """Have an NPC ask no model for now."""
         npc = npc_named(self.caller, self.wanted("ai/pause <npc> [= <reason>]"))
         done = emergency.pause(npc, by=self.typed_by, reason=self.rhs or "")
         self.say(
@@ -161,7 +156,6 @@ class OperatingSwitches(StrictCommand):
         )
 
     def resume(self) -> None:
-        """Let a paused NPC go on."""
         if self.rhs is not None:
             raise CommandError("Usage: ai/resume <npc>, without '='. Nothing was changed.")
         npc = npc_named(self.caller, self.wanted("ai/resume <npc>"))
@@ -170,7 +164,6 @@ class OperatingSwitches(StrictCommand):
         self.say(f"{npc.key} goes on.{_still_stopped()}")
 
     def stop_all(self) -> None:
-        """Stop all NPCs of the game at once."""
         reason = self._reason("ai/stopall [= <reason>]")
         done = emergency.stop_all(by=self.typed_by, reason=reason)
         self.say(
@@ -179,7 +172,6 @@ class OperatingSwitches(StrictCommand):
         )
 
     def start_all(self) -> None:
-        """Let all NPCs answer again."""
         if (self.args or "").strip():
             raise CommandError("Usage: ai/startall, and nothing else. Nothing was changed.")
         if not emergency.start_all(by=self.typed_by):

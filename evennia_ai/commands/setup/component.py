@@ -15,8 +15,7 @@ from evennia_ai.commands.naming import (
     scope_named,
     whole_number,
 )
-from evennia_ai.commands.setup import component_contexts, component_shown
-from evennia_ai.commands.setup.component_editor import open_editor
+from evennia_ai.commands.setup import component_shown
 from evennia_ai.commands.setup.component_shown import (
     changes_in_words,
     history_of,
@@ -24,8 +23,8 @@ from evennia_ai.commands.setup.component_shown import (
     place_in_words,
     unsettled_in_words,
 )
-from evennia_ai.commands.shown import shown_line
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand, alike, shown_line
 from evennia_ai.errors import StaticComponentError
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope
@@ -106,31 +105,19 @@ class CmdComponent(StrictCommand):
     auto_help = True
     verbs = {
         "": "look",
-        "create": "create",
-        "edit": "edit",
-        "depth": "depth",
-        "order": "order",
-        "role": "role",
-        "move": "move",
-        "volatile": "volatile",
-        "enable": "enable",
+        **alike("create edit depth order role move volatile enable"),
         "off": "switch_off",
-        "remove": "remove",
-        "revisions": "revisions",
-        "revert": "revert",
-        "preview": "preview",
-        "context": "context",
+        **alike("remove revisions revert preview context"),
     }
 
     def look(self) -> None:
-        """List components, or show one in full."""
         self._refuse_value()
         registry = store.registry()
         if self.lhs and not self.lhs.startswith("@"):
             found = self._found(self.lhs)
             changes = store.revisions(found.key, scope=found.scope)
-            off_in = component_contexts.off_in(found.key)
-            self.show("\n".join(component_shown.shown(found, changes, off_in=off_in)))
+            off_in = component_shown.off_in(found.key)
+            self.show(component_shown.shown(found, changes, off_in=off_in))
             return
         components = list(registry)
         if self.lhs:
@@ -139,10 +126,9 @@ class CmdComponent(StrictCommand):
             if not components:
                 self.say(f"No component has the scope {self.lhs}; 'component' alone lists all.")
                 return
-        self.show("\n".join(component_shown.listed(components)))
+        self.show(component_shown.listed(components))
 
     def create(self) -> None:
-        """Make a component, and open the editor where no text was given."""
         named, value = self.both(_CREATE)
         key, scope = component_named(self.caller, named, registry=store.registry())
         given = _NEW.fullmatch(value)
@@ -162,15 +148,13 @@ class CmdComponent(StrictCommand):
         remarks = component_shown.remarks(made)
         self.say(f"Made {labelled(made)} ({made.id}), role {made.role}.{remarks}")
         if not made.content:
-            open_editor(self.caller, made, by=self.typed_by)
+            self._open_editor(made)
 
     def edit(self) -> None:
-        """Open the editor on a component's text."""
         self._refuse_value()
-        open_editor(self.caller, self._component("edit"), by=self.typed_by)
+        self._open_editor(self._component("edit"))
 
     def depth(self) -> None:
-        """Show, set or clear how deep in the history a component stands."""
         component = self._component("depth", "<n | normal | bottom>")
         if self.rhs is None:
             self.say(f"{labelled(component)} {place_in_words(component)}.")
@@ -179,7 +163,6 @@ class CmdComponent(StrictCommand):
         self._changed(component, **fields)
 
     def order(self) -> None:
-        """Show or set what stands first at the same depth."""
         component = self._component("order", "<n>")
         if self.rhs is None:
             self.say(f"{labelled(component)} has order {component.injection_order}.")
@@ -187,7 +170,6 @@ class CmdComponent(StrictCommand):
         self._changed(component, injection_order=any_whole_number(self.rhs, what="order"))
 
     def role(self) -> None:
-        """Show or set the role of a component's message."""
         component = self._component("role", "<role>")
         if self.rhs is None:
             self.say(f"{labelled(component)} has role {component.role}.")
@@ -195,13 +177,11 @@ class CmdComponent(StrictCommand):
         self._changed(component, role=self.rhs.lower())
 
     def move(self) -> None:
-        """Give a component another ID."""
         self.both("component/move <key or id>[@<scope>] = <id>")
         component = self._component("move")
         self._changed(component, id=whole_number(self.rhs, what="ID"))
 
     def volatile(self) -> None:
-        """Show or set whether a component changes from turn to turn."""
         component = self._component("volatile", "<yes | no>")
         if self.rhs is None:
             word = "volatile" if component.volatile else "not volatile"
@@ -214,17 +194,14 @@ class CmdComponent(StrictCommand):
         self._changed(component, volatile=_YES_OR_NO[self.rhs.lower()])
 
     def enable(self) -> None:
-        """Let a component take part."""
         self._refuse_value()
         self._changed(self._component("enable"), enabled=True)
 
     def switch_off(self) -> None:
-        """Leave a component out of every prompt."""
         self._refuse_value()
         self._changed(self._component("off"), enabled=False)
 
     def remove(self) -> Generator[Any, Any, None]:
-        """Remove a component, once the builder said yes."""
         self._refuse_value()
         component = self._component("remove")
         named = labelled(component)
@@ -233,14 +210,13 @@ class CmdComponent(StrictCommand):
         return self._remove_after_yes(component, named)
 
     def revisions(self) -> None:
-        """Who changed what, and when."""
         self._refuse_value()
         key, scope = self._key_and_scope("revisions")
         changes = store.revisions(key, scope=scope)
         if not changes:
             self.say(f"{key} was never changed.")
             return
-        self.show("\n".join(history_of(key, changes)))
+        self.show(history_of(key, changes))
 
     def revert(self) -> None:
         """Make a component what it was at a revision; a removed one comes back."""
@@ -264,20 +240,21 @@ class CmdComponent(StrictCommand):
         for number, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""
             lines += ["", f"== {number}: {message.role}{name} ==", message.content]
-        self.show("\n".join(lines))
+        self.show(lines)
 
     def context(self) -> None:
-        """Show the contexts or one of them, or change what is off in one."""
         if not self.lhs:
             if self.rhs is not None:
-                raise CommandError(f"Usage: {component_contexts.USAGE}. Nothing was changed.")
-            self.show("\n".join(component_contexts.listed()))
+                raise CommandError(f"Usage: {component_shown.CONTEXT_USAGE}. Nothing was changed.")
+            self.show(component_shown.contexts_listed())
         elif self.rhs is None:
-            self.show("\n".join(component_contexts.shown(self.lhs)))
+            self.show(component_shown.context_shown(self.lhs))
         else:
             registry = store.registry()
             self.say(
-                component_contexts.changed(self.lhs, self.rhs, registry=registry, by=self.typed_by)
+                component_shown.context_changed(
+                    self.lhs, self.rhs, registry=registry, by=self.typed_by
+                )
             )
 
     def _remove_after_yes(
@@ -313,6 +290,10 @@ class CmdComponent(StrictCommand):
             f" Revision {changed.revision}."
             f"{unsettled_in_words(changed)}"
         )
+
+    def _open_editor(self, component: PromptComponent) -> None:
+        edited = _edited(component, by=self.typed_by)
+        open_editor(self.caller, "component", edited, label=labelled(component))
 
     def _component(self, switch: str, value: str = "") -> PromptComponent:
         suffix = f" = {value}" if value else ""
@@ -353,3 +334,34 @@ def _depth_fields(value: str) -> dict[str, Any]:
         return {"injection_depth": 0, "placement": "ordered"}
     depth = whole_number(value, what="depth", words="normal or bottom")
     return {"injection_depth": depth, "placement": "history" if depth else "ordered"}
+
+
+def _edited(component: PromptComponent, *, by: str) -> Edited:
+    scope = component.scope
+    return {
+        "key": component.key,
+        "scope": (scope.kind, scope.ref),
+        "revision": component.revision,
+        "by": by,
+    }
+
+
+def _scope_of(edited: Edited) -> Scope:
+    kind, ref = edited["scope"]
+    return Scope(kind=kind, ref=ref)
+
+
+def _load(_caller: Any, edited: Edited) -> str:
+    return store.registry().get(edited["key"], scope=_scope_of(edited)).content
+
+
+def _save(_caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
+    by, seen = edited["by"], edited["revision"]
+    saved = store.update(
+        edited["key"], by=by, scope=_scope_of(edited), seen_revision=seen, content=text
+    )
+    told = f"Saved {labelled(saved)} as revision {saved.revision}.{component_shown.remarks(saved)}"
+    return _edited(saved, by=by), told
+
+
+KINDS["component"] = Kind(_load, _save)

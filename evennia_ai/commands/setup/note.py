@@ -3,7 +3,7 @@
 from typing import Any
 
 from evennia_ai.commands.naming import npc_named, whole_number
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand, alike
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import TEXT_ROLES
@@ -59,15 +59,10 @@ class CmdNote(StrictCommand):
     auto_help = True
     verbs = {
         "": "look_or_write",
-        "depth": "depth",
-        "every": "every",
-        "role": "role",
-        "mode": "mode",
-        "clear": "clear",
+        **alike("depth every role mode clear"),
     }
 
     def look_or_write(self) -> None:
-        """Show the notes of an NPC, or set its note."""
         npc = npc_named(self.caller, self.wanted("note <npc> [= <text>]"))
         if self.rhs is None:
             self._look(npc)
@@ -80,17 +75,14 @@ class CmdNote(StrictCommand):
         self._write(npc, content=self.rhs)
 
     def depth(self) -> None:
-        """Set how many messages follow the note."""
         name, value = self.both("note/depth <npc> = <n>")
         self._rewrite(npc_named(self.caller, name), depth=whole_number(value, what="depth"))
 
     def every(self) -> None:
-        """Set how often the note is due."""
         name, value = self.both("note/every <npc> = <n>")
         self._rewrite(npc_named(self.caller, name), every=whole_number(value, what="interval"))
 
     def role(self) -> None:
-        """Set as whom the note speaks."""
         name, value = self.both("note/role <npc> = <system | user | assistant>")
         if value.lower() not in TEXT_ROLES:
             raise CommandError(
@@ -100,7 +92,6 @@ class CmdNote(StrictCommand):
         self._rewrite(npc_named(self.caller, name), role=value.lower())
 
     def mode(self) -> None:
-        """Set whether the note moves, keeps a place, or stays where it was said."""
         name, value = self.both(f"note/mode <npc> = <{' | '.join(NOTE_MODES)}>")
         if value.lower() not in NOTE_MODES:
             raise CommandError(
@@ -110,7 +101,6 @@ class CmdNote(StrictCommand):
         self._rewrite(npc_named(self.caller, name), mode=value.lower())
 
     def clear(self) -> None:
-        """Remove an NPC's notes."""
         if self.rhs is not None:
             raise CommandError("Usage: note/clear <npc>, without '='. Nothing was changed.")
         npc = npc_named(self.caller, self.wanted("note/clear <npc>"))
@@ -125,7 +115,7 @@ class CmdNote(StrictCommand):
         lines = []
         for note in notes:
             lines += [f"{npc.key}: {in_words(note)}", note.content]
-        self.show("\n".join(lines))
+        self.show(lines)
 
     def _rewrite(self, npc: NPC, **fields: Any) -> None:
         """Change the note there is; one that is not there is not made by setting its depth."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.commands.ai.debug import debug_lines, rounds_of
+from evennia_ai.commands.turn_shown import debug_lines, rounds_of
 from evennia_ai.knowledge.meta_prompt import HEADING
 from evennia_ai.store.history import turns
 from tests.game.knowledge.cellars import CANARIES, a_cellar, answering

@@ -10,12 +10,22 @@ from typing import Any, Final
 
 from evennia.utils.search import search_object
 
-from evennia_ai.commands.background_work import CardWork
-from evennia_ai.commands.locks import checked_locks, lost_by
-from evennia_ai.commands.naming import knowledge_place_named, npc_named, whole_number
-from evennia_ai.commands.setup.knowledge import named, shown
-from evennia_ai.commands.shown import day_and_time, shown_line
-from evennia_ai.commands.strict import CommandError, Run, StrictCommand
+from evennia_ai.commands.naming import (
+    checked_locks,
+    knowledge_place_named,
+    lost_by,
+    npc_named,
+    whole_number,
+)
+from evennia_ai.commands.setup.knowledge import shown
+from evennia_ai.commands.strict import (
+    CommandError,
+    Run,
+    StrictCommand,
+    and_more,
+    counted,
+    day_and_time,
+)
 from evennia_ai.game.knowledge.backends import BACKENDS
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, names_some
 from evennia_ai.game.mind.overview import look_at_all
@@ -32,47 +42,6 @@ from evennia_ai.text.columns import hanging, visible
 
 _USAGE: Final = "kb/release <base> [= <npc>]"
 _MOST: Final = 40
-
-
-class KnowledgeHolds(StrictCommand):
-    """Everything about those who guard a base for good."""
-
-    def release(self) -> None:
-        """Tell who guards a base for good, or let one of them go."""
-        info = named.base_named(self.caller, self.wanted(_USAGE))
-        look_at_all(info)
-        if self.rhs is None:
-            self.show("\n".join(_lines(info)))
-        else:
-            self._release(info, self.rhs)
-
-    def _release(self, info: BaseInfo, who: str) -> None:
-        named.refuse_change(self.caller, info)
-        held = {hold.npc_ref: hold for hold in knowledge_bases.holds(info.key)}
-        ref, name = self._guard(who, held.keys())
-        if ref not in held:
-            raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
-        if not all(_may_release(self.caller, locks) for locks in held[ref].locks):
-            raise CommandError(
-                f"{name} guarded a base '{info.key}' that was removed, and its lock lets you not"
-                " change it. Nothing was changed."
-            )
-        npc = _object(ref)
-        if npc is not None and names_some(info) and is_held_by_lock(npc, info):
-            raise CommandError(
-                f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
-                " asks for. Nothing was changed."
-            )
-        knowledge_bases.release(info.key, ref)
-        self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
-
-    def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
-        """The reference and the name of whoever is meant; one who is gone is named by number."""
-        number = who.removeprefix("#").strip()
-        if number.isdecimal() and _object(number) is None and number in refs:
-            return number, f"#{number}"
-        npc = npc_named(self.caller, who)
-        return str(npc.id), str(npc.key)
 
 
 def still_held(info: BaseInfo) -> str:
@@ -97,10 +66,8 @@ def _lines(info: BaseInfo) -> Iterator[str]:
         yield f"Nobody guards {info.key} for good."
         return
     yield f"Who guards {info.key} for good, whatever its lock says of them now:"
-    for hold in held[:_MOST]:
-        yield from hanging(f"  {_row(info, hold)}")
-    if len(held) > _MOST:
-        yield f"  and {len(held) - _MOST} more"
+    rows = ["\n".join(hanging(f"  {_row(info, hold)}")) for hold in held]
+    yield from and_more(rows, most=_MOST)
     yield f"kb/release {info.key} = <npc> lets one go."
 
 
@@ -129,11 +96,10 @@ class BaseField:
     told: Callable[[BaseInfo], str]
 
 
-class KnowledgeBases(CardWork):
+class KnowledgeBases(StrictCommand):
     """Everything that changes a base, and nothing of its pages."""
 
     def new(self) -> None:
-        """Make a base without pages."""
         key = self.wanted("kb/new <base> [= <name>]").lower()
         if "/" in key:
             raise CommandError(
@@ -151,13 +117,13 @@ class KnowledgeBases(CardWork):
         """Set what is said of a base; what hides it from who types it after a question."""
         usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
         text, value = self.both(usage)
-        base, word = named.split(text)
+        base, word = shown.split(text)
         if not word:
             raise CommandError(f"Usage: {usage}.")
         field = _FIELDS.get(word.lower())
         if field is None:
             raise CommandError(f"'{word}' is no field of a knowledge base; {usage}.")
-        info = named.base_to_change(self.caller, base)
+        info = shown.base_to_change(self.caller, base)
         given = field.read(self.caller, value)
         if all(getattr(info, name) == new for name, new in given.items()):
             self.say(f"Knowledge base {info.key} has this {word} already; nothing was changed.")
@@ -167,7 +133,7 @@ class KnowledgeBases(CardWork):
                 f"Knowledge base '{info.key}' has {info.pages} pages in '{info.backend}'; make"
                 " another base for those that are elsewhere. Nothing was changed."
             )
-        if lost_by(self.caller, given.get("locks", ""), named.LOSABLE):
+        if lost_by(self.caller, given.get("locks", ""), shown.LOSABLE):
             return self._set_after_yes(info, word, given)
         self._set(info, word, given)
         return None
@@ -176,10 +142,10 @@ class KnowledgeBases(CardWork):
         self, info: BaseInfo, word: str, given: Mapping[str, Any]
     ) -> Generator[str, Any, None]:
         label = f"knowledge base {info.key}"
-        lost = lost_by(self.caller, given["locks"], named.LOSABLE)
+        lost = lost_by(self.caller, given["locks"], shown.LOSABLE)
         lock = f"With the lock {given['locks']} you could not {lost} {label} any more"
         if (yield from self.agreed(f"{lock}, nor take that back. Set it?")):
-            self._set(named.base_to_change(self.caller, info.key), word, given)
+            self._set(shown.base_to_change(self.caller, info.key), word, given)
         else:
             self.say(f"The lock of {label} stays; nothing was changed.")
 
@@ -199,7 +165,7 @@ class KnowledgeBases(CardWork):
     def restricted(self) -> None:
         """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
         base, value = self.both("kb/restricted <base> = on | off")
-        info, state = named.base_to_change(self.caller, base), _STATES.get(value.lower())
+        info, state = shown.base_to_change(self.caller, base), _STATES.get(value.lower())
         if state is None:
             raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
         if info.restricted == state:
@@ -219,7 +185,6 @@ class KnowledgeBases(CardWork):
         )
 
     def bind(self) -> None:
-        """Let those who are somewhere, or an NPC, search a base."""
         info, scope = self._place("bind")
         if scope in knowledge_bases.bindings(info.key):
             self.say(f"Knowledge base {info.key} is bound to {_told(scope)} already.")
@@ -228,7 +193,6 @@ class KnowledgeBases(CardWork):
         self.say(f"Bound to {_told(scope)}. {_bound(info)}{_without_tool(scope)}")
 
     def unbind(self) -> None:
-        """Let a base count no longer somewhere."""
         info, scope = self._place("unbind")
         if not knowledge_bases.unbind(info.key, scope, by=self.typed_by):
             self.say(f"It is not bound to {_told(scope)}. {_bound(info)}")
@@ -237,29 +201,63 @@ class KnowledgeBases(CardWork):
 
     def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
         """Remove a base after a question."""
-        named.refuse_change(self.caller, info)
+        shown.refuse_change(self.caller, info)
         look_at_all(info)
         if not all(allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
             raise CommandError(
                 f"Knowledge base '{info.key}' has pages that you may not see, so it is not yours to"
                 " remove. Nothing was changed."
             )
-        pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
         question = (
-            f"Remove knowledge base {info.key} with its {pages}? Their revisions stay; the base"
-            " itself does not come back. yes/[no]"
+            f"Remove knowledge base {info.key} with its {counted(info.pages, 'page')}? Their"
+            " revisions stay; the base itself does not come back."
         )
-        answer = yield shown_line(question)
-        if str(answer).strip().lower() not in ("y", "yes"):
+        if not (yield from self.agreed(question)):
             self.say(f"Knowledge base {info.key} stays.")
             return
-        named.base_to_change(self.caller, info.key)
+        shown.base_to_change(self.caller, info.key)
         bases.remove_base(info.key, by=self.typed_by)
         self.say(f"Removed knowledge base {info.key}.")
 
+    def release(self) -> None:
+        info = shown.base_named(self.caller, self.wanted(_USAGE))
+        look_at_all(info)
+        if self.rhs is None:
+            self.show(_lines(info))
+        else:
+            self._release(info, self.rhs)
+
+    def _release(self, info: BaseInfo, who: str) -> None:
+        shown.refuse_change(self.caller, info)
+        held = {hold.npc_ref: hold for hold in knowledge_bases.holds(info.key)}
+        ref, name = self._guard(who, held.keys())
+        if ref not in held:
+            raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
+        if not all(_may_release(self.caller, locks) for locks in held[ref].locks):
+            raise CommandError(
+                f"{name} guarded a base '{info.key}' that was removed, and its lock lets you not"
+                " change it. Nothing was changed."
+            )
+        npc = _object(ref)
+        if npc is not None and names_some(info) and is_held_by_lock(npc, info):
+            raise CommandError(
+                f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
+                " asks for. Nothing was changed."
+            )
+        knowledge_bases.release(info.key, ref)
+        self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
+
+    def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
+        """The reference and the name of whoever is meant; one who is gone is named by number."""
+        number = who.removeprefix("#").strip()
+        if number.isdecimal() and _object(number) is None and number in refs:
+            return number, f"#{number}"
+        npc = npc_named(self.caller, who)
+        return str(npc.id), str(npc.key)
+
     def _place(self, switch: str) -> tuple[BaseInfo, Scope]:
         base, where = self.both(f"kb/{switch} <base> = <place>")
-        info = named.base_to_change(self.caller, base)
+        info = shown.base_to_change(self.caller, base)
         known = knowledge_bases.bindings(info.key)
         return info, knowledge_place_named(self.caller, where, known=known)
 
@@ -312,7 +310,7 @@ def _list(field: str) -> BaseField:
 def _read_locks(caller: Any, value: str) -> Mapping[str, Any]:
     if value.lower() == _NOTHING:
         return {"locks": ""}
-    return {"locks": checked_locks(caller, value, access=named.BASE_ACCESS, thing="knowledge base")}
+    return {"locks": checked_locks(caller, value, access=shown.BASE_ACCESS, thing="knowledge base")}
 
 
 def _read_direct(_caller: Any, value: str) -> Mapping[str, Any]:

@@ -12,14 +12,18 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.naming import whole_number
-from evennia_ai.commands.setup.knowledge import named, shown
-from evennia_ai.commands.setup.knowledge.bases import KnowledgeHolds
-from evennia_ai.commands.setup.knowledge.drafts import KnowledgeDrafts
-from evennia_ai.commands.setup.knowledge.folder import KnowledgeFolder
-from evennia_ai.commands.setup.knowledge.pages import PAGE, revision_typed
+from evennia_ai.commands.setup.knowledge import shown
+from evennia_ai.commands.setup.knowledge.bases import KnowledgeBases
+from evennia_ai.commands.setup.knowledge.incoming import KnowledgeDrafts, KnowledgeFolder
+from evennia_ai.commands.setup.knowledge.pages import PAGE, KnowledgePages, revision_typed
 from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
-from evennia_ai.commands.shown import day_and_time
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.commands.strict import (
+    BUILDER_LOCK,
+    CommandError,
+    Run,
+    alike,
+    day_and_time,
+)
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
@@ -37,20 +41,6 @@ from evennia_ai.store.knowledge import pages as store
 from evennia_ai.text.columns import hanging
 
 _MOST_READINGS: Final = 40
-
-
-class KnowledgeVault(StrictCommand):
-    """Everything about what restricted searches found."""
-
-    def vault(self) -> None:
-        """Show what is in the vault of a base, who read it, or empty it."""
-        info = named.base_named(self.caller, self.wanted("kb/vault <base> [= readings | empty]"))
-        shown = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
-        if shown is None:
-            raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
-        if shown is _emptied:
-            named.refuse_change(self.caller, info)
-        self.show("\n".join(shown(self.caller, info, self.typed_by)))
 
 
 def _passages(looker: Any, info: BaseInfo, by: str) -> Iterator[str]:
@@ -93,7 +83,7 @@ _SHOWN: Final[Mapping[str, Callable[[Any, BaseInfo, str], Iterator[str]]]] = {
 _MOST_HITS: Final = 10
 
 
-class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHolds):
+class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBases):
     """
     List, read, write, bind and restrict knowledge bases
 
@@ -174,48 +164,30 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHo
         "pages": "pages",
         "search": "search",
         "show": "show_page",
-        "edit": "edit",
-        "links": "links",
-        "requires": "requires",
-        "new": "new",
+        **alike("edit links requires new"),
         "set": "set_field",
-        "bind": "bind",
-        "unbind": "unbind",
-        "restricted": "restricted",
-        "release": "release",
+        **alike("bind unbind restricted release"),
         "import": "import_plan",
         "import/run": "import_run",
-        "rename": "rename",
-        "lock": "lock",
-        "revisions": "revisions",
-        "revert": "revert",
-        "remove": "remove",
-        "drafts": "drafts",
-        "draft": "draft",
-        "approve": "approve",
-        "refuse": "refuse",
-        "vault": "vault",
-        "hints": "hints",
+        **alike("rename lock revisions revert remove drafts draft approve refuse vault hints"),
         "hints/remove": "remove_hint",
     }
 
     def look(self) -> None:
-        """List the bases, or show one."""
         self.refuse_value()
         if not self.lhs:
             self._look_at_bases()
             return
-        base, page = named.split(self.lhs)
+        base, page = shown.split(self.lhs)
         if page:
             raise CommandError(f"To read a page: kb/show {self.lhs}.")
-        self.show("\n".join(shown.base_shown(named.base_named(self.caller, base))))
+        self.show(shown.base_shown(shown.base_named(self.caller, base)))
 
     @waits
     def pages(self) -> Steps:
-        """List the pages of a base, or some of them."""
-        base, begin = named.split(self.wanted("kb/pages <base>[/<namespace or beginning>] [= <n>]"))
+        base, begin = shown.split(self.wanted("kb/pages <base>[/<namespace or beginning>] [= <n>]"))
         number = 1 if self.rhs is None else whole_number(self.rhs, what="page")
-        info = named.base_named(self.caller, base)
+        info = shown.base_named(self.caller, base)
         names: list[PageName] = []
         for namespace, prefix in _asked_for(begin):
             names += yield later(runtime().backends.of(info).listed(namespace, prefix=prefix))
@@ -229,67 +201,80 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHo
         part = names[(number - 1) * shown.PAGE : number * shown.PAGE]
         found = yield later(runtime().backends.of(info).fetch(part))
         visible = [name for name, page in zip(part, found, strict=True) if self._lists(page)]
-        self.show("\n".join(shown.names_shown(self.lhs, visible, page=number, pages=total)))
+        self.show(shown.names_shown(self.lhs, visible, page=number, pages=total))
 
     @waits
     def search(self) -> Steps:
-        """The pages that fit some words."""
         base, query = self.both("kb/search <base> = <words>")
-        info = named.base_named(self.caller, base)
+        info = shown.base_named(self.caller, base)
         hits = yield later(runtime().backends.of(info).search(query, limit=_MOST_HITS))
-        seen = [hit for hit in hits if named.may_see(self.caller, hit.page)]
-        self.show("\n".join(shown.hits_shown(info, query, seen)))
+        seen = [hit for hit in hits if shown.may_see(self.caller, hit.page)]
+        self.show(shown.hits_shown(info, query, seen))
 
     @waits
     def show_page(self) -> Steps:
-        """Show a page, as it is or as it was."""
         self.refuse_value()
         text = self.wanted(f"kb/show {PAGE}[/<revision>]")
-        info, name = named.page_typed(self.caller, text, usage=f"kb/show {PAGE}")
+        info, name = shown.page_typed(self.caller, text, usage=f"kb/show {PAGE}")
         before, number = revision_typed(name.full)
-        page = yield from named.page_or_none(self.caller, info, name)
+        page = yield from shown.page_or_none(self.caller, info, name)
         if page is None and number is not None:
             page = self.then(info, page_name(before), number)
         elif page is None:
-            page = yield from named.page_seen(self.caller, info, name)
-        self.show("\n".join(shown.page_shown(page, asked=name if number is None else None)))
+            page = yield from shown.page_seen(self.caller, info, name)
+        self.show(shown.page_shown(page, asked=name if number is None else None))
 
     @waits
     def links(self) -> Steps:
-        """Where a page leads, and what leads to it."""
         info, page = yield from self._read("links")
         backend = runtime().backends.of(info)
         found = (yield later(backend.fetch(page.links))) if page.links else ()
         gone = [name for name, at in zip(page.links, found, strict=True) if not self._lists(at)]
         here: Sequence[PageName] = ()
-        if info.backend == named.STORED:
+        if info.backend == shown.STORED:
             here = self._visible(info, store.linking_to(info.key, page.name))
-        self.show("\n".join(shown.links_shown(page, gone, here)))
+        self.show(shown.links_shown(page, gone, here))
 
     @waits
     def requires(self) -> Steps:
-        """What must be read with a page."""
         info, page = yield from self._read("requires")
         tree = yield from requires_tree(page, runtime().backends.of(info), seen=self._lists)
-        self.show("\n".join(tree_lines(tree)))
+        self.show(tree_lines(tree))
+
+    def vault(self) -> None:
+        info = shown.base_named(self.caller, self.wanted("kb/vault <base> [= readings | empty]"))
+        done = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
+        if done is None:
+            raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
+        if done is _emptied:
+            shown.refuse_change(self.caller, info)
+        self.show(done(self.caller, info, self.typed_by))
+
+    def remove(self) -> Run:
+        self.refuse_value()
+        text = self.wanted(f"kb/remove {PAGE} or kb/remove <base>")
+        if "/" not in text:
+            return self.remove_base(shown.base_named(self.caller, text))
+        self.remove_page(text)
+        return None
 
     def _look_at_bases(self) -> None:
-        infos = list(named.visible_bases(self.caller))
+        infos = list(shown.visible_bases(self.caller))
         if not infos:
             self.say("There are no knowledge bases yet; kb/new <base> makes one.")
             return
-        self.show("\n".join(shown.listed(infos)))
+        self.show(shown.listed(infos))
 
     def _read(self, switch: str) -> Generator[Deferred[Any], Any, tuple[BaseInfo, Page]]:
         """The base and the page that were typed."""
         self.refuse_value()
         usage = f"kb/{switch} {PAGE}"
-        info, name = named.page_typed(self.caller, self.wanted(usage), usage=usage)
-        return info, (yield from named.page_seen(self.caller, info, name))
+        info, name = shown.page_typed(self.caller, self.wanted(usage), usage=usage)
+        return info, (yield from shown.page_seen(self.caller, info, name))
 
     def _lists(self, page: Page | None) -> bool:
         """Whether a page is there for the caller."""
-        return page is not None and named.may_see(self.caller, page)
+        return page is not None and shown.may_see(self.caller, page)
 
     def _visible(self, info: BaseInfo, names: Sequence[PageName]) -> list[PageName]:
         found = store.pages_named(info.key, names)

@@ -11,23 +11,17 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from evennia.utils.eveditor import EvEditor
-
-from evennia_ai.commands.locks import checked_locks
-from evennia_ai.commands.naming import counted_number
-from evennia_ai.commands.setup.component_editor import CATEGORY, forget_edited
-from evennia_ai.commands.setup.knowledge import named, shown
-from evennia_ai.commands.setup.knowledge.bases import KnowledgeBases
-from evennia_ai.commands.setup.knowledge.named import (
+from evennia_ai.commands.naming import checked_locks, counted_number
+from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.knowledge import shown
+from evennia_ai.commands.setup.knowledge.shown import (
     ACCESS,
     base_named,
     base_to_change,
     may_see,
     stored_base,
 )
-from evennia_ai.commands.shown import shown_line
-from evennia_ai.commands.strict import CommandError, Run
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.commands.strict import CommandError, Run, StrictCommand
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.knowledge.pages.markup import read_page, write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageName, page_name
@@ -36,24 +30,6 @@ from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.pages import PageRevision
 from evennia_ai.text.columns import hanging
-
-ATTRIBUTE: Final = "edited_page"
-
-
-def open_editor(caller: Any, info: BaseInfo, name: PageName, *, by: str) -> None:
-    """Open the line editor on a page for `caller`; one that is not there is made by saving."""
-    page = page_to_change(caller, info, name)
-    _remember(caller, info.key, page.name if page else name, page.revision if page else "", by=by)
-    if page is None:
-        caller.msg(shown_line(f"{info.key}/{name} is new: what you save makes it."))
-    EvEditor(
-        caller,
-        loadfunc=load_text,
-        savefunc=save_text,
-        quitfunc=leave_editor,
-        key=shown_line(f"{info.key}/{page.name if page else name}"),
-        persistent=True,
-    )
 
 
 def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:
@@ -70,63 +46,23 @@ def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:
     return page
 
 
-def load_text(caller: Any) -> str:
-    """The text as it was when the editor was opened, for EvEditor."""
-    edited = _edited(caller)
-    page = page_to_change(caller, base_named(caller, edited["base"]), page_name(edited["page"]))
-    return write_page(page) if page else ""
-
-
-def save_text(caller: Any, text: str) -> bool:
-    """Store the editor's text; true where it was stored, for EvEditor."""
-    edited = _edited(caller)
-    try:
-        saved = _saved(caller, edited, text)
-    except EvenniaAIError as error:
-        edited["refused"] = text
-        caller.msg(shown_line(f"Not saved: {error}"))
-        return False
-    _remember(caller, edited["base"], saved.name, saved.revision, by=edited["by"])
-    caller.msg(shown_line(f"Saved {saved.base}/{saved.name} as revision {saved.revision}."))
-    return True
-
-
-def leave_editor(caller: Any) -> None:
-    """Forget what was edited, for EvEditor."""
-    forget_edited(caller, ATTRIBUTE)
-
-
-def _saved(caller: Any, edited: Any, text: str) -> Page:
-    """The page with this text; it is asked again whether `caller` may write it."""
-    name = page_name(edited["page"])
-    now = page_to_change(caller, base_to_change(caller, edited["base"]), name)
-    page = read_page(name, text)
-    if page.locks and page.locks != (now.locks if now else ""):
-        checked_locks(caller, page.locks, access=ACCESS, thing="page")
-    return store.save_page(edited["base"], PageDraft(page=page, was=edited["was"], by=edited["by"]))
-
-
-def _remember(caller: Any, base: str, name: PageName, was: str, *, by: str) -> None:
-    edited = {"base": base, "page": name.full, "was": was, "by": by}
-    caller.attributes.add(ATTRIBUTE, edited, category=CATEGORY)
-
-
-def _edited(caller: Any) -> Any:
-    return caller.attributes.get(ATTRIBUTE, category=CATEGORY)
-
-
 PAGE: Final = "<base>/<page>"
+_MOST_OF_A_PAGE: Final = 20
 
 
-class KnowledgePages(KnowledgeBases):
-    """Everything that changes a page in the game's database."""
+class KnowledgePages(StrictCommand):
+    """Everything that changes a page in the game's database, and its hints."""
 
     def edit(self) -> None:
-        """Open the editor on a page."""
         self.refuse_value()
         info, name = self._typed("edit")
-        named.refuse_change(self.caller, info)
-        open_editor(self.caller, info, name, by=self.typed_by)
+        shown.refuse_change(self.caller, info)
+        page = page_to_change(self.caller, info, name)
+        label = f"{info.key}/{page.name if page else name}"
+        if page is None:
+            self.say(f"{label} is new: what you save makes it.")
+        edited = _edited(info.key, page, name, by=self.typed_by)
+        open_editor(self.caller, "page", edited, label=label)
 
     def rename(self) -> None:
         """Give a page another title; a redirect stays where it was."""
@@ -134,7 +70,7 @@ class KnowledgePages(KnowledgeBases):
         text, title = self.both(usage)
         info, page = self._page(text, usage)
         new = page_name(title, default=page.name.namespace)
-        named.refuse_change(self.caller, info)
+        shown.refuse_change(self.caller, info)
         page_to_change(self.caller, info, new)  # a page that is hidden there is not told of
         after = store.rename_page(info.key, page.name, new, by=self.typed_by)
         self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
@@ -153,38 +89,32 @@ class KnowledgePages(KnowledgeBases):
         self._lock(info, page, locks)
         return None
 
-    def remove(self) -> Run:
-        """Remove a page, or a whole base after a question."""
-        self.refuse_value()
-        text = self.wanted(f"kb/remove {PAGE} or kb/remove <base>")
-        if "/" not in text:
-            return self.remove_base(named.base_named(self.caller, text))
+    def remove_page(self, text: str) -> None:
+        """Remove the page that was typed."""
         info, page = self._page(text, f"kb/remove {PAGE}")
-        named.refuse_change(self.caller, info)
+        shown.refuse_change(self.caller, info)
         store.remove_page(info.key, page.name, was=page.revision, by=self.typed_by)
         self.say(
             f"Removed {info.key}/{page.name};"
             f" kb/revert {info.key}/{page.name} = {page.revision} brings it back."
         )
-        return None
 
     def revisions(self) -> None:
-        """Who changed a page, and when."""
         self.refuse_value()
         info, name = self._typed("revisions")
         page_to_change(self.caller, info, name)
         changes = store.revisions(info.key, name)
         if not changes or not self._may_see_past(info, name):
             raise CommandError(f"There are no revisions of {info.key}/{name}.")
-        self.show("\n".join(shown.history_of(f"{info.key}/{name}", changes)))
+        self.show(shown.history_of(f"{info.key}/{name}", changes))
 
     def revert(self) -> None:
         """Give a page the text it had at a revision; a removed one comes back."""
         usage = f"kb/revert {PAGE} = <revision>"
         text, value = self.both(usage)
-        info, name = named.page_typed(self.caller, text, usage=usage)
+        info, name = shown.page_typed(self.caller, text, usage=usage)
         number = counted_number(value, what="revision")
-        named.refuse_change(self.caller, info)
+        shown.refuse_change(self.caller, info)
         now = page_to_change(self.caller, info, name)
         then = self.then(info, name, number)
         if now is not None and now.sha256 == then.sha256:
@@ -200,7 +130,7 @@ class KnowledgePages(KnowledgeBases):
 
     def then(self, info: BaseInfo, name: PageName, number: int) -> Page:
         """The page as it was at a revision, where the caller may see what became of it too."""
-        page = store.at_revision(named.stored_base(info).key, name, number)
+        page = store.at_revision(shown.stored_base(info).key, name, number)
         if page is None or not self._may_see_past(info, name) or not self._sees(page):
             raise CommandError(
                 f"There is no text of {info.key}/{name} at revision {number};"
@@ -209,7 +139,7 @@ class KnowledgePages(KnowledgeBases):
         return page
 
     def _sees(self, page: Page) -> bool:
-        return named.may_see(self.caller, page)
+        return shown.may_see(self.caller, page)
 
     def _may_see_past(self, info: BaseInfo, name: PageName) -> bool:
         """Whether the newest lock of a page, and each one it was removed with, lets the caller."""
@@ -219,11 +149,11 @@ class KnowledgePages(KnowledgeBases):
 
     def _typed(self, switch: str) -> tuple[BaseInfo, PageName]:
         usage = f"kb/{switch} {PAGE}"
-        return named.page_typed(self.caller, self.wanted(usage), usage=usage)
+        return shown.page_typed(self.caller, self.wanted(usage), usage=usage)
 
     def _page(self, text: str, usage: str) -> tuple[BaseInfo, Page]:
         """The page that is to be changed, which is there."""
-        info, name = named.page_typed(self.caller, text, usage=usage)
+        info, name = shown.page_typed(self.caller, text, usage=usage)
         page = page_to_change(self.caller, info, name)
         if page is None:
             raise CommandError(
@@ -251,48 +181,27 @@ class KnowledgePages(KnowledgeBases):
             raise CommandError(f"Usage: {usage}")
         if self.rhs.lower() == "off":
             return ""
-        return checked_locks(self.caller, self.rhs, access=named.ACCESS, thing="page")
+        return checked_locks(self.caller, self.rhs, access=shown.ACCESS, thing="page")
 
     def _save(self, info: BaseInfo, page: Page, *, was: str, note: str) -> Page:
-        named.refuse_change(self.caller, info)
+        shown.refuse_change(self.caller, info)
         draft = PageDraft(page=page, was=was, by=self.typed_by, note=note)
         return store.save_page(info.key, draft)
 
-
-def _newest(changes: Sequence[PageRevision]) -> str:
-    """The lock of the newest text."""
-    return next((one.locks for one in reversed(changes) if one.action != "removed"), "")
-
-
-def revision_typed(text: str) -> tuple[str, int | None]:
-    """`<page>/<number>` as the page and the number, None where the end is no number."""
-    head, slash, tail = text.rpartition("/")
-    is_number = bool(slash) and tail.strip().isascii() and tail.strip().isdigit()
-    return (head.strip(), int(tail)) if is_number and len(tail) < 10 else (text, None)
-
-
-_MOST_OF_A_PAGE: Final = 20
-
-
-class KnowledgeHints(KnowledgePages):
-    """Everything about the hints of pages."""
-
     def hints(self) -> None:
-        """List the hints of a base or of a page, or write one more."""
         usage = f"kb/hints <base> or kb/hints {PAGE} [= <hint>]"
         text = self.wanted(usage)
         if "/" not in text:
             self.refuse_value()
-            self._list(named.base_named(self.caller, text))
+            self._list(shown.base_named(self.caller, text))
             return
         info, page = self._page(text, usage)
         if self.rhs is None:
-            self.show("\n".join(_lines(info, [page])))
+            self.show(_lines(info, [page]))
             return
         self._add(info, page, " ".join(self.rhs.split()))
 
     def remove_hint(self) -> None:
-        """Take a hint away."""
         usage = f"kb/hints/remove {PAGE} = <number>"
         text, value = self.both(usage)
         info, page = self._page(text, usage)
@@ -326,9 +235,21 @@ class KnowledgeHints(KnowledgePages):
         self._save(info, new, was=page.revision, note="hints")
 
     def _list(self, info: BaseInfo) -> None:
-        found = store.with_field(named.stored_base(info).key, FIELD)
-        seen = [page for page in found if named.may_see(self.caller, page)]
-        self.show("\n".join(_lines(info, seen)))
+        found = store.with_field(shown.stored_base(info).key, FIELD)
+        seen = [page for page in found if shown.may_see(self.caller, page)]
+        self.show(_lines(info, seen))
+
+
+def _newest(changes: Sequence[PageRevision]) -> str:
+    """The lock of the newest text."""
+    return next((one.locks for one in reversed(changes) if one.action != "removed"), "")
+
+
+def revision_typed(text: str) -> tuple[str, int | None]:
+    """`<page>/<number>` as the page and the number, None where the end is no number."""
+    head, slash, tail = text.rpartition("/")
+    is_number = bool(slash) and tail.strip().isascii() and tail.strip().isdigit()
+    return (head.strip(), int(tail)) if is_number and len(tail) < 10 else (text, None)
 
 
 def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
@@ -354,3 +275,28 @@ _KINDS: Final = {
     "number": "number",
     "title": "title",
 }
+
+
+def _edited(base: str, page: Page | None, name: PageName, *, by: str) -> Edited:
+    now, was = (page.name, page.revision) if page else (name, "")
+    return {"base": base, "page": now.full, "was": was, "by": by}
+
+
+def _load(caller: Any, edited: Edited) -> str:
+    page = page_to_change(caller, base_named(caller, edited["base"]), page_name(edited["page"]))
+    return write_page(page) if page else ""
+
+
+def _save(caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
+    name, by = page_name(edited["page"]), edited["by"]
+    now = page_to_change(caller, base_to_change(caller, edited["base"]), name)
+    page = read_page(name, text)
+    if page.locks and page.locks != (now.locks if now else ""):
+        checked_locks(caller, page.locks, access=ACCESS, thing="page")
+    draft = PageDraft(page=page, was=edited["was"], by=by)
+    saved = store.save_page(edited["base"], draft)
+    told = f"Saved {saved.base}/{saved.name} as revision {saved.revision}."
+    return _edited(edited["base"], saved, name, by=by), told
+
+
+KINDS["page"] = Kind(_load, _save)

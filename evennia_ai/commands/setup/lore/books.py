@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.folder import file_in, new_file, offered
-from evennia_ai.commands.locks import ACCESS
-from evennia_ai.commands.naming import place_named, whole_number
-from evennia_ai.commands.setup.lore import changes, named, shown
-from evennia_ai.commands.shown import day_and_time
-from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.commands.naming import ACCESS, place_named, whole_number
+from evennia_ai.commands.setup.lore import named, shown
+from evennia_ai.commands.setup.lore.named import written
+from evennia_ai.commands.strict import CommandError, StrictCommand, day_and_time
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import parse_json
 from evennia_ai.game.mind.viewers import allows
-from evennia_ai.lorebook.book import BOOK_MODES, Lorebook
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.prompt.components import Scope
@@ -90,7 +89,6 @@ class LoreBooks(StrictCommand):
     """Everything that moves whole books."""
 
     def attach(self) -> None:
-        """Let a book count somewhere."""
         book, scope, where = self._place("attach")
         if scope in store.attachments(book):
             self.say(f"Lorebook {book} counts in {where} already; nothing was changed.")
@@ -99,34 +97,17 @@ class LoreBooks(StrictCommand):
         self.say(f"Lorebook {book} counts in {where} from now on; {self._counts_in(book)}.")
 
     def detach(self) -> None:
-        """Let a book count no longer somewhere."""
         book, scope, where = self._place("detach")
         if not store.detach(book, scope, by=self.typed_by):
             self.say(f"Lorebook {book} does not count in {where}; {self._counts_in(book)}.")
             return
         self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
 
-    def mode(self) -> None:
-        """Let what wakes in a book stay in the history, or be in each prompt anew."""
-        text, value = self.both(f"lore/mode <book> = <{' | '.join(BOOK_MODES)}>")
-        found = [mode for mode in BOOK_MODES if mode == value.lower()]
-        if not found:
-            raise CommandError(
-                f"'{value}' is no mode of a lorebook; there are {' and '.join(BOOK_MODES)}."
-                " Nothing was changed."
-            )
-        book, [mode] = named.book_to_change(self.caller, text), found
-        after = changes.in_mode(book, mode, by=self.typed_by)
-        if after is book:
-            self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
-            return
-        self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
-
     def import_file(self) -> None:
         """Store the lorebook of a file; it is read whole before anything is written."""
         folder = conf().card_folder
         if not self.lhs:
-            self.show("\n".join(offered(folder)))
+            self.show(offered(folder))
             return
         if self.rhs is not None and not self.rhs:
             raise CommandError("Usage: lore/import <file> [= <name>]")
@@ -153,7 +134,6 @@ class LoreBooks(StrictCommand):
             self.say(f"note: {notice}")
 
     def export(self) -> None:
-        """Write a book into the folder, as a file that was not there."""
         book = named.book_named(self.caller, self.wanted("lore/export <book> [= v3 | world]"))
         for uid, locks in named.locks_there(book).items():
             if not allows(self.caller, locks, "view"):
@@ -169,15 +149,14 @@ class LoreBooks(StrictCommand):
                     f"'{self.rhs}' is no format; there are {' and '.join(_FORMATS)}."
                     " Nothing was written."
                 )
-            text = changes.written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
+            text = written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
         path = new_file(conf().card_folder, book.name, text.encode())
         self.say(f"Wrote lorebook {book.name} ({form}) to {path.name} in {path.parent}.")
 
     def revisions(self) -> None:
-        """Who changed a book, and when."""
         name, changes = self._changes("lore/revisions <book>", "view")
         self.refuse_value()
-        self.show("\n".join(history_of(name, changes)))
+        self.show(history_of(name, changes))
 
     def revert(self) -> None:
         """Give a book the text it had at a revision; a removed one comes back."""

@@ -12,8 +12,8 @@ from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
-from evennia_ai.commands.setup.lore.trial import item_to_explain, npc_at_hand, trial_lines
-from evennia_ai.commands.strict import BUILDER_LOCK
+from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
+from evennia_ai.commands.strict import BUILDER_LOCK, alike
 from evennia_ai.commands.turn_shown import why_lines
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
@@ -115,36 +115,20 @@ class CmdLore(LoreEdits, LoreBooks):
     auto_help = True
     verbs = {
         "": "look",
-        "create": "create",
-        "edit": "edit",
-        "keys": "keys",
-        "secondary": "secondary",
-        "depth": "depth",
-        "order": "order",
-        "position": "position",
+        **alike("create edit keys secondary depth order position"),
         "set": "set_field",
         "enable": "enable",
         "off": "switch_off",
-        "remove": "remove",
-        "attach": "attach",
-        "detach": "detach",
-        "mode": "mode",
-        "test": "test",
-        "why": "why",
-        "lint": "lint",
+        **alike("remove attach detach mode test why lint"),
         "import": "import_file",
-        "export": "export",
-        "revisions": "revisions",
-        "revert": "revert",
-        "lock": "lock",
+        **alike("export revisions revert lock"),
     }
 
     def look(self) -> None:
-        """List the books, the entries of one in pages, or show one entry."""
         book, entry = named.split(self.lhs)
         if entry:
             self.refuse_value()
-            self.show("\n".join(shown.entry_shown(named.entry_named(self.caller, self.lhs))))
+            self.show(shown.entry_shown(named.entry_named(self.caller, self.lhs)))
         elif book:
             self._look_at_book(book)
         else:
@@ -152,24 +136,21 @@ class CmdLore(LoreEdits, LoreBooks):
             self._look_at_books()
 
     def test(self) -> None:
-        """What would wake if this were said to an NPC now."""
         said = self.wanted("lore/test [<npc> =] <what you would say>")
         if self.rhs is None:
             npc = npc_at_hand(self.caller)
         else:
             name, said = self.both("lore/test [<npc> =] <what you would say>")
             npc = npc_named(self.caller, name)
-        self.show("\n".join(trial_lines(self.caller, npc, said)))
+        self.show(trial_lines(self.caller, npc, said))
 
     def why(self) -> None:
-        """Everything about one entry in an NPC's last prompt."""
         name, item = self.both("lore/why <npc> = <book>#<entry>")
         npc = npc_named(self.caller, name)
         item = item_to_explain(self.caller, npc, item)
-        self.show("\n".join(why_lines(self.caller, npc, item)))
+        self.show(why_lines(self.caller, npc, item))
 
     def lint(self) -> None:
-        """What the author of a book should look at again."""
         self.refuse_value()
         book = named.opened(named.book_named(self.caller, self.wanted("lore/lint <book>")))
         found = [
@@ -187,20 +168,20 @@ class CmdLore(LoreEdits, LoreBooks):
             return
         lines = [line for finding in found[:_MOST_LINTS] for line in wrapped(finding, WIDTH)]
         more = [f"and {len(found) - _MOST_LINTS} more"] if len(found) > _MOST_LINTS else []
-        self.show("\n".join([f"Lorebook {book.name}, {len(found)} findings:", *lines, *more]))
+        self.show([f"Lorebook {book.name}, {len(found)} findings:", *lines, *more])
 
     def _look_at_books(self) -> None:
         books = list(named.visible_books(self.caller))
         if not books:
             self.say("There are no lorebooks yet; lore/create <book> makes one.")
             return
-        self.show("\n".join(shown.listed(books)))
+        self.show(shown.listed(books))
 
     def _look_at_book(self, name: str) -> None:
         page = 1 if self.rhs is None else whole_number(self.rhs, what="page")
         book = named.opened(named.book_named(self.caller, name))
         seen = [e for e in book.book.entries if named.may_see(self.caller, book, e.uid)]
-        self.show("\n".join(shown.shown(book, seen, page=page)))
+        self.show(shown.shown(book, seen, page=page))
 
 
 def _outlets() -> set[str]:

@@ -1,27 +1,134 @@
 """The switches of `lore` that make, change, lock and remove books and entries."""
 
-from collections.abc import Callable, Generator, Mapping
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple, get_args
 
-from evennia_ai.commands.locks import checked_locks, lost_by
-from evennia_ai.commands.naming import any_whole_number, whole_number
-from evennia_ai.commands.setup.lore import changes, named, typed
-from evennia_ai.commands.setup.lore.changes import open_editor
-from evennia_ai.commands.setup.lore.named import OpenEntry
-from evennia_ai.commands.setup.lore.shown import (
+from evennia_ai.commands.naming import any_whole_number, checked_locks, lost_by, whole_number
+from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.lore import named, typed
+from evennia_ai.commands.setup.lore.named import (
+    OpenBook,
+    OpenEntry,
+    entry_to_change,
+    opened,
+    written,
+)
+from evennia_ai.commands.setup.lore.typed import (
     field_named,
     in_words,
+    member_in_words,
     place_in_words,
     said_of,
     typed_value,
 )
-from evennia_ai.commands.shown import shown_line
-from evennia_ai.commands.strict import CommandError, Run, StrictCommand
-from evennia_ai.lorebook.book import entries_called
+from evennia_ai.commands.strict import CommandError, Run, StrictCommand, shown_line
+from evennia_ai.errors import EditConflictError, FormatError
+from evennia_ai.lorebook.book import BOOK_MODES, BookMode, entries_called
+from evennia_ai.lorebook.editing.edits import (
+    add_entry,
+    change_entry,
+    fields_of,
+    new_book,
+    remove_entry,
+    with_mode,
+)
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
+from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
+from evennia_ai.text.columns import clipped
+
+
+def created(name: str, *, by: str) -> StoredBook:
+    """A new book without entries."""
+    return store.save_book(name, written(new_book(name)), by=by, expected_revision=0)
+
+
+def created_with(name: str, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
+    """The first entry of a new book, which is made with it or not at all."""
+    with _in_words_of(_new_label(name, fields)):
+        book, uid = add_entry(new_book(name), fields)
+    return _entry(store.save_book(name, written(book), by=by, expected_revision=0), uid)
+
+
+def added(stored: StoredBook, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
+    """The entry that was added to a book."""
+    # An entry that was removed has its lock still, for when it comes back.
+    locked = store.entry_locks(stored.name)
+    with _in_words_of(_new_label(stored.name, fields)):
+        book, uid = add_entry(json.loads(stored.source), fields, taken=locked)
+    return _entry(_saved(stored, book, by=by), uid)
+
+
+def changed(found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
+    """The entry with other values; the same object where nothing was changed by them."""
+    if _says(found.entry, fields):
+        return found
+    before = json.loads(found.of.stored.source)
+    with _in_words_of(found.label):
+        after = change_entry(before, found.entry.uid, fields)
+    if after == before:
+        return found
+    return _entry(_saved(found.of.stored, after, by=by), found.entry.uid)
+
+
+def removed(found: OpenEntry, *, by: str) -> StoredBook:
+    """The book without the entry, whose lock stays for when a revert brings it back."""
+    after = remove_entry(json.loads(found.of.stored.source), found.entry.uid)
+    return _saved(found.of.stored, after, by=by)
+
+
+def in_mode(stored: StoredBook, mode: BookMode, *, by: str) -> StoredBook:
+    """The book in another mode; the same object where it is in that mode already."""
+    if opened(stored).book.mode == mode:
+        return stored
+    return _saved(stored, with_mode(json.loads(stored.source), mode), by=by)
+
+
+def content_of(found: OpenEntry) -> str:
+    """The content of an entry as it is written, its decorators among it."""
+    listed = unwrapped(json.loads(found.of.stored.source))["entries"]
+    raw = list(in_order(listed))[found.entry.index][1]
+    return str(raw.get("content") or "")
+
+
+@contextmanager
+def _in_words_of(label: str) -> Iterator[None]:
+    """Have what is wrong with a field told of this entry, as its builder knows the field."""
+    try:
+        yield
+    except FormatError as error:
+        if not error.path:
+            raise
+        member = member_in_words(error.path)
+        raise CommandError(f"{label}: {member} {error.problem}. Nothing was changed.") from error
+
+
+def _new_label(book: str, fields: Mapping[str, Any]) -> str:
+    return clipped(f"{book}/{fields.get('name') or 'the new entry'}", 60)
+
+
+def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
+    """Whether an entry says this already; a content may say more than the entry tells of it."""
+    said = fields_of(entry)
+    return "content" not in fields and all(
+        name in said and said[name] == value for name, value in fields.items()
+    )
+
+
+def _saved(stored: StoredBook, data: Mapping[str, Any], *, by: str) -> StoredBook:
+    text = written(data, was=stored.source)
+    return store.save_book(stored.name, text, by=by, expected_revision=stored.revision)
+
+
+def _entry(stored: StoredBook, uid: str) -> OpenEntry:
+    book: OpenBook = opened(stored)
+    entry = next(entry for entry in book.book.entries if entry.uid == uid)
+    return OpenEntry(of=book, entry=entry)
+
 
 ENTRY: Final = "<book>/<entry>"
 _CREATE: Final = "lore/create <book>[/<entry name>] [= <key>, <key>: <content>]"
@@ -50,7 +157,7 @@ class LoreEdits(StrictCommand):
         fields = {"name": entry_name, "content": content, **typed.with_patterns({"keys": keys})}
         is_first = named.stored_book(book) is None
         if is_first:
-            found = changes.created_with(book, fields, by=self.typed_by)
+            found = created_with(book, fields, by=self.typed_by)
         else:
             found = self._added(named.book_to_change(self.caller, book), fields)
         of_book = f" in the new lorebook {book}, which counts nowhere yet" if is_first else ""
@@ -59,27 +166,23 @@ class LoreEdits(StrictCommand):
             f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
         )
         if not content:
-            open_editor(self.caller, found, by=self.typed_by)
+            self._open_editor(found)
 
     def edit(self) -> None:
-        """Open the editor on an entry's content."""
         self.refuse_value()
-        open_editor(self.caller, self._entry("edit"), by=self.typed_by)
+        self._open_editor(self._entry("edit"))
 
     def keys(self) -> None:
-        """Set the keys of an entry."""
         found = self._entry("keys", "<key>, <key>")
         fields = typed.with_patterns({"keys": typed.keys_in(self.rhs)}, of=found.entry)
         self._change(found, fields, "keys", lambda e: e.keys)
 
     def secondary(self) -> None:
-        """Set the secondary keys of an entry, and how they decide."""
         found = self._entry("secondary", "[any | all | not any | not all] <key>, <key>")
         fields = typed.with_patterns(typed.secondary_in(self.rhs), of=found.entry)
         self._change(found, fields, "secondary keys", _logic_and_keys)
 
     def depth(self) -> None:
-        """Put an entry into the history, or take it out again."""
         found = self._entry("depth", "<n | off>")
         if self.rhs.lower() != typed.NOTHING:
             depth = whole_number(self.rhs, what="depth", words="off")
@@ -91,18 +194,15 @@ class LoreEdits(StrictCommand):
         self._change(found, fields, "place", place_in_words)
 
     def order(self) -> None:
-        """Set what stands first at the same place."""
         found = self._entry("order", "<n>")
         number = any_whole_number(self.rhs, what="order")
         self._change(found, {"order": number}, "order", lambda e: e.order)
 
     def position(self) -> None:
-        """Set where an entry stands."""
         found = self._entry("position", "<position>")
         self._change(found, typed.position_in(self.rhs), "place", place_in_words)
 
     def set_field(self) -> None:
-        """Set one of the other fields."""
         found = self._entry("set", "<field> <value>")
         word, _, value = self.rhs.partition(" ")
         field = field_named(word)
@@ -117,24 +217,36 @@ class LoreEdits(StrictCommand):
         self._change(found, {field.name: given}, word, partial(said_of, field))
 
     def enable(self) -> None:
-        """Let an entry take part."""
         self.refuse_value()
         self._change(self._entry("enable"), {"enabled": True}, "state", lambda e: e.enabled)
 
     def switch_off(self) -> None:
-        """Keep an entry and let it never wake."""
         self.refuse_value()
         self._change(self._entry("off"), {"enabled": False}, "state", lambda e: e.enabled)
 
+    def mode(self) -> None:
+        text, value = self.both(f"lore/mode <book> = <{' | '.join(BOOK_MODES)}>")
+        found = [mode for mode in BOOK_MODES if mode == value.lower()]
+        if not found:
+            raise CommandError(
+                f"'{value}' is no mode of a lorebook; there are {' and '.join(BOOK_MODES)}."
+                " Nothing was changed."
+            )
+        book, [mode] = named.book_to_change(self.caller, text), found
+        after = in_mode(book, mode, by=self.typed_by)
+        if after is book:
+            self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
+            return
+        self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
+
     def remove(self) -> Generator[Any, Any, None] | None:
-        """Remove an entry, or a whole book once the builder said yes."""
         self.refuse_value()
         text = self.wanted("lore/remove <book>[/<entry>]")
         if not named.split(text)[1]:
             book = named.whole_book_to_change(self.caller, text)
             return self._remove_after_yes(book)
         found = named.entry_to_change(self.caller, text)
-        stored = changes.removed(found, by=self.typed_by)
+        stored = removed(found, by=self.typed_by)
         self.say(
             f"Removed {found.label}; lore/revert {stored.name} = {found.of.stored.revision} brings"
             f" it back. Revision {stored.revision}."
@@ -156,12 +268,15 @@ class LoreEdits(StrictCommand):
         self._set_lock(thing, locks)
         return None
 
+    def _open_editor(self, found: OpenEntry) -> None:
+        open_editor(self.caller, "lore", _edited(found, by=self.typed_by), label=found.label)
+
     def _create_book(self, name: str) -> None:
         if self.rhs is not None:
             raise CommandError(f"Usage: {_CREATE}; name the entry that the text is for.")
         if named.stored_book(name) is not None:
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
-        made = changes.created(name, by=self.typed_by)
+        made = created(name, by=self.typed_by)
         self.say(
             f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
             f" lore/attach {made.name} = game."
@@ -173,7 +288,7 @@ class LoreEdits(StrictCommand):
         if twins:
             label = named.labelled(stored.name, twins[0])
             raise CommandError(f"There is {label} already; choose another name.")
-        return changes.added(stored, fields, by=self.typed_by)
+        return added(stored, fields, by=self.typed_by)
 
     def _change(
         self,
@@ -184,7 +299,7 @@ class LoreEdits(StrictCommand):
     ) -> None:
         """Store new values, and say what was and what is."""
         before = in_words(tell(found.entry))
-        after = changes.changed(found, fields, by=self.typed_by) if fields else found
+        after = changed(found, fields, by=self.typed_by) if fields else found
         if after is found:
             self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
             return
@@ -260,3 +375,27 @@ def _logic_and_keys(entry: LoreEntry) -> tuple[str, ...]:
 
 def _lock_in_words(locks: str) -> str:
     return f"the lock {locks}" if locks else "no lock"
+
+
+def _edited(found: OpenEntry, *, by: str) -> Edited:
+    book, revision = found.of.name, found.of.stored.revision
+    return {"book": book, "uid": found.entry.uid, "revision": revision, "by": by}
+
+
+def _load(caller: Any, edited: Edited) -> str:
+    return content_of(entry_to_change(caller, f"{edited['book']}#{edited['uid']}"))
+
+
+def _save(caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
+    found = entry_to_change(caller, f"{edited['book']}#{edited['uid']}")
+    stored, by = found.of.stored, edited["by"]
+    if stored.revision != edited["revision"]:
+        last = store.book_revisions(stored.name)[-1].changed_by
+        label = f"lorebook '{stored.name}'"
+        raise EditConflictError(label, edited["revision"], stored.revision, last)
+    saved = changed(found, {"content": text}, by=by)
+    told = f"Saved {saved.label} as revision {saved.of.stored.revision}."
+    return _edited(saved, by=by), told
+
+
+KINDS["lore"] = Kind(_load, _save)

@@ -22,6 +22,7 @@ from evennia_ai.store.authored.lorebooks import StoredBook
 _MARKS: Final = "/#"
 _MOST_NAMES: Final = 12
 _MOST_COMPARED: Final = 2000
+LONG: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,12 @@ def split(text: str) -> tuple[str, str]:
             return text[:at].strip(), text[at + 1 :].strip()
     first = marks[0] if marks else len(text)
     return text[:first].strip(), text[first + 1 :].strip()
+
+
+def written(data: Mapping[str, Any], *, was: str = "") -> str:
+    """JSON text, in lines for people unless the text before was long."""
+    indent = 2 if len(was) < LONG else None  # lines make the writing several times slower
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
 
 
 @lru_cache(maxsize=2)  # who changes a large book looks at it again and again

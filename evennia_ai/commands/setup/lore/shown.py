@@ -5,137 +5,29 @@ builders write a value, and how it reads, is here.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia.utils.search import search_object
 
-from evennia_ai.commands.setup.lore import typed
-from evennia_ai.commands.setup.lore.named import OpenBook, OpenEntry
+from evennia_ai.commands.setup.lore.named import OpenBook, OpenEntry, split, stored_book
+from evennia_ai.commands.setup.lore.typed import UNUSED, in_words, place_in_words, said_of
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.lorebook.book import mention_in_words
+from evennia_ai.compose import Composition
+from evennia_ai.game.mind.viewers import viewer_of
+from evennia_ai.game.senses.presence import NPC, HasMind
+from evennia_ai.lorebook.activation.activation import Activation
+from evennia_ai.lorebook.book import names_of, packed
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS, LoreField, Typed
-from evennia_ai.lorebook.formats.values import Step
-from evennia_ai.prompt.components import MAX_DEPTH, Scope
+from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
+from evennia_ai.minds.hidden import HiddenLore
+from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.report import origins_called
 from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
-
-DEFAULT: Final = "default"
-UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
-
-_SHOWN: Final = 120
-# What has a switch of its own, by what somebody may call it.
-_SWITCHES: Final[Mapping[str, str]] = {
-    **{name: name for name in ("keys", "depth", "order", "position", "edit", "enable", "lock")},
-    **dict.fromkeys(("secondary", "secondary_keys", "logic", "selective"), "secondary"),
-    **dict.fromkeys(("outlet", "anchor"), "position"),
-    **dict.fromkeys(("enabled", "on"), "enable"),
-    "key": "keys",
-    "content": "edit",
-    "disabled": "off",
-}
-
-
-def field_named(word: str) -> LoreField:
-    """The field that a builder calls `word`; CommandError names those there are."""
-    name = "_".join(word.lower().split())
-    if name in TYPED_FIELDS:
-        return TYPED_FIELDS[name]
-    if name in _SWITCHES:
-        raise CommandError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
-    near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
-    known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
-    raise CommandError(f"'{word}' is no field of an entry; {known}. Nothing was changed.")
-
-
-def typed_value(field: LoreField, text: str) -> Any:
-    """What a builder's text means; None takes back what the field says."""
-    return None if text.lower() == DEFAULT else _READERS[field.typed or "text"](text)
-
-
-def said_of(field: LoreField, entry: LoreEntry) -> Any:
-    """What an entry says of a field, as builders read it."""
-    return _IN_WORDS.get(field.name, field.says)(entry)
-
-
-def in_words(value: Any) -> str:
-    """A field's value in words, on one line of bounded length."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if value is None:
-        return "as the book or the rules say"
-    if isinstance(value, tuple | frozenset):
-        return clipped(visible(", ".join(map(str, value))), _SHOWN) or "none"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return clipped(visible(" ".join(str(value).split())), _SHOWN) or "none"
-
-
-def member_in_words(path: Sequence[Step]) -> str:
-    """A member of an entry that an error names by its steps, as builders call it.
-
-    `("when", 0, "test")` is the test of condition 1.
-    """
-    steps = [step for step in path if step not in _WRAPPINGS]
-    name, *inside = steps or [*path]
-    word = _WORDS.get(str(name), str(name))
-    if name == "when" and inside:
-        number, *inside = inside
-        word = f"condition {int(number) + 1}"
-    members = [step for step in inside if isinstance(step, str)]
-    return f"the {members[-1]} of {word}" if members else word
-
-
-def place_in_words(entry: LoreEntry) -> str:
-    """Where an entry wants to stand."""
-    if entry.depth == MAX_DEPTH and not entry.from_oldest:
-        return f"the top of the history, {entry.role}"
-    if entry.depth is not None:
-        end = " from the oldest" if entry.from_oldest else ""
-        return f"depth {entry.depth}{end}, {entry.role}"
-    if entry.outlet:
-        return f"outlet {entry.outlet}"
-    if entry.anchor:
-        return f"{entry.anchor.side} {entry.anchor.component}"
-    if entry.mention:
-        return mention_in_words(entry.mention)
-    return entry.position
-
-
-def _clock(entry: LoreEntry) -> Any:
-    timing = entry.timing
-    return timing.clock if timing.sticky or timing.cooldown or timing.delay else UNUSED
-
-
-# How what builders type is read, and what is told otherwise than an entry says it.
-_READERS: Final[Mapping[Typed, Callable[[str], Any]]] = {
-    "text": typed.text_in,
-    "word": typed.word,
-    "flag": typed.flag,
-    "number": typed.number,
-    "number or off": typed.number_or_off,
-    "keys": typed.keys_in,
-    "mention": typed.mention_in,
-    "questions": typed.questions,
-}
-_IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
-    "mention": place_in_words,
-    "clock": _clock,
-}
-# What the editing calls a field that builders call otherwise.
-_WORDS: Final[Mapping[str, str]] = {
-    **{field.name: word for word, field in TYPED_FIELDS.items()},
-    "secondary_keys": "secondary keys",
-    "anchor": "position",
-    "enabled": "state",
-}
-# Members of a file that only hold others.
-_WRAPPINGS: Final = frozenset({"extensions", "evennia_ai"})
-
 
 PAGE: Final = 30
 _BOOK_COLUMNS: Final = 24
@@ -265,3 +157,92 @@ def _titled(title: str, text: str) -> list[str]:
 def _wrapped(text: str) -> list[str]:
     first, *others = wrapped(text, WIDTH - 4)
     return [first, *(f"    {line}" for line in others)]
+
+
+_MOST_SHOWN: Final = 60
+
+
+def npc_at_hand(caller: Any) -> Any:
+    """The only NPC with a mind where `caller` is."""
+    here = caller.location.contents if caller.location else []
+    npcs: list[Any] = [npc for npc in here if isinstance(npc, HasMind)]
+    if len(npcs) != 1:
+        there = ", ".join(npc.key for npc in npcs)
+        who = f"There are several NPCs here ({there})" if npcs else "There is no NPC here"
+        raise CommandError(f"{who}; name one: lore/test <npc> = <text>.")
+    return npcs[0]
+
+
+def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
+    """What `text` would wake in `npc`, said by `caller` here and now; nothing is changed."""
+    if not npc.ai.view().books:
+        return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
+    made: Composition = npc.ai.preview_composition(text, caller)
+    names = names_of(npc.ai.view().books)
+    hidden = HiddenLore(viewer_of(caller))
+    touched = made.lore.calling(made.prompt.called).touched
+    seen = [verdict for verdict in touched if not hidden.covers(verdict.item)]
+    awake = [verdict for verdict in _in_order(made.lore, seen) if verdict.kept]
+    others = [verdict for verdict in seen if not verdict.kept]
+    head = f"If {caller.key} said this to {npc.key} now; nothing was changed."
+    lines = [*_indented(head, 0), f"{len(awake)} awake:"]
+    left_out = _left_out(made)
+    for verdict in awake:
+        lines += _judged(verdict, names, late=left_out.get(verdict.item, ""))
+    lines.append(f"{len(others)} concerned and silent:")
+    for verdict in others[:_MOST_SHOWN]:
+        lines += _judged(verdict, names)
+    if len(others) > _MOST_SHOWN:
+        lines.append(f"  and {len(others) - _MOST_SHOWN} more")
+    return [*lines, *_silent(made.lore, hidden)]
+
+
+def item_to_explain(caller: Any, npc: NPC, text: str) -> str:
+    """What `text` asks about: `<book>/<entry>` as the label; CommandError where a lock hides it."""
+    book, entry = split(text)
+    stored = stored_book(book) if entry else None
+    item = f"{stored.name}#{entry}" if stored else text
+    hidden = HiddenLore(viewer_of(caller))
+    origins = [item, *origins_called(item, names_of(npc.ai.view().books))]
+    if any(hidden.covers(origin) for origin in origins):
+        raise CommandError(f"You may not see '{text}': its lock hides it from you.")
+    return item
+
+
+def _in_order(lore: Activation, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """The verdicts, those on active entries in the order of activation."""
+    at = {entry.origin: index for index, entry in enumerate(lore.entries)}
+    return sorted(verdicts, key=lambda verdict: at.get(verdict.item, len(at)))
+
+
+def _judged(verdict: Verdict, names: Mapping[str, str], *, late: str = "") -> Iterator[str]:
+    name = f" ({names[verdict.item]})" if verdict.item in names else ""
+    cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
+    yield from _indented(f"{verdict.item.removeprefix('lore:')}{name}{cost}", 2)
+    yield from _indented(verdict.reason, 6)
+    if late:
+        yield from _indented(f"but left out of the prompt: {late}", 6)
+
+
+def _left_out(made: Composition) -> dict[str, str]:
+    """Why entries that are awake are not in the prompt."""
+    later = [v for v in made.prompt.told if v.stage != "activate" and not v.kept]
+    return {verdict.item: verdict.reason for verdict in reversed(later)}
+
+
+def _silent(lore: Activation, hidden: HiddenLore) -> Iterator[str]:
+    touched = {verdict.item for verdict in lore.touched}
+    count = len(lore.verdicts) - len(touched)
+    yield f"{count} more stay silent, and nothing concerns them."
+    for silence in lore.silent:
+        labels = (label for label in silence.labels() if f"lore:{label}" not in touched)
+        seen = [label for label in labels if not hidden.covers(f"lore:{label}")]
+        if seen:
+            uids = packed(label.removeprefix(f"{silence.book}#") for label in seen)
+            told = f"{silence.book}, {entries_in_words(len(seen))}"
+            line = f"  {told}: {silence.reason}: {uids}"
+            yield clipped(visible(line), WIDTH)
+
+
+def _indented(text: str, margin: int) -> list[str]:
+    return [" " * margin + line for line in wrapped(text, WIDTH - margin)]

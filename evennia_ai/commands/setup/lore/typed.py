@@ -1,19 +1,25 @@
-"""What builders' texts mean in `lore`: keys, numbers, flags, places, conditions.
+"""What builders' texts mean in `lore`: keys, numbers, places, conditions, and how each reads.
 
 Each function gives a value for `lorebook.editing.edits` or raises `CommandError` with one line.
-What a value may be beyond its kind is for the editing to judge.
+Which fields an entry has is for the table of `lorebook.formats`, what a value may be beyond its
+kind for the editing to judge.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final, get_args
 
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.lorebook.book import mention_in_words
 from evennia_ai.lorebook.conditions import TESTS
 from evennia_ai.lorebook.entry import AT_MENTION, MENTIONINGS, SIDES, LoreEntry, Patterns, Position
+from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS, LoreField, Typed
+from evennia_ai.lorebook.formats.values import Step
 from evennia_ai.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
-from evennia_ai.text.columns import clipped
+from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.text.columns import clipped, visible
 
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}
@@ -174,3 +180,116 @@ def _value(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     return number(text) if _NUMBER.fullmatch(text) else text
+
+
+DEFAULT: Final = "default"
+UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
+
+_SHOWN_COLUMNS: Final = 120
+# What has a switch of its own, by what somebody may call it.
+_SWITCHES: Final[Mapping[str, str]] = {
+    **{name: name for name in ("keys", "depth", "order", "position", "edit", "enable", "lock")},
+    **dict.fromkeys(("secondary", "secondary_keys", "logic", "selective"), "secondary"),
+    **dict.fromkeys(("outlet", "anchor"), "position"),
+    **dict.fromkeys(("enabled", "on"), "enable"),
+    "key": "keys",
+    "content": "edit",
+    "disabled": "off",
+}
+
+
+def field_named(word: str) -> LoreField:
+    """The field that a builder calls `word`; CommandError names those there are."""
+    name = "_".join(word.lower().split())
+    if name in TYPED_FIELDS:
+        return TYPED_FIELDS[name]
+    if name in _SWITCHES:
+        raise CommandError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
+    near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
+    known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
+    raise CommandError(f"'{word}' is no field of an entry; {known}. Nothing was changed.")
+
+
+def typed_value(field: LoreField, text: str) -> Any:
+    """What a builder's text means; None takes back what the field says."""
+    return None if text.lower() == DEFAULT else _READERS[field.typed or "text"](text)
+
+
+def said_of(field: LoreField, entry: LoreEntry) -> Any:
+    """What an entry says of a field, as builders read it."""
+    return _IN_WORDS.get(field.name, field.says)(entry)
+
+
+def in_words(value: Any) -> str:
+    """A field's value in words, on one line of bounded length."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value is None:
+        return "as the book or the rules say"
+    if isinstance(value, tuple | frozenset):
+        return clipped(visible(", ".join(map(str, value))), _SHOWN_COLUMNS) or "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return clipped(visible(" ".join(str(value).split())), _SHOWN_COLUMNS) or "none"
+
+
+def member_in_words(path: Sequence[Step]) -> str:
+    """A member of an entry that an error names by its steps, as builders call it.
+
+    `("when", 0, "test")` is the test of condition 1.
+    """
+    steps = [step for step in path if step not in _WRAPPINGS]
+    name, *inside = steps or [*path]
+    word = _WORDS.get(str(name), str(name))
+    if name == "when" and inside:
+        number, *inside = inside
+        word = f"condition {int(number) + 1}"
+    members = [step for step in inside if isinstance(step, str)]
+    return f"the {members[-1]} of {word}" if members else word
+
+
+def place_in_words(entry: LoreEntry) -> str:
+    """Where an entry wants to stand."""
+    if entry.depth == MAX_DEPTH and not entry.from_oldest:
+        return f"the top of the history, {entry.role}"
+    if entry.depth is not None:
+        end = " from the oldest" if entry.from_oldest else ""
+        return f"depth {entry.depth}{end}, {entry.role}"
+    if entry.outlet:
+        return f"outlet {entry.outlet}"
+    if entry.anchor:
+        return f"{entry.anchor.side} {entry.anchor.component}"
+    if entry.mention:
+        return mention_in_words(entry.mention)
+    return entry.position
+
+
+def _clock(entry: LoreEntry) -> Any:
+    timing = entry.timing
+    return timing.clock if timing.sticky or timing.cooldown or timing.delay else UNUSED
+
+
+# How what builders type is read, and what is told otherwise than an entry says it.
+_READERS: Final[Mapping[Typed, Callable[[str], Any]]] = {
+    "text": text_in,
+    "word": word,
+    "flag": flag,
+    "number": number,
+    "number or off": number_or_off,
+    "keys": keys_in,
+    "mention": mention_in,
+    "questions": questions,
+}
+_IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
+    "mention": place_in_words,
+    "clock": _clock,
+}
+# What the editing calls a field that builders call otherwise.
+_WORDS: Final[Mapping[str, str]] = {
+    **{field.name: word for word, field in TYPED_FIELDS.items()},
+    "secondary_keys": "secondary keys",
+    "anchor": "position",
+    "enabled": "state",
+}
+# Members of a file that only hold others.
+_WRAPPINGS: Final = frozenset({"extensions", "evennia_ai"})

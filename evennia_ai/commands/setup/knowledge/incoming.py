@@ -1,0 +1,336 @@
+"""The switches of `kb` by which pages come in: drafts and their approval, folders and their import.
+
+Nothing of a draft, which mostly a model wrote, is in a knowledge base before a builder approved it.
+What is approved is written by the base's own backend, which may be another machine; the decision is
+stored when it has said that the page is written, so a write that fails leaves the draft waiting.
+
+A folder is named in the one that the settings name. It is read whole, and what it would change is
+shown, before anything is written: one wrong file, and nothing is.
+"""
+
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.background_work import CardWork, Steps, waits
+from evennia_ai.commands.naming import checked_locks, counted_number
+from evennia_ai.commands.setup.knowledge import shown
+from evennia_ai.commands.strict import CommandError, and_more, day_and_time
+from evennia_ai.foreign.documents import Progress
+from evennia_ai.game.knowledge.backends import later
+from evennia_ai.game.mind.overview import look_at_all
+from evennia_ai.game.mind.viewers import allows, viewer_of
+from evennia_ai.game.runtime import runtime
+from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder
+from evennia_ai.knowledge.pages.markup import write_page
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft
+from evennia_ai.minds.seer import may_see_package
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
+from evennia_ai.store.knowledge import page_drafts as store
+from evennia_ai.store.knowledge.page_drafts import StoredDraft
+from evennia_ai.store.knowledge.page_imports import FolderPlan
+from evennia_ai.text.columns import WIDTH, clipped, hanging, visible
+
+_MOST_DRAFTS: Final = 40
+_MOST_LINES: Final = 200
+# A wiki may take its time, and a builder may type it again meanwhile.
+_being_written: Final[set[int]] = set()
+
+
+class KnowledgeDrafts(CardWork):
+    """Everything between a draft and a page."""
+
+    @waits
+    def drafts(self) -> Steps:
+        self.refuse_value()
+        infos = list(shown.visible_bases(self.caller))
+        if self.lhs:
+            infos = [shown.base_named(self.caller, self.lhs)]
+        waiting: list[StoredDraft] = []
+        for info in infos:
+            waiting += yield from self._waiting_in(info)
+        if not waiting:
+            self.say("No draft waits.")
+            return
+        rows = [clipped(_row(one), WIDTH) for one in waiting]
+        head = "Drafts that wait; kb/draft <n> shows one:"
+        self.show([head, *and_more(rows, most=_MOST_DRAFTS)])
+
+    @waits
+    def draft(self) -> Steps:
+        self.refuse_value()
+        found, info = self._draft("draft")
+        now = yield from self._now(found, info)
+        lines = [*_head(found), *_difference(now, found.draft.page)]
+        if found.state == "waiting":
+            lines += [
+                "",
+                f"kb/approve {found.number} writes it; kb/refuse {found.number} does not.",
+            ]
+        self.show(lines)
+
+    @waits
+    def approve(self) -> Steps:
+        self.refuse_value()
+        found, info = self._waiting("approve")
+        if found.number in _being_written:
+            raise CommandError(f"Draft {found.number} is being written already; wait for it.")
+        _being_written.add(found.number)
+        try:
+            now = yield from self._written(found, info)
+            store.decide(found.number, approved=True, by=self.typed_by)
+        finally:
+            _being_written.discard(found.number)
+        self.say(
+            f"Approved draft {found.number}: {info.key}/{now.name} is written, revision"
+            f" {now.revision}."
+        )
+
+    @waits
+    def refuse(self) -> Steps:
+        self.refuse_value()
+        found, info = self._waiting("refuse")
+        yield from self._now(found, info)
+        store.decide(found.number, approved=False, by=self.typed_by)
+        self.say(f"Refused draft {found.number} of {info.key}/{found.draft.page.name}.")
+
+    def _written(self, found: StoredDraft, info: BaseInfo) -> Generator[Deferred[Any], Any, Page]:
+        """The page that a draft has become."""
+        now = yield from self._now(found, info)
+        # Who writes drafts decides about no locks of pages that are there.
+        wanted = replace(found.draft.page, locks=now.locks) if now else found.draft.page
+        if now is not None and now.sha256 == wanted.sha256:
+            return now  # it was written, and what was decided could not be stored
+        self._refuse_stale(found, now)
+        note = f"draft {found.number}"
+        draft = PageDraft(page=wanted, was=found.draft.was, by=self.typed_by, note=note)
+        page: Page = yield later(runtime().backends.of(info).write(draft))
+        return page
+
+    def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
+        """The drafts of a base that wait, but for those of pages that are hidden."""
+        found = store.waiting(info.key)
+        if not found:
+            return []
+        now = yield later(runtime().backends.of(info).fetch([one.draft.page.name for one in found]))
+        return [one for one, page in zip(found, now, strict=True) if self._sees_draft(one, page)]
+
+    def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
+        """The draft of this number, whose base and page the caller may see."""
+        number = counted_number(self.wanted(f"kb/{switch} <number>"), what="number of a draft")
+        found = store.draft(number)
+        seen = {info.key: info for info in shown.visible_bases(self.caller)}
+        if found is None or found.base not in seen:
+            raise _no_draft(number)
+        return found, seen[found.base]
+
+    def _waiting(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
+        found, info = self._draft(switch)
+        if found.state != "waiting":
+            raise CommandError(
+                f"Draft {found.number} was {found.state} by {found.decided_by} already."
+                " Nothing was changed."
+            )
+        shown.refuse_change(self.caller, info)
+        return found, info
+
+    def _now(
+        self, found: StoredDraft, info: BaseInfo
+    ) -> Generator[Deferred[Any], Any, Page | None]:
+        """The page as it is now, None where it is new."""
+        (page,) = yield later(runtime().backends.of(info).fetch([found.draft.page.name]))
+        if not self._sees_draft(found, page):
+            raise _no_draft(found.number)
+        return page
+
+    def _sees_draft(self, found: StoredDraft, now: Page | None) -> bool:
+        """Whether the caller may see a draft, the page as it is, and all it was made from."""
+        pages = (found.draft.page, *([now] if now else []))
+        is_open = all(shown.may_see(self.caller, page) for page in pages)
+        return is_open and may_see_package(viewer_of(self.caller), found.context_meta)
+
+    def _refuse_stale(self, found: StoredDraft, now: Page | None) -> None:
+        if (now.revision if now else "") != found.draft.was:
+            state = f"revision {now.revision} by now" if now else "gone by now"
+            raise CommandError(
+                f"Draft {found.number} was written from revision {found.draft.was or 'none'} of"
+                f" {found.base}/{found.draft.page.name}, which is {state}. Nothing was written:"
+                f" take what is good of it over with kb/edit, then kb/refuse {found.number}."
+            )
+
+
+def _no_draft(number: int) -> CommandError:
+    return CommandError(f"There is no draft {number}; kb/drafts lists those that wait.")
+
+
+def _row(found: StoredDraft) -> str:
+    page = f"{found.base}/{found.draft.page.name}"
+    kind = "change of" if found.draft.was else "new page"
+    row = f"{found.number:5}  {day_and_time(found.made_at)}  {kind} {page} by {found.draft.by}"
+    return visible(row)
+
+
+def _head(found: StoredDraft) -> Iterator[str]:
+    state = "waits" if found.state == "waiting" else f"{found.state} by {found.decided_by}"
+    page = f"{found.base}/{found.draft.page.name}"
+    yield from hanging(f"Draft {found.number} of {page}, {state}")
+    yield from hanging(f"  by {found.draft.by}, {day_and_time(found.made_at)}")
+    task, note = " ".join(found.task.split()), " ".join(found.draft.note.split())
+    if task:
+        yield from hanging(f"  task: {task}")
+    if note and not task.startswith(note):  # the lorekeeper's note is how the task begins
+        yield from hanging(f"  note: {note}")
+
+
+def _difference(now: Page | None, wanted: Page) -> list[str]:
+    """The lines that the draft adds and takes away."""
+    before = write_page(now).splitlines() if now else []
+    lines = list(unified_diff(before, write_page(wanted).splitlines(), "now", "draft", lineterm=""))
+    if not lines:
+        return ["  The page says this already."]
+    return and_more(lines, most=_MOST_LINES, more="and {} more lines")
+
+
+MOST_WRITTEN: Final = 2000
+"""Pages that are imported while the game stands still for it; more are for the command line."""
+_MOST_FOLDERS: Final = 40
+_MOST_NAMES: Final = 20
+_USAGE: Final = "kb/import <folder> [= <base>]"
+
+
+class KnowledgeFolder(CardWork):
+    """Everything between a folder and a knowledge base."""
+
+    @waits
+    def import_plan(self) -> Steps:
+        if not self.lhs:
+            self.show(_offered(conf().knowledge_folder))
+            return
+        plan = yield from self._planned()
+        if plan is not None:
+            self.show([*_plan_lines(plan), *_how_to_run(plan, self.args.strip())])
+
+    @waits
+    def import_run(self) -> Steps:
+        self.wanted("kb/import/run <folder> [= <base>]")
+        plan = yield from self._planned()
+        if plan is None:
+            return
+        if plan.changes > MOST_WRITTEN:
+            raise CommandError(
+                f"That is {plan.changes} pages, and the game would stand still while they are"
+                f" written: type it on the command line, evennia-ai knowledge import. At most"
+                f" {MOST_WRITTEN} are imported here. Nothing was imported."
+            )
+        page_imports.import_folder(plan, by=self.typed_by)
+        look_at_all(plan.info)
+        self.show([*_plan_lines(plan), "Imported." if plan.changes else _NOTHING])
+
+    def _planned(self) -> Generator[Deferred[Any], Any, FolderPlan | None]:
+        """What the folder that was typed would do; None where it is told what is wrong with it."""
+        if self.rhs is not None and not self.rhs:
+            raise CommandError(f"Usage: {_USAGE}")
+        path = _folder_named(conf().knowledge_folder, self.lhs)
+        try:
+            folder = yield self.worked(f"Reading {path.name}", _reading(path, self.rhs or ""))
+        except ImportProblems as error:
+            lines = [f"{visible(path.name)}: nothing was imported, mend this first:"]
+            problems = [visible(f"  {problem}") for problem in error.problems]
+            self.show([*lines, *and_more(problems, most=_MOST_NAMES)])
+            return None
+        self._refuse_hidden_base(folder.info.key)
+        plan = page_imports.plan_folder(folder, folder_name=path.resolve().name)
+        self._refuse_locks(plan)
+        return plan
+
+    def _refuse_hidden_base(self, key: str) -> None:
+        known = knowledge_bases.base(key)
+        locks = known.locks if known is not None else ""
+        if not all(allows(self.caller, locks, kind) for kind in shown.LOSABLE):
+            raise CommandError(
+                f"You may not import into '{key}'; give the base another key: {_USAGE}."
+            )
+
+    def _refuse_locks(self, plan: FolderPlan) -> None:
+        """Refuse locks that are none, and to write over or tell of what a lock hides."""
+        touched = (*(page.name for page in plan.pages.changed), *plan.pages.gone)
+        now = [] if plan.is_new else pages.pages_named(plan.info.key, touched)
+        if not all(shown.may_see(self.caller, page) for page in now if page is not None):
+            raise CommandError(
+                f"Knowledge base '{plan.info.key}' has pages that you may not see, and this import"
+                " is about them too. Nothing was imported."
+            )
+        written = (*plan.pages.new, *plan.pages.changed)
+        if plan.info.locks:
+            checked_locks(
+                self.caller, plan.info.locks, access=shown.BASE_ACCESS, thing="knowledge base"
+            )
+        for locks in sorted({page.locks for page in written} - {""}):
+            checked_locks(self.caller, locks, access=shown.ACCESS, thing="page")
+
+
+def _reading(path: Path, key: str) -> Any:
+    def work(progress: Progress) -> PageFolder:
+        progress("its files", 0, 1)
+        return read_folder(path, key=key.lower())
+
+    return work
+
+
+_NOTHING: Final = "Everything is so already; nothing was changed."
+
+
+def _plan_lines(plan: FolderPlan) -> Iterator[str]:
+    """What an import does."""
+    state = ", a new one" if plan.is_new else ""
+    yield visible(f"Knowledge base {plan.info.key}{state}:")
+    told = {
+        "new": [page.name.full for page in plan.pages.new],
+        "changed": [page.name.full for page in plan.pages.changed],
+        "not in the folder, they stay": [name.full for name in plan.pages.gone],
+        "said of the base": list(plan.fields),
+    }
+    for kind, names in told.items():
+        if names:
+            yield f"  {kind}: {len(names)}"
+            rows = [clipped(visible(f"    {name}"), WIDTH) for name in names]
+            yield from and_more(rows, most=_MOST_NAMES, more="    and {} more")
+    yield f"  as before: {len(plan.pages.same)}"
+
+
+def _how_to_run(plan: FolderPlan, typed: str) -> list[str]:
+    return [f"Nothing was written. To do it: kb/import/run {typed}"] if plan.changes else [_NOTHING]
+
+
+def _folder_named(inside: Path, name: str) -> Path:
+    """The folder `name` of the one that the settings name, and no other whatever its name says."""
+    plain = Path(name).name == name and name.isprintable() and "\\" not in name
+    path = inside / name
+    if not plain or not _is_folder(path):
+        raise CommandError(
+            f"There is no folder '{name}' to import; kb/import lists those there are."
+        )
+    if path.resolve().parent != inside.resolve():
+        raise CommandError(f"'{name}' leads out of the folder for imports; nothing was imported.")
+    return path
+
+
+def _offered(inside: Path) -> list[str]:
+    """The folders that can be imported."""
+    found = sorted(visible(path.name) for path in inside.glob("[!.]*") if _is_folder(path))
+    if not found:
+        return [f"There are no folders in {inside} (EVENNIA_AI_KNOWLEDGE_FOLDER)."]
+    rows = [f"  {name}" for name in found]
+    return [f"Folders in {inside}:", *and_more(rows, most=_MOST_FOLDERS)]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # no folder has so long a name, or one with a null character
+        return False
