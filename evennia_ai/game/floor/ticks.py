@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Final
 from zlib import crc32
 
-from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
@@ -19,7 +18,7 @@ from twisted.internet.base import DelayedCall
 from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.senses.events import TICK, Event
-from evennia_ai.game.senses.presence import NPC, HasMind, bystanders, is_on, room_ref_of
+from evennia_ai.game.senses.presence import NPC, HasMind, bystanders, is_on, object_of, room_ref_of
 from evennia_ai.llm.resilience import Clock
 
 QUIET: Final = "Time passes; nobody spoke to you."
@@ -109,13 +108,11 @@ class Ticker:
 
     def _tick(self, npc_id: int) -> None:
         try:
-            npc = ObjectDB.objects.get(id=npc_id)  # from memory, where it is there
+            npc = object_of(str(npc_id))
             if issubclass(type(npc), HasMind):
                 self._tick_npc(npc)
             else:
                 self._forget(npc_id)
-        except ObjectDoesNotExist:
-            self._forget(npc_id)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {npc_id}: no tick, nothing can be read: {error}")
 

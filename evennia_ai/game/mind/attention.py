@@ -87,7 +87,7 @@ class Attention:
 
     # What nobody waits for any more
 
-    def drop_waiting(self, why: str = "it is not answered any more") -> int:
+    def drop_waiting(self, why: str) -> int:
         """Answer nothing of what waits; how much that was."""
         return self._withdraw([one for one in self._open.values() if not one.is_running], why)
 
@@ -109,12 +109,9 @@ class Attention:
         """
         self._engagement.end(speaker_ref)
         theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
-        others = self._others_than(speaker_ref)
-        listeners = any(not is_npc(who) for who in others)
-        gone = [
-            one for one in theirs if not (one.is_running and listeners and not one.event.private)
-        ]
-        self._given_up(gone, "the speaker left")
+        if any(not is_npc(who) for who in self._others_than(speaker_ref)):
+            theirs = [one for one in theirs if one.event.private or not one.is_running]
+        self._given_up(theirs, "the speaker left")
 
     def _given_up(self, answers: list[PendingAnswer], why: str) -> None:
         self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
@@ -172,7 +169,13 @@ class Attention:
                 return
             rivals = self._has_rivals(heard.event)
             answering = PendingAnswer(
-                self._mind, self, heard, address=address, settings=settings, live=live
+                self._mind,
+                heard,
+                address=address,
+                settings=settings,
+                live=live,
+                offer=self._offer,
+                over=self._over,
             )
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
@@ -189,7 +192,7 @@ class Attention:
         self._mind.lately.heard(heard.conversation)
         self.consider(heard)
 
-    def offer(self, answering: PendingAnswer) -> None:
+    def _offer(self, answering: PendingAnswer) -> None:
         """It may answer: its turn waits for its time."""
         settings, scheduler = answering.settings, self._live.scheduler
         self._dismissed.discard(answering.event.speaker_ref)
@@ -230,7 +233,7 @@ class Attention:
         self._live.watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
         unanswered.keep_silent(TOO_MUCH)
 
-    def over(self, answering: PendingAnswer, why_silent: str = "") -> None:
+    def _over(self, answering: PendingAnswer, why_silent: str) -> None:
         """It was answered, or will not be."""
         self._open.pop(answering.heard.record.id, None)
         if why_silent:

@@ -6,16 +6,13 @@ matter.
 """
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.presence import NPC, object_of
 from evennia_ai.store.model_calls import GAME_REF, Halt, halt, release
 
 
@@ -32,7 +29,8 @@ def stop_all(*, by: str, reason: str = "") -> Stopped:
     why = _halted(GAME_REF, by=by, reason=reason)
     live = runtime()
     under_way = tuple(live.counting.under_way)
-    dropped = sum(npc.ai.attention.stopped(why) for npc in _minds(live.scheduler.busy_keys))
+    busy = map(object_of, live.scheduler.busy_keys)
+    dropped = sum(npc.ai.attention.stopped(why) for npc in busy if npc is not None)
     return _given_up(under_way, why, dropped=dropped)
 
 
@@ -73,11 +71,6 @@ def _released(npc_ref: str, *, by: str) -> bool:
     if was_halted:
         logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")
     return was_halted
-
-
-def _minds(npc_refs: Iterable[str]) -> Iterable[Any]:
-    """The NPCs; whoever is busy is in memory already."""
-    return ObjectDB.objects.filter(id__in=[int(ref) for ref in npc_refs])
 
 
 def _whose(npc_ref: str) -> str:

@@ -9,7 +9,7 @@ builder can take away ends no guard then; whatever else a lock asks is looked at
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from inspect import getattr_static
 from typing import Any, Final
@@ -108,8 +108,17 @@ def rows_of(live: Runtime, shown: Sequence[Found], *, now: float) -> tuple[Row, 
     stored = _attributes(shown)
     newest = past_turns.newest_of_each([one.ref for one in shown])
     played = {session.puid for session in evennia.SESSION_HANDLER.values()}
-    rows = (_row(live, one, stored.get(one.id, {}), newest.get(one.ref), now) for one in shown)
-    return tuple(replace(row, is_played=row.found.id in played) for row in rows)
+    return tuple(
+        _row(
+            live,
+            one,
+            stored.get(one.id, {}),
+            last=newest.get(one.ref),
+            is_played=one.id in played,
+            now=now,
+        )
+        for one in shown
+    )
 
 
 def totals(live: Runtime, npcs: int) -> Totals:
@@ -125,7 +134,13 @@ def totals(live: Runtime, npcs: int) -> Totals:
 
 
 def _row(
-    live: Runtime, found: Found, stored: Mapping[str, Any], last: TurnLine | None, now: float
+    live: Runtime,
+    found: Found,
+    stored: Mapping[str, Any],
+    *,
+    last: TurnLine | None,
+    is_played: bool,
+    now: float,
 ) -> Row:
     ref = found.ref
     used = live.limits.reading("npc", ref)
@@ -136,7 +151,7 @@ def _row(
     return Row(
         found=found,
         is_on=bool(stored.get(ENABLED, _is_on_by_default(found.typeclass))),
-        is_played=False,
+        is_played=is_played,
         is_paused=ref in halts(),
         answering_seconds=max(0.0, now - begun_at) if answers else None,
         rest_seconds=live.scheduler.rest_seconds(ref),

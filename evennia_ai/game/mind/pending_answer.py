@@ -6,7 +6,7 @@ whether the NPC may speak at all: it may be paused, or a limit reached.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
@@ -30,29 +30,24 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import conversations
 
 
-class Watching(Protocol):
-    """Who is told what becomes of an answer: the attention of the NPC."""
-
-    def offer(self, answering: "PendingAnswer") -> None:
-        """It may answer: let its turn wait for its time."""
-
-    def over(self, answering: "PendingAnswer", why_silent: str = "") -> None:
-        """It was answered, or will not be."""
-
-
 class PendingAnswer:
     """An event, and whether and how it is answered; itself a `Bidder` and a `Work`."""
 
     def __init__(
         self,
         mind: Mind,
-        watching: Watching,
         heard: CommittedEvent,
         *,
         address: Address,
         settings: NPCSettings,
         live: Runtime,
+        offer: "Callable[[PendingAnswer], None]",
+        over: "Callable[[PendingAnswer, str], None]",
     ) -> None:
+        """`offer` lets its turn wait for its time, `over` is told that it was answered, or why not.
+
+        That is "" where it was.
+        """
         self.heard: Final = heard
         self.event: Final = heard.event
         self.address: Final = address
@@ -70,7 +65,8 @@ class PendingAnswer:
         self.is_running = False
         self._mind: Final = mind
         self._live: Final = live
-        self._watching: Final = watching
+        self._offer: Final = offer
+        self._tell_over: Final = over
         self._is_over = False
         self._offered_at = 0.0
         self._decision: Deferred[str] | None = None
@@ -92,7 +88,7 @@ class PendingAnswer:
             return
         refusal = self._refusal(self.settings)
         if refusal is None:
-            self._watching.offer(self)
+            self._offer(self)
         else:  # when everybody has read what was said
             self._live.clock.callLater(0, self._refused, refusal)
 
@@ -221,6 +217,6 @@ class PendingAnswer:
             return
         self._is_over = True
         self.is_waiting = False
-        self._watching.over(self, why_silent)
+        self._tell_over(self, why_silent)
         if self._ended is not None:
             self._ended()

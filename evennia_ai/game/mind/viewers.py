@@ -7,7 +7,6 @@ from evennia.utils import logger
 
 from evennia_ai.game.knowledge.backends import HelpBackend
 from evennia_ai.game.tools.tool import result_text
-from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.minds.hidden import Viewer
 from evennia_ai.minds.seer import Seer
 
@@ -30,7 +29,7 @@ def viewer_of(looker: Any) -> Viewer:
     """An object or account of the game as somebody who looks."""
     return Viewer(
         may_view=lambda locks: allows(looker, locks, "view"),
-        help_page=_help_page,
+        help_page=lambda base, name: HelpBackend(base).fetch([name])[0],
         as_recorded=result_text,
     )
 
@@ -38,7 +37,3 @@ def viewer_of(looker: Any) -> Viewer:
 def seer_for(looker: Any, npc_ref: str) -> Seer:
     """What an object or account of the game may see of one NPC."""
     return Seer(viewer_of(looker), npc_ref)
-
-
-def _help_page(base: str, name: PageName) -> Page | None:
-    return HelpBackend(base).fetch([name])[0]

@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from django.utils.timezone import get_default_timezone
-from evennia.objects.models import ObjectDB
 from evennia.utils import gametime
 
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.presence import NPC, object_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.projection import MINUTE, record_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind
@@ -156,11 +155,8 @@ class Lately:
 
     def place_name(self, npc: NPC, place_ref: str) -> str:
         """What `npc` calls the room of a conversation, "" where there is none any more."""
-        if place_ref in self._gone or not place_ref.isdecimal():
-            return ""
-        try:
-            room = ObjectDB.objects.get(id=int(place_ref))  # from memory, where it is there
-        except ObjectDB.DoesNotExist:
+        room = None if place_ref in self._gone else object_of(place_ref)
+        if room is None:
             self._gone.add(place_ref)
             return ""
         return plain_name(str(room.get_display_name(npc)))

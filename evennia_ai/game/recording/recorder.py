@@ -282,19 +282,15 @@ class Recorder:
             self._waiting.popleft()
         if batch:
             _record(batch)
-        elif self._waiting:
-            done = self._waiting.popleft()
-            assert callable(done)
-            _do(done)
-
-
-def _do(done: Callable[[], None]) -> None:
-    """Do it; whatever comes of it, what waits behind it is committed."""
-    try:
-        done()
-    except Exception:  # a game's own hooks may raise anything
-        told = Failure().getTraceback()
-        logger.log_err(f"evennia_ai: nobody may answer what was just said\n{told}")
+        if batch or not self._waiting:
+            return
+        do = self._waiting.popleft()
+        assert callable(do)
+        try:
+            do()
+        except Exception:  # a game's own hooks may raise anything; what waits is committed
+            told = Failure().getTraceback()
+            logger.log_err(f"evennia_ai: nobody may answer what was just said\n{told}")
 
 
 def _record(batch: Sequence[Hearing]) -> None:

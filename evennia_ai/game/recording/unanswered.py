@@ -6,10 +6,8 @@ Only that is known which is in the records: who was in conversation with whom is
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from django.core.exceptions import ObjectDoesNotExist
-from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.game.recording.heard import CommittedEvent
@@ -19,6 +17,7 @@ from evennia_ai.game.senses.presence import (
     NPC,
     HasMind,
     is_alone_with,
+    object_of,
     rank_of,
     room_ref_of,
     why_gone,
@@ -48,8 +47,8 @@ def take_up(*, started_at: float) -> TakenUp:
     since = started_at - LOOKED_BACK_SECONDS
     answered = dropped = 0
     for where, record in past_turns.unanswered(since=since, before=started_at):
-        npc = _npc(where.npc_ref)
-        heard = _heard(npc, where, record) if npc is not None else None
+        npc = object_of(where.npc_ref)
+        heard = _heard(npc, where, record) if issubclass(type(npc), HasMind) else None
         if heard is None or not npc.ai.attention.is_sure(heard.event):
             continue
         is_fresh = record.created_at >= started_at - FRESH_SECONDS
@@ -66,23 +65,12 @@ def take_up(*, started_at: float) -> TakenUp:
     return TakenUp(answered=answered, dropped=dropped)
 
 
-def _npc(npc_ref: str) -> Any:
-    """The NPC, None where it is no more or has no mind."""
-    try:
-        npc = ObjectDB.objects.get(id=int(npc_ref))
-    except (ObjectDoesNotExist, ValueError):
-        return None
-    return npc if isinstance(npc, HasMind) else None
-
-
 def _heard(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
     """What the record says that the NPC heard; None where no person said it, or they are gone."""
     meta = record.meta
     kind, speaker_ref = meta.get("event"), str(meta.get("speaker") or "")
-    if kind not in SPOKEN or meta.get("hops") or not speaker_ref.isdigit():
-        return None
-    speaker = ObjectDB.objects.filter(id=int(speaker_ref)).first()
-    if speaker is None:
+    speaker = object_of(speaker_ref)
+    if kind not in SPOKEN or meta.get("hops") or speaker is None:
         return None
     event = Event(
         kind=kind,

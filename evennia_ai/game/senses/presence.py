@@ -81,7 +81,7 @@ FACTION: Final = "faction"
 
 
 def object_of(ref: str) -> Any:
-    """The object of a reference, None where there is none any more."""
+    """The object of a reference, from memory where it is there; None: there is none any more."""
     return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
 
 
@@ -223,7 +223,7 @@ def settled_label(npc: NPC, person: Any) -> str:
     bearer = _bearer(npc, person)
     known = _known(npc, bearer.folded)
     numbers = _numbers(npc, person, bearer, known)
-    if not _is_gone(person) and bearer.ref not in known:
+    if person.id is not None and bearer.ref not in known:
         first = list(numbers)[: numbers[bearer.ref]]
         try:
             numbers = memories.settle_name(str(npc.id), bearer.folded, first)[bearer.folded]
@@ -241,11 +241,6 @@ def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
             told = label.replace("\\", r"\\")
             text = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", told, text)
     return text
-
-
-def _is_gone(person: Any) -> bool:
-    """Whether somebody was deleted since: who it was cannot be found any more."""
-    return person.id is None
 
 
 def _bearer(npc: NPC, person: Any) -> _Bearer:
@@ -290,7 +285,7 @@ def _numbers(npc: NPC, person: Any, bearer: _Bearer, known: Mapping[str, int]) -
     if bearer.ref in known:
         return known
     foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})
-    if _is_gone(person):
+    if person.id is None:
         foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer)])
     elif bearer.ref not in foreseen:
         foreseen.update(dict.fromkeys(_first_bearers(npc, person, bearer)))
@@ -307,7 +302,7 @@ def _first_bearers(npc: NPC, person: Any, bearer: _Bearer) -> list[str]:
     every NPC and every older character whose name is taken for this one. Before somebody who was
     deleted since, whose age nobody knows any more, that is everybody called so.
     """
-    gone = _is_gone(person)
+    gone = person.id is None  # deleted since: who it was cannot be found any more
     ways = {spelt(bearer.name), bearer.folded}
     keys = {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}
     called = ObjectDB.objects.filter(db_key__in=keys).order_by("id")
