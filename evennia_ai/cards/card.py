@@ -24,7 +24,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import ListOf, as_format_error, check_plain, one_line, parse_json
+from evennia_ai.foreign.documents import ListOf, check_plain, one_line, parse_json
+from evennia_ai.foreign.fields import as_format_error
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from evennia_ai.errors import FormatError
 
@@ -39,19 +39,6 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 _NESTED: Final = (dict, list)
-
-# pydantic's error type -> what was wanted, in our words.
-_WANTED: Final = {
-    "bool_type": "must be true or false",
-    "dict_type": "must be an object",
-    "finite_number": "must be a finite number",
-    "float_type": "must be a number",
-    "int_type": "must be a whole number",
-    "list_type": "must be a list",
-    "missing": "is missing",
-    "model_type": "must be an object",
-    "string_type": "must be text",
-}
 
 
 def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...]]:
@@ -149,15 +136,6 @@ def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
 
 def _each_once(nested: list[Any]) -> list[Any]:
     return list({id(each): each for each in nested}.values())
-
-
-def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
-    """The first of pydantic's findings as one line that names the path."""
-    found = error.errors(include_url=False, include_input=False)[0]
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
-    wanted = _WANTED.get(found["type"], found["msg"])
-    message = f"{where}{one_line(path)}: {wanted}"
-    return FormatError(kind, message, path=found["loc"], problem=wanted)
 
 
 def one_line(text: str) -> str:

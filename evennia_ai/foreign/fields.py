@@ -11,15 +11,34 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from annotated_types import Ge, Le, MaxLen
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import one_line
 
 UNBOUNDED: Final = 10**9
 """A number that nobody reaches: as a bound it is not told."""
@@ -62,6 +81,37 @@ def own_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
     return f"{words}, not {error['input']!r}" if shows_value and not is_ours else words
 
 
+def problems_in(error: ValidationError) -> list[tuple[str, str]]:
+    """The places that are wrong, "" for the whole, and what is wrong there in pydantic's words."""
+    return [
+        (".".join(str(step)[:80] for step in one["loc"]), one["msg"].removeprefix("Value error, "))
+        for one in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+
+
+# pydantic's error type -> what was wanted, in our words.
+_WANTED: Final = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be an object",
+    "finite_number": "must be a finite number",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "list_type": "must be a list",
+    "missing": "is missing",
+    "model_type": "must be an object",
+    "string_type": "must be text",
+}
+
+
+def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
+    """The first of pydantic's findings as one line that names the path."""
+    found = error.errors(include_url=False, include_input=False)[0]
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
+    wanted = _WANTED.get(found["type"], found["msg"])
+    message = f"{where}{one_line(path)}: {wanted}"
+    return FormatError(kind, message, path=found["loc"], problem=wanted)
+
+
 def near(wanted: object, known: Iterable[str]) -> str:
     """'; did you mean x?' where one of the known names is like the wanted one, else ""."""
     found = get_close_matches(str(wanted), list(known), n=1)
@@ -99,10 +149,14 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
         hint = hints[one.name]
         if is_dataclass(hint):
             yield from _flat(hint)
-        elif one.default_factory is not MISSING:
-            yield one.name, (hint, one.default_factory())
+            continue
+        default = ... if one.default is MISSING else one.default
+        if one.default_factory is not MISSING:
+            default = one.default_factory()
+        if hasattr(BaseModel, one.name):  # such as `schema`: it has the name as an alias
+            yield f"{one.name}_", (Annotated[hint, Field(alias=one.name)], default)
         else:
-            yield one.name, (hint, ... if one.default is MISSING else one.default)
+            yield one.name, (hint, default)
 
 
 def made_of(form: type[_Form], values: Mapping[str, Any]) -> _Form:

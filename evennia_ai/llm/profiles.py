@@ -15,11 +15,11 @@ from ipaddress import ip_address
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import EndpointError, FormatError
-from evennia_ai.foreign.fields import near, own_words
+from evennia_ai.foreign.fields import door, near, own_words
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
 
@@ -49,18 +49,40 @@ _NOT_EXTRA: Final = frozenset(
 )
 
 
+def _an_address(value: str) -> str:
+    if value and not is_address(value):
+        raise ValueError("must be an http or https address without a name, a password or a query")
+    return value
+
+
+def _a_name(value: str) -> str:
+    if value and not value.isidentifier():
+        raise ValueError(
+            "must be the NAME of an environment variable that holds the key, never the key"
+        )
+    return value
+
+
+def _can_be_sent(value: dict[str, Any]) -> dict[str, Any]:
+    if taken := sorted(_NOT_EXTRA & set(value)):
+        raise ValueError(f"cannot have {', '.join(taken)}: a request says that itself")
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("must be plain JSON: texts, numbers, lists, dictionaries") from None
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How a model picks its words; None leaves it to the server.
+    """How a model picks its words; None leaves it to the server."""
 
-    `extra` are further fields of the request's body, for what one server alone knows.
-    """
-
-    temperature: float | None = None
-    top_p: float | None = None
-    stop: tuple[str, ...] = ()
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    stop: Annotated[tuple[str, ...], Field(strict=False, max_length=8)] = ()
     seed: int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Annotated[dict[str, Any], AfterValidator(_can_be_sent)] = field(default_factory=dict)
+    """Further fields of the request's body, for what one server alone knows."""
 
 
 USUAL: Final = Sampling()
@@ -68,22 +90,22 @@ USUAL: Final = Sampling()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """A model and how it is asked."""
+    """A model and how it is asked; what the settings say of one, under the same names."""
 
     name: str
     client: Client = "openai"
-    base_url: str = ""
+    base_url: Annotated[str, AfterValidator(_an_address)] = ""
     model: str = ""
-    api_key_env: str = ""
+    api_key_env: Annotated[str, AfterValidator(_a_name)] = ""
     sampling: Sampling = USUAL
-    reply_tokens: int = 400
-    context_tokens: int = 8192
-    timeout_seconds: float = 60.0
+    reply_tokens: Annotated[int, Field(ge=1)] = 400
+    context_tokens: Annotated[int, Field(ge=256)] = 8192
+    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
     """Of a whole call."""
-    idle_seconds: float = IDLE_SECONDS
+    idle_seconds: Annotated[float, Field(gt=0)] = IDLE_SECONDS
     """How long not a byte of the reply may come."""
-    max_retries: int = 2
-    max_concurrent: int = 4
+    max_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    max_concurrent: Annotated[int, Field(ge=1, le=1000)] = 4
     stream: bool = True
     speaks_early: bool = False
     """Whether an NPC says the first sentences of a reply before the rest of it is there.
@@ -121,65 +143,9 @@ def is_open(address: str) -> bool:
         return True
 
 
-class _Fields(BaseModel):
-    """A profile as it stands in the settings; every field may be left out."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    client: Client | None = None
-    base_url: str | None = None
-    model: str | None = None
-    api_key_env: str | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    stop: Annotated[tuple[str, ...], Field(strict=False, max_length=8)] | None = None
-    seed: int | None = None
-    extra: dict[str, Any] | None = None
-    reply_tokens: Annotated[int, Field(ge=1)] | None = None
-    context_tokens: Annotated[int, Field(ge=256)] | None = None
-    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
-    idle_seconds: Annotated[float, Field(gt=0)] | None = None
-    max_retries: Annotated[int, Field(ge=0, le=10)] | None = None
-    max_concurrent: Annotated[int, Field(ge=1, le=1000)] | None = None
-    stream: bool | None = None
-    speaks_early: bool | None = None
-    strict_roles: bool | None = None
-    tools: ToolsBy | None = None
-    schema_by: SchemaBy | None = Field(None, alias="schema")
-    script: str | None = None
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_an_address(cls, value: str | None) -> str | None:
-        if value and not is_address(value):
-            raise ValueError(
-                "must be an http or https address without a name, a password or a query"
-            )
-        return value
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _is_a_name(cls, value: str | None) -> str | None:
-        if value and not value.isidentifier():
-            raise ValueError(
-                "must be the NAME of an environment variable that holds the key, never the key"
-            )
-        return value
-
-    @field_validator("extra")
-    @classmethod
-    def _can_be_sent(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        taken = sorted(_NOT_EXTRA & set(value or {}))
-        if taken:
-            raise ValueError(f"cannot have {', '.join(taken)}: a request says that itself")
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            raise ValueError("must be plain JSON: texts, numbers, lists, dictionaries") from None
-        return value
-
-
-FIELDS: Final = tuple(field.alias or name for name, field in _Fields.model_fields.items())
+FIELDS: Final = tuple(
+    one.alias or name for name, one in door(ModelProfile).model_fields.items() if name != "name"
+)
 """What a profile may say."""
 
 # What an admin may have written a key or a password into is not repeated in a log.
@@ -256,22 +222,29 @@ def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
         raise FormatError("setting", f"{where}: a profile's name has {wanted}")
     if not isinstance(fields, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
+    given = {field: fields[field] for field in FIELDS if fields.get(field) is not None}
+    wrong: list[str] = []
     try:
-        read = _Fields.model_validate(dict(fields))
+        read = door(ModelProfile).model_validate({**given, "name": name})
+        given = read.model_dump(include={*given, "schema_"}, exclude_unset=True, by_alias=True)
     except ValidationError as error:
-        told = [f"{where}{_in_words(one)}" for one in error.errors()]
-        raise FormatError("setting", "; ".join(told)) from None
-    return read.model_dump(exclude_none=True, by_alias=True)
+        wrong = [f"{where}{_in_words(one)}" for one in error.errors()]
+    wrong += [f"{where}{_unknown(str(field))}" for field in fields if field not in FIELDS]
+    if wrong:
+        raise FormatError("setting", "; ".join(wrong))
+    return given
 
 
 def _in_words(error: ErrorDetails) -> str:
     """What is wrong with one field, without the value where that might be a secret."""
-    field = str(error["loc"][0]) if error["loc"] else ""
-    if error["type"] == "extra_forbidden":
-        if "key" in field.lower():
-            return f".{field}: a key never stands in settings; name its variable in api_key_env"
-        return f": there is no field {field!r}{near(field, FIELDS)}"
+    field = str(error["loc"][0])
     return f".{field}: {own_words(error, shows_value=field not in _UNSHOWN)}"
+
+
+def _unknown(field: str) -> str:
+    if "key" in field.lower():
+        return f".{field}: a key never stands in settings; name its variable in api_key_env"
+    return f": there is no field {field!r}{near(field, FIELDS)}"
 
 
 def _role(role: Any, *, where: str) -> ModelRole:

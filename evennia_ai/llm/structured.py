@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai.errors import FormatError, ModelRubbish
+from evennia_ai.foreign.fields import problems_in
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply
 from evennia_ai.llm.reasoning import without_reasoning
 
@@ -303,11 +303,7 @@ def _canonical(schema: Mapping[str, Any]) -> str:
 
 def _why_unfit(error: ValidationError) -> str:
     """What is wrong with an answer, for the model that wrote it."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
+    found = problems_in(error)
+    told = [f"{where or 'the object'}: {words[:200]}" for where, words in found[:TOLD_PROBLEMS]]
     more = f"; and {len(found) - TOLD_PROBLEMS} more" if len(found) > TOLD_PROBLEMS else ""
-    return "; ".join(map(_problem_of, found[:TOLD_PROBLEMS])) + more
-
-
-def _problem_of(one: ErrorDetails) -> str:
-    where = ".".join(str(step)[:80] for step in one["loc"]) or "the object"
-    return f"{where}: {one['msg'].removeprefix('Value error, ')[:200]}"
+    return "; ".join(told) + more

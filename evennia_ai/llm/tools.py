@@ -20,6 +20,7 @@ from typing import Annotated, Any, Final
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from evennia_ai.errors import ModelRubbish
+from evennia_ai.foreign.fields import problems_in
 from evennia_ai.llm.chat import (
     AnswerSchema,
     ChatMessage,
@@ -296,9 +297,8 @@ def _answers(found: JsonObjects, model: str) -> list[_Answer]:
             elif any(members <= value.keys() for members in _CALLS):
                 answers.append(_Answer(acts=[_Act.model_validate(value)]))
     except ValidationError as error:
-        one = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, one["loc"]))
-        raise ModelRubbish(model, f"its answer has not the form: {where}: {one['msg']}") from None
+        where, words = problems_in(error)[0]
+        raise ModelRubbish(model, f"its answer has not the form: {where}: {words}") from None
     if found.objects and not answers and not found.around:
         raise ModelRubbish(model, "its JSON object has neither 'say' nor 'acts'")
     return answers

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import MAX_ENTRIES, as_format_error, check_plain, few, one_line
+from evennia_ai.foreign.documents import MAX_ENTRIES, check_plain, few, one_line
+from evennia_ai.foreign.fields import as_format_error
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, as_javascript_walks, mode_in
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entry import NO_GATES, LoreEntry

@@ -12,7 +12,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import ListOf, as_format_error, one_line
+from evennia_ai.foreign.documents import ListOf, one_line
+from evennia_ai.foreign.fields import as_format_error
 from evennia_ai.lorebook.conditions import EVENT_KIND, Condition
 from evennia_ai.lorebook.decorators import (
     MAX_KEYS,

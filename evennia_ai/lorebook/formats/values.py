@@ -24,7 +24,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import as_format_error, one_line
+from evennia_ai.foreign.documents import one_line
+from evennia_ai.foreign.fields import as_format_error
 
 _DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
 
