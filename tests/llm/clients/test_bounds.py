@@ -59,7 +59,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 
     monkeypatch.setattr(http, "json", SimpleNamespace(loads=loads))
     monkeypatch.setattr(http, "_next", comes)
-    monkeypatch.setattr("evennia_ai.llm.tools.sent_sha256", hashes)
+    monkeypatch.setattr("evennia_ai.llm.chat.sent_sha256", hashes)
     return counted
 
 
@@ -135,9 +135,7 @@ def test_all_that_was_said_before_is_hashed_once_for_all_calls(
     server: StubServer, model: Making, reactor: Handover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[int] = []
-    monkeypatch.setattr(
-        "evennia_ai.llm.tools.sent_sha256", lambda messages: hashed.append(1) or "0"
-    )
+    monkeypatch.setattr("evennia_ai.llm.chat.sent_sha256", lambda messages: hashed.append(1) or "0")
     server.behaves(whole(tool_calls=[{}] * MOST_CALLS))
     reactor.outcome_of(asked(model(), a_request(), heard=False))
     assert hashed == [1]
