@@ -98,7 +98,10 @@ class ChatRequest:
     question: str = ""
     """What was said to it."""
     cache_key: str | None = None
-    """Stable for one NPC, so that a router can ask the server that has its prompt cached."""
+    """Stable for one NPC, so that a router can ask the server that has its prompt cached.
+
+    It is not sent: what is, is `Endpoint.session_key` of it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

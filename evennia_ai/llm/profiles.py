@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from ipaddress import ip_address
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
@@ -297,6 +298,18 @@ class Endpoint:
     """What is read of one reply."""
     stream: bool = True
     """Whether the reply of a request that has a listener is read while it is written."""
+    game_id: str = ""
+    """Tells this game's requests from those of others at the same router."""
+    session_header: str = ""
+    """The header that has the session key too, "" for none."""
+
+    def session_key(self, cache_key: str) -> str:
+        """What a router knows a request's `cache_key` by: 32 hex digits.
+
+        A hash, because some routers compare keys by their beginnings: `npc-1` and `npc-12` would be
+        nearly one.
+        """
+        return sha256(f"{self.game_id}\0{cache_key}".encode()).hexdigest()[:32]
 
     def __post_init__(self) -> None:
         if problem := _address_problem(self.base_url):

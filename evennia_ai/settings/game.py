@@ -97,6 +97,8 @@ class Conf:
         ),
     ]
     """which of them are asked for what, see below"""
+    session_header: Annotated[kinds.SessionHeader, Setting("E085", "x-session-id")]
+    """the header in which a router finds [whose request it is](#routers); `""`: none"""
     summary_model: Annotated[
         str,
         Setting(

@@ -157,6 +157,13 @@ Seconds = Annotated[int | float, Field(ge=0), Must("a number of seconds, 0 or mo
 SomeSeconds = Annotated[int | float, Field(gt=0), Must("a number of seconds over 0")]
 Line = Annotated[str, Must("one line of text, at most 500 characters", _is_line)]
 Address = Annotated[str, Must("an address", lambda value: not value or is_address(value))]
+SessionHeader = Annotated[
+    str,
+    Must(
+        'the name of a header that begins with x-, such as "x-session-id", or "" for none',
+        lambda name: not name or re.fullmatch(r"x-(?!api-key)[a-z0-9-]{1,60}", name, re.I),
+    ),
+]
 Variable = Annotated[str, Must("the name of an environment variable", str.isidentifier)]
 PathOrNone = Annotated[str, Must("a dotted path", lambda value: not value or _is_path(value))]
 Paths = Annotated[tuple[str, ...], _list_of(_is_path)]

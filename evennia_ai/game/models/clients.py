@@ -9,8 +9,10 @@ means the offline responder: a game works, and says so, before it has a model.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
+from evennia.server.models import ServerConfig
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, FirstError, fail, gatherResults, succeed
 from twisted.python.failure import Failure
@@ -29,6 +31,8 @@ from evennia_ai.settings.game import Conf
 from evennia_ai.settings.npc import NPCSettings
 
 OFFLINE: Final = "offline responder"
+GAME_ID: Final = "evennia_ai_game_id"
+"""Under which name Evennia's `ServerConfig` keeps it."""
 
 
 class NotReady:
@@ -65,6 +69,15 @@ def title_of(profile: ModelProfile) -> str:
     return f"{profile.name} ({profile.model})" if profile.model else profile.name
 
 
+def game_id() -> str:
+    """A random name of this game: its requests are told from another game's at one router by it."""
+    found: str | None = ServerConfig.objects.conf(GAME_ID)
+    if found is None:
+        found = token_hex(16)
+        ServerConfig.objects.conf(GAME_ID, found)
+    return found
+
+
 def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
     """Where the model of a profile is, with its key; EndpointError: it cannot be there."""
     return Endpoint(
@@ -77,6 +90,8 @@ def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
         max_retries=profile.max_retries,
         max_concurrent=profile.max_concurrent,
         stream=profile.stream,
+        game_id=game_id(),
+        session_header=conf.session_header,
     )
 
 

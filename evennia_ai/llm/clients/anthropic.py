@@ -49,7 +49,9 @@ Block = dict[str, Any]
 _FILLER: Final[Block] = {"type": "text", "text": FILLERS["user"]}
 
 
-def body_of(request: ChatRequest, *, model: str, stream: bool) -> dict[str, Any]:
+def body_of(
+    request: ChatRequest, *, model: str, stream: bool, session: str | None = None
+) -> dict[str, Any]:
     """The body; a further field of the sampling never replaces what the request itself says.
 
     A schema is a tool that must be called: every model takes that, and the answer is its input.
@@ -67,8 +69,8 @@ def body_of(request: ChatRequest, *, model: str, stream: bool) -> dict[str, Any]
         body["tools"] = tools
     if request.schema is not None:
         body["tool_choice"] = {"type": "tool", "name": request.schema.name}
-    if request.cache_key is not None:
-        body["metadata"] = {"user_id": request.cache_key}
+    if session is not None:
+        body["metadata"] = {"user_id": session}
     if stream:
         body["stream"] = True
     return {**request.sampling.extra, **body}
@@ -338,7 +340,8 @@ class AnthropicChat(RemoteChat):
         return {"x-api-key": key, "anthropic-version": API_VERSION}
 
     def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
-        return body_of(request, model=self.endpoint.model, stream=stream)
+        session = self.session_of(request)
+        return body_of(request, model=self.endpoint.model, stream=stream, session=session)
 
     def reader(self, request: ChatRequest) -> AnthropicReply:
         return AnthropicReply(request, self.endpoint)

@@ -37,7 +37,9 @@ NEWER_LIMIT: Final = "max_completion_tokens"
 """What some models want in the place of `max_tokens`; set as a further field it replaces it."""
 
 
-def body_of(request: ChatRequest, *, model: str, stream: bool) -> dict[str, Any]:
+def body_of(
+    request: ChatRequest, *, model: str, stream: bool, session: str | None = None
+) -> dict[str, Any]:
     """The body; a further field of the sampling never replaces what the request itself says."""
     body: dict[str, Any] = {
         "model": request.model or model,
@@ -50,8 +52,8 @@ def body_of(request: ChatRequest, *, model: str, stream: bool) -> dict[str, Any]
         body["tools"] = [_wire_tool(tool) for tool in request.tools]
     if request.schema is not None:
         body["response_format"] = _wire_schema(request.schema)
-    if request.cache_key is not None:
-        body["user"] = request.cache_key
+    if session is not None:
+        body |= {"user": session, "prompt_cache_key": session}
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return {**request.sampling.extra, **body}
@@ -252,7 +254,8 @@ class OpenAIChat(RemoteChat):
         return {"Authorization": f"Bearer {self.endpoint.api_key.reveal() or NO_KEY}"}
 
     def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
-        return body_of(request, model=self.endpoint.model, stream=stream)
+        session = self.session_of(request)
+        return body_of(request, model=self.endpoint.model, stream=stream, session=session)
 
     def reader(self, request: ChatRequest) -> OpenAIReply:
         return OpenAIReply(request, self.endpoint)

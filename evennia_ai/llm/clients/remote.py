@@ -122,7 +122,7 @@ class Attempt:
         request = client.build_request(
             "POST",
             self._chat.address,
-            headers={"Accept": "application/json", **self._chat.headers()},
+            headers=self._headers(),
             json=self._chat.body(self._request, stream=streams),
         )
         async with answered(client, request) as response:
@@ -138,6 +138,11 @@ class Attempt:
         if self._is_streamed:
             self._take_rest()
         return None
+
+    def _headers(self) -> dict[str, str]:
+        sent = {"Accept": "application/json", **self._chat.headers()}
+        session, name = self._chat.session_of(self._request), self._endpoint.session_header
+        return {name: session, **sent} if name and session else sent
 
     def _take(self, chunk: bytes) -> None:
         self._received_bytes += len(chunk)
@@ -247,6 +252,11 @@ class RemoteChat(ABC):
     @abstractmethod
     def reader(self, request: ChatRequest) -> ReplyReader:
         """Who finds the reply in what comes back."""
+
+    def session_of(self, request: ChatRequest) -> str | None:
+        """The key by which a router finds the server that has the request's beginning cached."""
+        key = request.cache_key
+        return None if key is None else self.endpoint.session_key(key)
 
     @property
     def name(self) -> str:

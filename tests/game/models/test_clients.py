@@ -1,15 +1,25 @@
 """An NPC on a real connection: a server on loopback that answers, stalls, errors, talks rubbish."""
 
+import re
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 from django.test import override_settings
+from evennia.server.models import ServerConfig
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.clients import OFFLINE, Access, Models, client_of
+from evennia_ai.game.models.clients import (
+    GAME_ID,
+    OFFLINE,
+    Access,
+    Models,
+    client_of,
+    endpoint_of,
+    game_id,
+)
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatRequest
 from evennia_ai.llm.clients.scripted import ScriptedModel
@@ -297,3 +307,15 @@ def test_the_budget_of_prompts_is_that_of_the_npcs_profile(stage, no_queries):
         assert stage.npc.ai.view().rules.budget.limit_tokens == 4000
         with no_queries():
             assert stage.npc.ai.view() is stage.npc.ai.view()
+
+
+def test_a_game_has_one_random_name_for_ever(stage):
+    named = game_id()
+    assert re.fullmatch("[0-9a-f]{32}", named)
+    assert game_id() == named
+    profile = replace(
+        conf().profiles["default"], client="openai", base_url="http://127.0.0.1:1", model="tiny"
+    )
+    assert endpoint_of(profile, conf()).game_id == named
+    ServerConfig.objects.conf(GAME_ID, delete=True)
+    assert game_id() != named

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -123,7 +124,7 @@ def test_a_request_goes_to_the_messages_api_with_the_key(
         "messages": [{"role": "user", "content": [a_text("Hello?")]}],
         "temperature": 0.5,
         "top_k": 5,
-        "metadata": {"user_id": "npc-12"},
+        "metadata": {"user_id": sha256(b"\0npc-12").hexdigest()[:32]},
     }
 
 

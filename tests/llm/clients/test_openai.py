@@ -4,6 +4,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from itertools import pairwise
 from time import sleep
 from typing import Any
 
@@ -18,7 +21,7 @@ from evennia_ai.errors import (
     ModelUnavailable,
 )
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, Usage
-from evennia_ai.llm.profiles import Sampling
+from evennia_ai.llm.profiles import Endpoint, Sampling
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.secrets import SecretText
 from tests.llm.builders import a_call, a_message, a_request
@@ -94,8 +97,11 @@ def test_the_request_goes_out_as_it_was_given(outcome: Outcome, server: StubServ
         max_tokens=7,
         sampling=Sampling(temperature=0.5),
         cache_key="npc-12",
+        endpoint={"game_id": "ebbwick", "session_header": "x-session-id"},
     )
+    session = sha256(b"ebbwick\0npc-12").hexdigest()[:32]
     (seen,) = server.requests
+    assert seen.headers["x-session-id"] == session
     assert seen.path == "/v1/chat/completions"
     assert seen.headers["authorization"] == f"Bearer {KEY}"
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -109,8 +115,25 @@ def test_the_request_goes_out_as_it_was_given(outcome: Outcome, server: StubServ
         ],
         "max_tokens": 7,
         "temperature": 0.5,
-        "user": "npc-12",
+        "user": session,
+        "prompt_cache_key": session,
     }
+
+
+def test_a_request_of_nobodys_bears_no_session_key(outcome: Outcome, server: StubServer) -> None:
+    outcome(answers(), endpoint={"session_header": "x-session-id"})
+    outcome(answers(), cache_key="npc-12", endpoint={"session_header": ""})
+    assert not any("x-session-id" in seen.headers for seen in server.requests)
+    assert "prompt_cache_key" not in server.requests[0].body
+
+
+def test_no_two_npcs_have_session_keys_that_begin_alike() -> None:
+    there = Endpoint(name="tiny", base_url="http://127.0.0.1", model="tiny", game_id="ebbwick")
+    keys = sorted(there.session_key(f"npc-{number}") for number in range(100_000))
+    assert {len(key) for key in keys} == {32}
+    assert not any(one[:9] == next_one[:9] for one, next_one in pairwise(keys))
+    elsewhere = replace(there, game_id="another")
+    assert elsewhere.session_key("npc-1") != there.session_key("npc-1")
 
 
 def test_half_a_surrogate_pair_in_a_text_does_not_stop_the_request(
