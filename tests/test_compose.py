@@ -187,7 +187,7 @@ def test_the_budget_gives_the_cause_that_activation_gave():
     rules = [a_component(f"Rule {n}.", id=n, key=f"rule{n}") for n in (10, 11, 12)]
     book = a_book(an_entry("@@depth 0\nLore.", keys=["coin"]))
     prompt = the_prompt(rules, history=[said("user", "A coin.")], books=(book,))
-    causes = {v.stage: v.cause for v in prompt.told if v.item.startswith("lore:") and v.cause}
+    causes = {v.stage: v.cause for v in prompt.touched if v.item.startswith("lore:") and v.cause}
     assert causes == dict.fromkeys(("activate", "budget"), "key 'coin' in message 3 at 2-6")
 
 
@@ -201,7 +201,7 @@ def test_a_message_has_the_number_in_every_account_that_it_has_in_the_prompt(lim
     )
     found = [
         re.search(r"key 'key(\d)' in (?:message (\d+)|a message that is cut away)", v.reason)
-        for v in prompt.told
+        for v in prompt.touched
         if v.stage == "activate"
     ]
     numbers = {one[1]: one[2] for one in found if one is not None}
@@ -213,7 +213,7 @@ def test_a_message_has_the_number_in_every_account_that_it_has_in_the_prompt(lim
         for key in numbers
     }
     assert numbers == in_prompt
-    (cut,) = [v.reason for v in prompt.told if (v.stage, v.item) == ("budget", "history")]
+    (cut,) = [v.reason for v in prompt.touched if (v.stage, v.item) == ("budget", "history")]
     oldest = next(at for at, m in enumerate(prompt.messages) if "word, key" in m.content)
     assert cut == "all 8 messages fit" or cut.endswith(f"cut before message {oldest}")
     assert ("all 8" in cut, None in numbers.values()) == (limit == 2000, limit != 2000)

@@ -6,13 +6,8 @@ from typing import Any, Final, TypeGuard
 from evennia_ai.commands.strict import day_and_time, in_words
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.history.projection import CONVERSATION
-from evennia_ai.history.records import Record
-from evennia_ai.history.turn.manifest import (
-    RecordedMessage,
-    RenderedMessage,
-    TurnManifest,
-)
+from evennia_ai.history.records import CONVERSATION, Record
+from evennia_ai.history.turn.manifest import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.lorebook.book import names_of

@@ -8,11 +8,20 @@ is shown, and the time that a line bears, were decided when they were recorded, 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia_ai.errors import ReplayError
-from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
+from evennia_ai.history.records import (
+    BOOKKEEPING,
+    CONVERSATION,
+    MessageTotals,
+    NewRecord,
+    Record,
+    RecordKind,
+    calls_of,
+    is_staying,
+    storable,
+)
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import MOVEMENT, Message, Part, ToolCall
@@ -63,58 +72,8 @@ def shown_body(record: Record) -> str:
 
 _MESSAGE: Final = Slot[Message]("message")
 RECORD: Final = Slot[Record]("record")
-# What was said and done: the messages of the history.
-CONVERSATION: Final = frozenset(
-    {
-        RecordKind.USER,
-        RecordKind.ASSISTANT,
-        RecordKind.TOOL_CALL,
-        RecordKind.TOOL_RESULT,
-        RecordKind.EVENT,
-        RecordKind.REMINDER,
-        RecordKind.SUMMARY,
-    }
-)
-# Texts of a prompt that injection depth does not count.
-BOOKKEEPING: Final = frozenset(
-    {RecordKind.CONTEXT_BLOCK, RecordKind.NOTE_ANCHOR, RecordKind.COMPONENT_REV}
-)
 _MESSAGES: Final = CONVERSATION | BOOKKEEPING
 _NOTHING: Final[Mapping[str, Record]] = {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageTotals:
-    """How many messages a history has so far, and how many of them of role user and replies.
-
-    They go on through compactions: a summary stands at the index of the last message in it, and
-    nobody said it. A message that calls tools is no reply: the reply comes after it.
-    """
-
-    messages: int = 0
-    users: int = 0
-    replies: int = 0
-
-    def after(self, record: NewRecord | Record) -> "MessageTotals":
-        """The totals when this record was appended."""
-        if is_staying(record):
-            return replace(self, messages=self.messages + 1)
-        if record.kind not in CONVERSATION or "tail" in record.meta:
-            return self
-        return MessageTotals(
-            messages=self.messages + 1,
-            users=self.users + (record.role == "user"),
-            replies=self.replies + _is_reply(record),
-        )
-
-
-def _is_reply(record: NewRecord | Record) -> bool:
-    return record.role == "assistant" and record.kind is not RecordKind.TOOL_CALL
-
-
-def is_staying(record: NewRecord | Record) -> bool:
-    """Whether the record is a text of a prompt that remains in the history."""
-    return record.kind is RecordKind.CONTEXT_BLOCK and record.meta.get("stays") is True
 
 
 def message_of(record: Record) -> Message | None:
@@ -174,11 +133,6 @@ def _behind_their_calls(said: list[Record]) -> list[Record]:
             ordered += sorted((one for found in answers for one in found), key=_when)
     without_call = [record for found in results.values() for record in found]
     return [*sorted(without_call, key=_when), *ordered]
-
-
-def calls_of(record: NewRecord | Record) -> tuple[str, ...]:
-    """The ids of the tool calls that a record makes."""
-    return tuple(str(call["id"]) for call in record.meta.get("tool_calls", ()))
 
 
 def _when(record: Record) -> tuple[int, int]:

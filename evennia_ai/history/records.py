@@ -13,7 +13,7 @@ reply that was said before the rest came is what the NPC said.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
@@ -56,6 +56,24 @@ class RecordKind(StrEnum):
     RUN_END = "run_end"
     USAGE = "usage"
     ERASURE = "erasure"
+
+
+# What was said and done: the messages of the history.
+CONVERSATION: Final = frozenset(
+    {
+        RecordKind.USER,
+        RecordKind.ASSISTANT,
+        RecordKind.TOOL_CALL,
+        RecordKind.TOOL_RESULT,
+        RecordKind.EVENT,
+        RecordKind.REMINDER,
+        RecordKind.SUMMARY,
+    }
+)
+# Texts of a prompt that injection depth does not count.
+BOOKKEEPING: Final = frozenset(
+    {RecordKind.CONTEXT_BLOCK, RecordKind.NOTE_ANCHOR, RecordKind.COMPONENT_REV}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +127,45 @@ class Record:
     def is_erased(self) -> bool:
         """Whether its words were erased on request."""
         return not self.body and not self.name and self.meta == ERASED
+
+
+def calls_of(record: NewRecord | Record) -> tuple[str, ...]:
+    """The ids of the tool calls that a record makes."""
+    return tuple(str(call["id"]) for call in record.meta.get("tool_calls", ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageTotals:
+    """How many messages a history has so far, and how many of them of role user and replies.
+
+    They go on through compactions: a summary stands at the index of the last message in it, and
+    nobody said it. A message that calls tools is no reply: the reply comes after it.
+    """
+
+    messages: int = 0
+    users: int = 0
+    replies: int = 0
+
+    def after(self, record: NewRecord | Record) -> "MessageTotals":
+        """The totals when this record was appended."""
+        if is_staying(record):
+            return replace(self, messages=self.messages + 1)
+        if record.kind not in CONVERSATION or "tail" in record.meta:
+            return self
+        return MessageTotals(
+            messages=self.messages + 1,
+            users=self.users + (record.role == "user"),
+            replies=self.replies + _is_reply(record),
+        )
+
+
+def _is_reply(record: NewRecord | Record) -> bool:
+    return record.role == "assistant" and record.kind is not RecordKind.TOOL_CALL
+
+
+def is_staying(record: NewRecord | Record) -> bool:
+    """Whether the record is a text of a prompt that remains in the history."""
+    return record.kind is RecordKind.CONTEXT_BLOCK and record.meta.get("stays") is True
 
 
 def reply_record(text: str) -> NewRecord:

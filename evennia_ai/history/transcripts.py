@@ -12,8 +12,16 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 
 from evennia_ai.errors import FormatError, ReplayError
-from evennia_ai.history.projection import MessageTotals, is_staying, message_of
-from evennia_ai.history.records import Record, RecordKind, canonical_json, first_broken, storable
+from evennia_ai.history.projection import message_of
+from evennia_ai.history.records import (
+    MessageTotals,
+    Record,
+    RecordKind,
+    canonical_json,
+    first_broken,
+    is_staying,
+    storable,
+)
 from evennia_ai.history.turn.manifest import TurnManifest, wrong_field
 from evennia_ai.prompt.messages import ROLES
 

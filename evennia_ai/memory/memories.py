@@ -125,12 +125,21 @@ class Memory:
         return known
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def revised(self) -> Mapping[str, Any]:
         """What of it a revision keeps: all but when it was recalled."""
-        return MappingProxyType({name: getattr(self, name) for name in TOLD})
+        return MappingProxyType({name: getattr(self, name) for name in _REVISED})
 
 
-TOLD: Final = ("text", "about", "importance", "created_at", "learnt", "place_ref", "turn", "author")
+_REVISED: Final = (
+    "text",
+    "about",
+    "importance",
+    "created_at",
+    "learnt",
+    "place_ref",
+    "turn",
+    "author",
+)
 
 
 def is_text(value: object) -> bool:

@@ -141,7 +141,7 @@ def _of_what_moves(pair: _Pair) -> Break | None:
 
 
 def _of_an_injection(pair: _Pair, message: Message) -> Break:
-    if moved := next(_moved_anchors(pair, _origins(message)), None):
+    if moved := next(_moved_anchors(pair, message.origins), None):
         return Break("re_anchored", moved)
     origin = message.parts[0].origin
     is_in_both = all(part_of(sent.messages, origin) for sent in (pair.older, pair.newer))
@@ -150,7 +150,7 @@ def _of_an_injection(pair: _Pair, message: Message) -> Break:
 
 def _holds(pair: _Pair, message: Message) -> bool:
     """Whether it is an anchored note that stands where it stood: something else came before it."""
-    origins = _origins(message)
+    origins = message.origins
     is_anchored = any(origin in pair.newer.anchors for origin in origins)
     return is_anchored and next(_moved_anchors(pair, origins), None) is None
 
@@ -161,15 +161,11 @@ def _moved_anchors(pair: _Pair, origins: Iterable[str]) -> Iterator[str]:
     return (origin for origin in origins if before.get(origin) != now.get(origin))
 
 
-def _origins(message: Message) -> list[str]:
-    return [part.origin for part in message.parts]
-
-
 def _stands_behind(sent: Sent, origin: str) -> bool:
     """Whether this piece stands behind the history; in front of none it cannot be told."""
     behind = False
     for message in sent.messages:
-        if behind and any(part.origin == origin for part in message.parts):
+        if behind and origin in message.origins:
             return True
         behind = behind or message.block in ("history", "dynamic")
     return False
@@ -255,7 +251,7 @@ def _first_origin(pair: _Pair) -> str | None:
     at_their_ids = [m for m in (old, new) if m is not None and m.block == "ordered"]
     if len(at_their_ids) == 1:  # the head of one prompt is longer
         return at_their_ids[0].parts[0].origin
-    one, other = _stretches(old), _stretches(new)
+    one, other = (message.stretches if message else [] for message in (old, new))
     for before, now in zip_longest(one, other):
         if before == now:
             continue
@@ -264,13 +260,6 @@ def _first_origin(pair: _Pair) -> str | None:
         return (now or before)[0]
     message = new or old  # their role or their name differs
     return message.parts[0].origin if message is not None else None
-
-
-def _stretches(message: Message | None) -> list[tuple[str, str]]:
-    """Origin and text of each part."""
-    if message is None:
-        return []
-    return [(part.origin, message.content[part.start : part.end]) for part in message.parts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

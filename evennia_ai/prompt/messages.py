@@ -96,6 +96,16 @@ class Message:
         return (Part(origin=origin, start=0, end=len(self.content), revision=self.revision),)
 
     @property
+    def origins(self) -> list[str]:
+        """The origin of each part."""
+        return [part.origin for part in self.parts]
+
+    @property
+    def stretches(self) -> list[tuple[str, str]]:
+        """Origin and text of each part."""
+        return [(part.origin, self.content[part.start : part.end]) for part in self.parts]
+
+    @property
     def is_user(self) -> bool:
         """Whether somebody said it to the NPC, or it happened before its eyes."""
         return self.counted and self.role == "user"

@@ -19,6 +19,7 @@ from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 
 _SHA256: Final = Slot[str]("sha256")
+_BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
 _LORE: Final = Slot[ManyVerdicts]("lore")
 
 
@@ -26,12 +27,8 @@ _LORE: Final = Slot[ManyVerdicts]("lore")
 class Prompt:
     """What `compose` returns.
 
-    `history` is the one given, `fitted` what of everything was kept, `fixed` the event's and the
-    tools' tokens, `lore` what the activation tells, `memories` what recalling does, `earlier` the
-    other verdicts of the stages before the budget. `components`, `values`, `dice` and `blocks` are
-    what it was made with. `anchors` are for the next turn to give back, `standing` is what the
-    history said already. Hash, verdicts and accounts are worked out when they are asked for: they
-    are functions of what is here.
+    Hash, verdicts and accounts are worked out when they are asked for: they are functions of what
+    is here.
     """
 
     messages: tuple[Message, ...]
@@ -43,30 +40,34 @@ class Prompt:
     blocks: BlocksMode
     counter: TokenCounter
     history: History
+    """The one that was given."""
     fitted: Fitted
+    """What of everything was kept."""
     fixed: Sequence[tuple[str, int]]
+    """The event's and the tools' tokens."""
     lore: NamingVerdicts
+    """What the activation tells."""
     memories: ManyVerdicts
+    """What recalling tells."""
     earlier: tuple[Sequence[Verdict], ...]
+    """The other verdicts of the stages before the budget."""
     anchors: Anchors = field(default_factory=dict)
+    """For the next turn to give back."""
     standing: Sequence[Standing] = ()
+    """What the history said already."""
+    tokens: int = field(init=False, compare=False)
+    """What was charged against `limit_tokens`."""
+    cut: int = field(init=False, compare=False)
+    """Absolute index of the first kept history message, to be given to the next turn."""
+    pieces: Sequence[Piece] = field(init=False, compare=False)
+    """What was kept beside the history."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
-    def tokens(self) -> int:
-        """What was charged against `limit_tokens`."""
-        return self.fitted.tokens
-
-    @property
-    def cut(self) -> int:
-        """Absolute index of the first kept history message, to be given to the next turn."""
-        return self.fitted.first
-
-    @property
-    def pieces(self) -> Sequence[Piece]:
-        """What was kept beside the history."""
-        return self.fitted.pieces
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", self.fitted.tokens)
+        object.__setattr__(self, "cut", self.fitted.first)
+        object.__setattr__(self, "pieces", self.fitted.pieces)
 
     @property
     def sha256(self) -> str:
@@ -82,7 +83,7 @@ class Prompt:
         return self._verdicts(self._lore.verdicts, self.memories.verdicts)
 
     @property
-    def told(self) -> tuple[Verdict, ...]:
+    def touched(self) -> tuple[Verdict, ...]:
         """The same without lore and memories that nothing touched: what is kept of a past turn."""
         return self._verdicts(self._lore.touched, self.memories.touched)
 
@@ -122,7 +123,11 @@ class Prompt:
     @property
     def breakpoints(self) -> tuple[int, ...]:
         """Indexes of the messages after which a provider may cache."""
-        return breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
+        known = self._memo.get(_BREAKPOINTS)
+        if known is None:
+            known = breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
+            self._memo[_BREAKPOINTS] = known
+        return known
 
     @property
     def stable_tokens(self) -> int:

@@ -196,7 +196,7 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
                 "about": memory.about,
                 "number": memory.revision,
                 "action": action,
-                "value": "" if action in _ENDS else canonical_json(dict(memory.told)),
+                "value": "" if action in _ENDS else canonical_json(dict(memory.revised)),
             }
             for memory in memories
         ],

@@ -7,8 +7,8 @@ from typing import Any
 from evennia_ai import models
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.turn.turn import STOPPED
-from evennia_ai.history.projection import calls_of, record_of
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.projection import record_of
+from evennia_ai.history.records import Record, RecordKind, calls_of
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.history import record_rows

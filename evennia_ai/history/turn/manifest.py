@@ -9,7 +9,8 @@ the kind that a turn writes; that it names records which are there is looked at 
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, Final
 
 from evennia_ai.errors import ReplayError
@@ -18,7 +19,7 @@ from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.cache_account import REASONS, Reason
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
-from evennia_ai.prompt.messages import Block, Part, Role, ToolCall
+from evennia_ai.prompt.messages import Block, Message, ToolCall
 from evennia_ai.prompt.placement import Anchor, Anchors
 from evennia_ai.prompt.trace import Verdict
 
@@ -39,17 +40,14 @@ class RecordedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedMessage:
-    """A message that only the manifest has, with its exact text, as formats 1 and 2 kept it."""
+    """A message that only the manifest has, as formats 1 and 2 kept it."""
 
-    role: Role
-    content: str
-    block: Block
+    message: Message
     tokens: int
-    name: str | None = None
-    injected: bool = False
-    parts: tuple[Part, ...] = ()
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
+
+    @property
+    def block(self) -> Block:
+        return self.message.block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +98,12 @@ class TurnManifest:
 
     def to_json(self) -> str:
         """The manifest as one canonical JSON text."""
-        told = {name: getattr(self, name) for name in _PLAIN}
-        for name in _MAPPINGS:
-            told[name] = dict(getattr(self, name))
+        told: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            told[one.name] = dict(value) if isinstance(value, Mapping) else value
         told["messages"] = [_message_values(message) for message in self.messages]
-        told["verdicts"] = [list(_verdict_fields(verdict)) for verdict in self.verdicts]
+        told["verdicts"] = [_verdict_values(verdict) for verdict in self.verdicts]
         told["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
         return canonical_json({"format": FORMAT, **told})
 
@@ -117,32 +116,17 @@ class TurnManifest:
             known = " and ".join(map(str, READ_FORMATS))
             raise ReplayError(f"the manifest has format {found}, this version reads {known}")
         told["messages"] = tuple(_message_from(message) for message in told["messages"])
-        told["verdicts"] = tuple(_verdict_from(fields) for fields in told["verdicts"])
+        told["verdicts"] = tuple(
+            Verdict(**dict(zip(_VERDICT, values, strict=True))) for values in told["verdicts"]
+        )
         told["silent"] = tuple(Unmatched(*fields) for fields in told.get("silent", ()))
         told["breakpoints"] = tuple(told["breakpoints"])
         told["anchors"] = anchors_from(told.get("anchors", {}))
         return cls(**told)
 
 
-_PLAIN: Final = (
-    "tokens",
-    "limit_tokens",
-    "breakpoints",
-    "stable_tokens",
-    "cut",
-    "layout",
-    "counter",
-    "sha256",
-    "shared_tokens",
-    "broken_by",
-    "break_reason",
-    "model",
-    "sent_sha256",
-    "segment",
-    "tools_record",
-    "erased",
-)
-_MAPPINGS: Final = ("by_origin", "revisions", "inputs", "anchors")
+_VERDICT: Final = tuple(one.name for one in fields(Verdict))
+_verdict_values: Final = attrgetter(*_VERDICT)
 
 
 def anchors_from(told: Mapping[str, Any]) -> Anchors:
@@ -183,26 +167,10 @@ def _message_from(told: Any) -> RecordedMessage | RenderedMessage:
         return RecordedMessage(record=record, block=block, injected=injected, tokens=tokens)
     if "record" in told:
         return RecordedMessage(**told)
-    fields = dict(told)
-    fields["parts"] = parts_from(told.get("parts", ()))
-    fields["tool_calls"] = tuple(ToolCall(**call) for call in told.get("tool_calls", ()))
-    return RenderedMessage(**fields)
-
-
-def _verdict_fields(verdict: Verdict) -> tuple[object, ...]:
-    return (
-        verdict.stage,
-        verdict.item,
-        verdict.kept,
-        verdict.reason,
-        verdict.tokens,
-        verdict.cause,
-    )
-
-
-def _verdict_from(fields: list[Any]) -> Verdict:
-    stage, item, kept, reason, tokens, cause = fields
-    return Verdict(stage=stage, item=item, kept=kept, reason=reason, tokens=tokens, cause=cause)
+    given = dict(told)
+    tokens, parts = given.pop("tokens"), given.pop("parts", ())
+    given["tool_calls"] = tuple(ToolCall(**call) for call in told.get("tool_calls", ()))
+    return RenderedMessage(message=Message(joined=parts_from(parts), **given), tokens=tokens)
 
 
 MOST_COUNT: Final = 2**31 - 1

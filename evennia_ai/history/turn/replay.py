@@ -125,16 +125,7 @@ def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
 
 def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Record]) -> Message:
     if isinstance(message, RenderedMessage):
-        return Message(
-            role=message.role,
-            content=message.content,
-            name=message.name,
-            block=message.block,
-            injected=message.injected,
-            joined=message.parts,
-            tool_calls=message.tool_calls,
-            tool_call_id=message.tool_call_id,
-        )
+        return message.message
     record = by_id.get(message.record)
     if record is None:
         raise ReplayError(f"record {message.record} of the turn is not there")

@@ -24,7 +24,7 @@ from evennia_ai.history.records import (
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.cache_account import CacheAccount
-from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Block, Message, ToolSpec, costs, digest
 from evennia_ai.prompt.prompt import Prompt
 
@@ -60,8 +60,16 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
     """
     shown = list(handles)
     for handle in shown:
-        _check_sendable(handle)
-    return tuple([_sent(handle) for handle in shown])
+        if not isinstance(handle, Handle):
+            raise TypeError(
+                "a prompt is made of handles of stored records, not of"
+                f" {type(handle).__name__}; append what shall be sent to the history and give"
+                " its handle"
+            )
+        if handle.record.is_erased:
+            raise ReplayError(f"record {handle.record.id} of the turn was erased on request")
+    messages = [message_of(handle.record) for handle in shown]
+    return tuple(map(_sent, shown, messages))
 
 
 def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
@@ -95,20 +103,9 @@ def key_of(record: Record) -> TextKey:
     return TextKey(record.kind, record.role, record.content_sha256)
 
 
-def _check_sendable(handle: Handle) -> None:
-    if not isinstance(handle, Handle):
-        raise TypeError(
-            f"a prompt is made of handles of stored records, not of {type(handle).__name__};"
-            " append what shall be sent to the history and give its handle"
-        )
-    if handle.record.is_erased:
-        raise ReplayError(f"record {handle.record.id} of the turn was erased on request")
-
-
-def _sent(handle: Handle) -> Message:
-    record = handle.record
-    message = message_of(record)
+def _sent(handle: Handle, message: Message | None) -> Message:
     if message is None:
+        record = handle.record
         raise ReplayError(f"record {record.id} is no message ({record.kind})")
     if handle.block == "history" and not handle.injected:
         return message
@@ -146,21 +143,8 @@ def _can_be_stored(text: str) -> bool:
 
 def _stored_form(message: Message) -> Message:
     """A copy of its own: nothing that is known about the other one is right for it."""
-    return Message(
-        role=message.role,
-        content=storable(message.content),
-        name=storable(message.name) if message.name else message.name,
-        block=message.block,
-        injected=message.injected,
-        counted=message.counted,
-        stays=message.stays,
-        of=message.of,
-        origin=message.origin,
-        revision=message.revision,
-        joined=message.joined,
-        tool_calls=message.tool_calls,
-        tool_call_id=message.tool_call_id,
-    )
+    name = storable(message.name) if message.name else message.name
+    return replace(message, content=storable(message.content), name=name, memo=Memo())
 
 
 TOOLS = "tools"
@@ -275,7 +259,7 @@ def _manifest_of(
     """What the prompt itself says; `messages` are its own as they are stored."""
     return TurnManifest(
         messages=(),
-        verdicts=prompt.told,
+        verdicts=prompt.touched,
         tokens=prompt.tokens,
         limit_tokens=prompt.limit_tokens,
         by_origin=prompt.by_origin,

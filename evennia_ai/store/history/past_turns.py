@@ -16,8 +16,8 @@ from django.db.models import OuterRef, Subquery
 
 from evennia_ai import models
 from evennia_ai.errors import ReplayError
-from evennia_ai.history.projection import BOOKKEEPING, is_staying, message_of, project
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.projection import message_of, project
+from evennia_ai.history.records import BOOKKEEPING, Record, RecordKind, is_staying
 from evennia_ai.models import ERASED_META
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message

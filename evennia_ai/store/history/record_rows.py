@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from evennia_ai import models
-from evennia_ai.history.projection import MessageTotals
 from evennia_ai.history.records import (
+    MessageTotals,
     NewRecord,
     Record,
     RecordKind,

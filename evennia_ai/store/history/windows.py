@@ -14,12 +14,13 @@ from typing import Any, Final
 from django.db.models import Q
 
 from evennia_ai import models
-from evennia_ai.history.projection import (
+from evennia_ai.history.projection import extended, project_newest
+from evennia_ai.history.records import (
     CONVERSATION,
-    extended,
-    project_newest,
+    NewRecord,
+    Record,
+    RecordKind,
 )
-from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.turn.manifest import anchors_from
 from evennia_ai.history.turn.sending import NewText, TextKey, key_of
 from evennia_ai.prompt.history import History

@@ -226,7 +226,7 @@ def _judged(verdict: Verdict, names: Mapping[str, str], *, late: str = "") -> It
 
 def _left_out(made: Composition) -> dict[str, str]:
     """Why entries that are awake are not in the prompt."""
-    later = [v for v in made.prompt.told if v.stage != "activate" and not v.kept]
+    later = [v for v in made.prompt.touched if v.stage != "activate" and not v.kept]
     return {verdict.item: verdict.reason for verdict in reversed(later)}
 
 
