@@ -23,9 +23,8 @@ from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
 from evennia_ai.game.knowledge.backends import Backends
-from evennia_ai.game.knowledge.mediating import Mediators
 from evennia_ai.game.knowledge.search import HintEchoes
-from evennia_ai.game.models.calls import Counting
+from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import Limits, is_stopped
 from evennia_ai.game.models.watching import Gauges, Watch, Watcher
@@ -111,8 +110,10 @@ class Runtime:
     conf: Conf
     clock: Clock
     models: Models
+    limits: Limits
+    watch: Watch
+    calls: ModelCalls
     backends: Backends
-    mediators: Mediators
     scheduler: Scheduler
     recorder: Recorder
     compactor: Compactor
@@ -121,17 +122,6 @@ class Runtime:
     floors: Floors
     gestures: Gestures
     ticker: Ticker
-    counting: Counting
-
-    @property
-    def limits(self) -> Limits:
-        """What players, NPCs and the game may ask of models."""
-        return self.counting.limits
-
-    @property
-    def watch(self) -> Watch:
-        """Who is told of turns and calls."""
-        return self.counting.watch
 
     @property
     def access(self) -> Access:
@@ -207,25 +197,25 @@ def runtime_of(
         on_error=_logged,
     )
     recorder = Recorder(clock, queue_limit=conf.queue_limit, time_suffix=conf.time_suffix)
-    counting = Counting(
-        limits=_limits(conf, clock), watch=_watch(conf, clock, models, scheduler), clock=clock
-    )
-    compactor = Compactor(conf, models, in_thread=_threads_of(clock), counting=counting)
+    limits, watch = _limits(conf, clock), _watch(conf, clock, models, scheduler)
+    calls = ModelCalls(models=models, limits=limits, watch=watch, clock=clock)
+    compactor = Compactor(conf.compaction, calls, in_thread=_threads_of(clock))
     return Runtime(
         conf=conf,
         clock=clock,
         models=models,
+        limits=limits,
+        watch=watch,
+        calls=calls,
         backends=Backends(conf, models),
-        mediators=Mediators(models=models, counting=counting),
         scheduler=scheduler,
         recorder=recorder,
         compactor=compactor,
-        idle_time=IdleTime(compactor, Consolidator(conf, models, counting=counting), clock),
+        idle_time=IdleTime(compactor, Consolidator(conf, calls), clock),
         lines=Lines(seconds=clock.seconds, most_npcs=conf.line_npcs, most_calls=conf.line_calls),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
-        counting=counting,
     )
 
 

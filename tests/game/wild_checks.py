@@ -93,7 +93,7 @@ def is_unexpected(line: str) -> bool:
 def check_nothing_is_left(game: Game) -> None:
     live = runtime()
     assert live.scheduler.running == live.scheduler.waiting_in_all == 0
-    assert not live.counting.under_way
+    assert not live.calls.under_way
     assert not any(npc.ai.is_busy for npc in game.npcs.values() if npc.pk is not None)
     assert [str(call) for call in game.clock.getDelayedCalls()] == []
 

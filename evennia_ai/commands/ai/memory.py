@@ -93,7 +93,7 @@ def _added(caller: Any, npc: NPC, words: str, *, by: str) -> str:
         place_ref=str(npc.location.id) if npc.location else "",
         author=by,
     )
-    done = kept(npc.ai.ref, new, by=by)
+    done = kept(npc.ai.ref, new, by=by, most=conf().memory.kept)
     assert done.memory is not None
     what = "knew that already; it counts more now" if done.is_merged else "remembers it"
     return f"{npc.key} {what}: {_title(done.memory)}.{_warning(npc, text, about)}"

@@ -16,7 +16,7 @@ from evennia.utils import gametime, logger
 
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, ZONE, bystanders, can_see
-from evennia_ai.game.senses.text import one_line, plain_name, unmarked
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,
     GENERATION_KIND,
@@ -28,11 +28,8 @@ from evennia_ai.lorebook.conditions import (
     Fact,
     Facts,
 )
-from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment
-from evennia_ai.minds.view import CardTexts, scanned_texts
-from evennia_ai.prompt.dice import Dice
 from evennia_ai.store import memories
 
 ROOM_KEY: Final = "room.key"
@@ -72,23 +69,6 @@ def standing_facts(npc: NPC) -> dict[str, Fact]:
 def passing_facts(npc: NPC, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
     """The facts of this moment; those of the game's functions at `paths` win."""
     return {**_event_facts(event), **_time_facts(), **_told_by_game(npc, event, paths)}
-
-
-def scanned_sources(
-    npc: NPC, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
-) -> dict[SourceName, str]:
-    """The texts beside the conversation that an entry may ask to be scanned, as they are now."""
-    return scanned_texts(of_card, values=values, dice=dice, room=_described(npc.location))
-
-
-def _described(room: Any) -> str:
-    described = room.db.desc if room is not None else None
-    return _plain(described) if isinstance(described, str) else ""
-
-
-@lru_cache(maxsize=256)
-def _plain(described: str) -> str:
-    return one_line(unmarked(described))
 
 
 def _event_facts(event: Event | None) -> dict[str, Fact]:

@@ -4,9 +4,10 @@ Warm, it makes no query: the view, the history and the company come from memory.
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from evennia.utils import gametime
 
@@ -15,7 +16,6 @@ from evennia_ai.game.inputs.facts import (
     candidates,
     moment,
     passing_facts,
-    scanned_sources,
 )
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import blocks_of
@@ -28,13 +28,14 @@ from evennia_ai.game.recording.heard import (
 )
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, bystanders
-from evennia_ai.game.senses.text import person_name, plain_name
+from evennia_ai.game.senses.text import one_line, person_name, plain_name, unmarked
 from evennia_ai.history.projection import minute_in, with_time_line
-from evennia_ai.history.records import NewRecord, Record
+from evennia_ai.history.records import NewRecord
 from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
+from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.greeting import greeting_record
-from evennia_ai.minds.view import NPCView, books_with
+from evennia_ai.minds.view import CardTexts, NPCView, books_with, scanned_texts
 from evennia_ai.prompt.blocks import guidance_for
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
@@ -63,6 +64,9 @@ class Gathered:
 
     settings: NPCSettings
     """What is set for the NPC alone."""
+
+    context: str
+    """The name of the kind of turn."""
 
     request: ExecutionRequest
     """What is composed and asked from."""
@@ -101,42 +105,28 @@ def opening(
     return greeting_record(greeting, text) if text else None
 
 
-def history_for(heard: CommittedEvent, now: History, *, waiting: Collection[str] = ()) -> History:
-    """The history that answers `heard`: all of `now` but the event and what is still `waiting`.
+def _said_and_before(
+    heard: CommittedEvent, now: History, *, waiting: Collection[str]
+) -> tuple[Message, History]:
+    """The event as the message that is answered, and the history that it answers.
 
-    `waiting` are ids of records that get an answer of their own later.
+    That history is all but the event itself and the records still `waiting` for an answer of their
+    own. The message is the history's own elsewhere, so what is known about it (its tokens, its
+    lore) is worked out once.
     """
-    before = heard.before
-    at = _index_of(heard.record, now)
-    if at is None:
-        return _without(now, waiting)
+    before, record = heard.before, heard.record
+    at = now.stop - 1
+    while at >= now.earlier and now[at].record != record.id:
+        at -= 1
+    if at < now.earlier:  # it was left behind
+        text = with_time_line(record.body, minute_in(record))
+        said = pending(text, name=record.name or None, record=record.id, kind=heard.event.kind)
+        return said, _without(now, waiting)
+    said = replace(now[at], block="event", origin="event")
     if before.segment == now.segment and before.stop == at:
         later = [m for m in now.between(at + 1, now.stop) if m.record not in waiting]
-        return before.appended(*later) if later else before
-    return _without(now, {*waiting, heard.record.id})
-
-
-def pending_message(heard: CommittedEvent, now: History) -> Message:
-    """The event as the message being answered.
-
-    It is the message of the history as it is now, so what is known about it (its tokens, its lore)
-    is worked out once.
-    """
-    record = heard.record
-    at = _index_of(record, now)
-    if at is not None:
-        return replace(now[at], block="event", origin="event")
-    text = with_time_line(record.body, minute_in(record))
-    kind = heard.event.kind
-    return pending(text, name=record.name or None, record=record.id, kind=kind)
-
-
-def _index_of(record: Record, history: History) -> int | None:
-    """Where a record stands, looked for from the newest; None where it was left behind."""
-    at = history.stop - 1
-    while at >= history.earlier and history[at].record != record.id:
-        at -= 1
-    return at if at >= history.earlier else None
+        return said, before.appended(*later) if later else before
+    return said, _without(now, {*waiting, record.id})
 
 
 def _without(history: History, records: Collection[str]) -> History:
@@ -157,46 +147,30 @@ def gathered(
     mind: Mind, heard: CommittedEvent, *, settings: NPCSettings, tools: Sequence[ToolSpec]
 ) -> Gathered:
     """What the turn that answers `heard` needs; no later part of it asks world or store again."""
-    view = mind.view(settings)
+    npc, view, event = mind.npc, mind.view(settings), heard.event
+    context, window = context_of(event), windows(heard.conversation.id)
     waiting = mind.waiting_records()
-    request = request_for(mind.npc, view, heard, tools=tools, waiting=waiting)
-    return Gathered(view=view, settings=settings, request=request)
-
-
-def request_for(
-    npc: NPC,
-    view: NPCView,
-    heard: CommittedEvent,
-    *,
-    tools: Sequence[ToolSpec] = (),
-    waiting: Collection[str] = (),
-) -> ExecutionRequest:
-    """What the turn that answers `heard` is composed and asked from."""
-    return execution_request(
-        inputs_for(npc, view, heard, waiting=waiting),
-        npc_ref=str(npc.id),
+    said, history = _said_and_before(heard, window.history, waiting=waiting)
+    made = inputs(
+        npc,
+        view,
+        key_of(event),
+        context=context,
+        conversation=heard.conversation,
+        window=window,
+        event=event,
+        said=said,
+        history=history,
+        greeting=window.greeting,
+    )
+    request = execution_request(
+        made,
+        npc_ref=mind.ref,
         conversation=heard.conversation.id,
         event=heard.record.id,
         tools=tools,
     )
-
-
-def inputs_for(
-    npc: NPC, view: NPCView, heard: CommittedEvent, *, waiting: Collection[str] = ()
-) -> Inputs:
-    """The inputs of the turn that answers `heard`."""
-    window = windows(heard.conversation.id)
-    return inputs(
-        npc,
-        view,
-        key_of(heard.event),
-        conversation=heard.conversation,
-        window=window,
-        event=heard.event,
-        said=pending_message(heard, window.history),
-        history=history_for(heard, window.history, waiting=waiting),
-        greeting=window.greeting,
-    )
+    return Gathered(view=view, settings=settings, context=context.name, request=request)
 
 
 def foreseen_inputs(
@@ -217,6 +191,7 @@ def foreseen_inputs(
         npc,
         view,
         talk,
+        context=context_of(event),
         conversation=conversation,
         window=window,
         event=event,
@@ -238,6 +213,7 @@ def inputs(
     view: NPCView,
     talk: ConversationKey,
     *,
+    context: PromptContext,
     conversation: ConversationRef | None,
     window: Window,
     event: Event | None,
@@ -257,15 +233,13 @@ def inputs(
     values = {"char": view.char_name, "user": _partner(npc, talk, event)}
     conf = view.sources.conf
     return Inputs(
-        components=view.components_in(context_of(event)),
+        components=view.components_in(context),
         rules=_rules(view.rules, dice=dice, greeting=greeting),
         history=history,
         event=said,
         notes=view.notes,
         books=books_with(view, player_ref=event.speaker_ref if event else ""),
-        blocks=blocks_of(
-            npc, event, conversation, paths=conf.context_providers, tools=view.sources.tools
-        ),
+        blocks=blocks_of(npc, event, conversation, conf=conf, tools=view.sources.tools),
         values=values,
         cut=window.cut,
         anchors=window.anchors,
@@ -283,6 +257,23 @@ def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
     """The client of the first who spoke to the NPC there, which may be who does so now."""
     known = conversations.origin(conversation) if conversation is not None else ""
     return known or (event.client if event is not None else "")
+
+
+def scanned_sources(
+    npc: NPC, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
+) -> dict[SourceName, str]:
+    """The texts beside the conversation that an entry may ask to be scanned, as they are now."""
+    return scanned_texts(of_card, values=values, dice=dice, room=_described(npc.location))
+
+
+def _described(room: Any) -> str:
+    described = room.db.desc if room is not None else None
+    return _plain(described) if isinstance(described, str) else ""
+
+
+@lru_cache(maxsize=256)
+def _plain(described: str) -> str:
+    return one_line(unmarked(described))
 
 
 def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:

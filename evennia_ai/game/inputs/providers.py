@@ -6,7 +6,7 @@ conversation) -> str. `event` is what the NPC answers, None in a preview of noth
 that fails is left out of that prompt and told in the log once.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -31,11 +31,12 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.blocks import DynamicBlock
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.history.record_rows import ConversationRef
 
 SETTING: Final = "EVENNIA_AI_CONTEXT_PROVIDERS"
 
-Tell: TypeAlias = Callable[[Any, Event | None, ConversationRef | None], str]
+Tell: TypeAlias = Callable[..., str]
 
 _OURS: Final[Mapping[str, Tell]] = MappingProxyType(
     {
@@ -66,6 +67,9 @@ FILLS: Final[Mapping[str, str]] = MappingProxyType(
 
 NEEDS: Final[Mapping[str, str]] = MappingProxyType({"kb_meta_prompt": TOOL})
 """Those of ours that tell what an NPC can do nothing with that has not this tool."""
+
+_BY_SETTINGS: Final = frozenset({"acquaintance", "elsewhere"})
+"""Those of ours that are handed the settings of the game as well."""
 
 
 class ProviderError(EvenniaAIError):
@@ -117,39 +121,37 @@ def blocks_of(
     event: Event | None,
     conversation: ConversationRef | None,
     *,
-    paths: tuple[str, ...],
+    conf: Conf,
     tools: Collection[str] = (),
 ) -> tuple[DynamicBlock, ...]:
-    """What the providers named by `paths` tell `npc` now, each block under its provider's key.
+    """What the providers of the settings tell `npc` now, each block under its provider's key.
 
     `tools` are the names of those that the NPC has.
     """
-    members = (
-        one
-        for one in providers_of(paths).members
-        if one.path not in NEEDS or NEEDS[one.path] in tools
-    )
-    return tuple(_blocks(npc, event, conversation, members))
+    blocks: list[DynamicBlock] = []
+    for provider in providers_of(conf.context_providers).members:
+        needed = NEEDS.get(provider.path)
+        if needed is None or needed in tools:
+            settings = {"conf": conf} if provider.path in _BY_SETTINGS else {}
+            text = _told(provider, npc, event, conversation, **settings)
+            if text.strip():
+                fills = FILLS.get(provider.path, "")
+                blocks.append(DynamicBlock(key=provider.key, text=text, component=fills))
+    return tuple(blocks)
 
 
-def _blocks(
-    npc: NPC,
-    event: Event | None,
-    conversation: ConversationRef | None,
-    providers: Iterable[Provider],
-) -> Iterator[DynamicBlock]:
-    for provider in providers:
-        try:
-            text: object = provider.tell(npc, event, conversation)
-        except Exception as error:  # a game's own code may raise anything
-            _tell_once(provider, f"raised {type(error).__name__}: {error}", of=type(error).__name__)
-            continue
-        if not isinstance(text, str):
-            kind = type(text).__name__
-            _tell_once(provider, f"gave {kind} and no text", of=kind)
-        elif text.strip():
-            fills = FILLS.get(provider.path, "")
-            yield DynamicBlock(key=provider.key, text=text, component=fills)
+def _told(provider: Provider, *moment: Any, **settings: Conf) -> str:
+    """What a provider tells, "" where it fails."""
+    try:
+        text: object = provider.tell(*moment, **settings)
+    except Exception as error:  # a game's own code may raise anything
+        _tell_once(provider, f"raised {type(error).__name__}: {error}", of=type(error).__name__)
+        return ""
+    if isinstance(text, str):
+        return text
+    kind = type(text).__name__
+    _tell_once(provider, f"gave {kind} and no text", of=kind)
+    return ""
 
 
 def _function_at(path: str) -> Tell:

@@ -26,7 +26,7 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.names import bounded
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.settings.conf import conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store import memories
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
@@ -86,9 +86,11 @@ def _words(relations: Any, speaker_ref: str) -> str:
 _HOURS_OF_A_DAY = 24
 
 
-def acquaintance(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+def acquaintance(
+    npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
+) -> str:
     """How much `npc` remembers of the speaker and since when, "" where all of it can be told."""
-    rules = conf().memory
+    rules = conf.memory
     if event is None or not event.speaker_ref or not rules.enabled:
         return ""
     # What was whispered counts where it may be recalled: in private.
@@ -215,12 +217,14 @@ class _Line(NamedTuple):
     tokens: int
 
 
-def elsewhere(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+def elsewhere(
+    npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
+) -> str:
     """What `npc` lately lived through in other rooms, oldest first; "" for nothing.
 
     As much of the newest as there is room for in EVENNIA_AI_ELSEWHERE_TOKENS.
     """
-    room_for = conf().elsewhere_tokens - ESTIMATE.recall(HEADING)
+    room_for = conf.elsewhere_tokens - ESTIMATE.recall(HEADING)
     if room_for <= 0:
         return ""
     kept: list[_Line] = []

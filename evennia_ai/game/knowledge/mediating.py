@@ -5,18 +5,19 @@ refusal with a fixed reason. What it is sent and what it writes is in no log, no
 watchers are told of the call without its words, and of errors the kind alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
+from pydantic import BaseModel
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable
-from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.clients import Access, Models
+from evennia_ai.game.models.calls import ModelCalls
+from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Line
@@ -35,9 +36,10 @@ from evennia_ai.knowledge.restricted.mediation import (
     refused,
     summary_of,
 )
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.structured import answered, asking
+from evennia_ai.prompt.messages import Message
 
 ROLE: Final = "mediator"
 CALL_NAME: Final = "restricted_kb_safe_summary"
@@ -50,14 +52,9 @@ _CHARACTERS_OF_TOKEN: Final = 3
 
 
 NOTHING_PROTECTED: Final = protected(())
+_NOBODY: Final = refused(UNAVAILABLE)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mediators:
-    """The models of the process that mediate, and through what they are asked."""
-
-    models: Models
-    counting: Counting
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,32 +85,30 @@ class Mediation:
     """The line that it counts against."""
 
 
-def most_characters(asks: Mediators) -> int:
+def most_characters(calls: ModelCalls) -> int:
     """How many characters of passages the mediator can be sent."""
-    access = _access(asks)
+    access = calls.models.ready(ROLE)
     if access is None:
         return MOST_IN_ALL
     left = access.profile.context_tokens - ANSWER_TOKENS - _FRAME_TOKENS
     return max(0, min(MOST_IN_ALL, left * _CHARACTERS_OF_TOKEN))
 
 
-def mediated(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary]":
+def mediated(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
     """A Deferred of what may be told; it never fails but by being cancelled."""
-    return _made(wanted, asks, _asked)
+    return _made(wanted, partial(_summed_up, wanted, calls))
 
 
-def hinted(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary]":
+def hinted(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
     """The same of hints: those that a mediator chooses, or, where there is none, their words.
 
     Nothing of what the mediator writes goes on but which hints it means.
     """
-    return _made(wanted, asks, _asked_to_choose)
+    return _made(wanted, partial(_hints_chosen, wanted, calls))
 
 
 def _made(
-    wanted: Mediation,
-    asks: Mediators,
-    ask: "Callable[[Mediation, Mediators], Deferred[SafeSummary] | SafeSummary]",
+    wanted: Mediation, make: Callable[[], Coroutine[Any, Any, SafeSummary]]
 ) -> "Deferred[SafeSummary]":
     logger.log_msg(
         f"{STARTING}: NPC {wanted.npc_ref}, turn {wanted.turn}, bases"
@@ -122,50 +117,47 @@ def _made(
     )
     if not wanted.chunks:
         return succeed(_completed(wanted, refused(NO_CHUNKS)))
-    made: Deferred[SafeSummary] = maybeDeferred(ask, wanted, asks)
+    made = Deferred.fromCoroutine(make())
     made.addErrback(_closed)
     return made.addCallback(partial(_completed, wanted))
 
 
-def _asked(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary] | SafeSummary":
-    access = _access(asks)
-    if access is None or _is_refused(wanted, asks):
-        return refused(UNAVAILABLE)
-    native = access.profile.schema == "native"
-    task = mediator_messages(wanted.query, wanted.chunks)
-    messages, schema = asking(chat_messages(task), MediatorAnswer, native=native)
-    answer = answered(partial(_ask, wanted, asks, access, schema), messages, MediatorAnswer)
-    return answer.addCallback(lambda told: summary_of(told, wanted.secret, before=wanted.before))
+async def _summed_up(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
+    messages = mediator_messages(wanted.query, wanted.chunks)
+    answer = await _answer(wanted, calls, messages, MediatorAnswer)
+    return (
+        summary_of(answer, wanted.secret, before=wanted.before) if answer is not None else _NOBODY
+    )
 
 
-def _asked_to_choose(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary] | SafeSummary":
-    if not _has_model(asks):
+async def _hints_chosen(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
+    if not calls.models.thinking(ROLE):
         return by_words(wanted.query, wanted.chunks)
-    access = _access(asks)
-    if access is None or _is_refused(wanted, asks):
-        return refused(UNAVAILABLE)
-    native = access.profile.schema == "native"
-    task = hint_messages(wanted.query, wanted.chunks)
-    messages, schema = asking(chat_messages(task), HintChoice, native=native)
-    answer = answered(partial(_ask, wanted, asks, access, schema), messages, HintChoice)
-    return answer.addCallback(lambda choice: chosen(choice, wanted.chunks))
+    messages = hint_messages(wanted.query, wanted.chunks)
+    choice = await _answer(wanted, calls, messages, HintChoice)
+    return chosen(choice, wanted.chunks) if choice is not None else _NOBODY
+
+
+async def _answer(
+    wanted: Mediation, calls: ModelCalls, task: Sequence[Message], form: type[Answer]
+) -> Answer | None:
+    """What a mediator answers, None where none may be asked now."""
+    access = calls.models.ready(ROLE)
+    if access is None or _is_refused(wanted, calls):
+        return None
+    messages, schema = asking(chat_messages(task), form, native=access.is_held_to_schemas)
+    return await answered(partial(_ask, wanted, calls, access, schema), messages, form)
 
 
 def _ask(
     wanted: Mediation,
-    asks: Mediators,
+    calls: ModelCalls,
     access: Access,
     schema: AnswerSchema | None,
     messages: Sequence[ChatMessage],
 ) -> "Deferred[ChatReply]":
-    request = ChatRequest(
-        messages=adapt(messages, profile=access.roles),
-        model=access.model_id,
-        max_tokens=ANSWER_TOKENS,
-        timeout_seconds=access.profile.timeout_seconds,
-        sampling=replace(access.profile.sampling, temperature=TEMPERATURE),
-        schema=schema,
-    )
+    sampling = replace(access.profile.sampling, temperature=TEMPERATURE)
+    request = access.request(messages, max_tokens=ANSWER_TOKENS, sampling=sampling, schema=schema)
     key = CallKey(
         npc_ref=wanted.npc_ref,
         player_ref=wanted.player_ref,
@@ -175,29 +167,18 @@ def _ask(
         line=wanted.line,
         is_protected=True,
     )
-    return asks.counting.asked(access, request, key)
+    return calls.asked(access, request, key)
 
 
-def _access(asks: Mediators) -> Access | None:
-    """The first model that can be asked now; the offline responder sums nothing up."""
-    found = (one for one in asks.models.of_role(ROLE) if not one.model.offline)
-    return next((one for one in found if one.breaker is None or one.breaker.admits), None)
-
-
-def _has_model(asks: Mediators) -> bool:
-    """Whether the game has a model for it at all, asked or not."""
-    return any(not one.model.offline for one in asks.models.of_role(ROLE))
-
-
-def _is_refused(wanted: Mediation, asks: Mediators) -> bool:
+def _is_refused(wanted: Mediation, calls: ModelCalls) -> bool:
     """Whether a limit of the game forbids the call."""
-    refusal = asks.counting.limits.refusal(
+    refusal = calls.limits.refusal(
         npc_ref=wanted.npc_ref,
         player_ref=wanted.player_ref,
         npc_limits=wanted.npc_limits,
     )
     if refusal is not None:
-        asks.counting.watch.refused(wanted.npc_ref, refusal)
+        calls.watch.refused(wanted.npc_ref, refusal)
     return refusal is not None
 
 

@@ -23,9 +23,9 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import EvenniaAIError, ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import allows
+from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.clients import Access, Models
-from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.runtime import Runtime
+from evennia_ai.game.models.limits import CallKey, Limits
 from evennia_ai.knowledge.assembly.assembly import assemble
 from evennia_ai.knowledge.assembly.config import AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package
@@ -46,7 +46,7 @@ from evennia_ai.knowledge.assembly.requests import (
 from evennia_ai.knowledge.pages.page import Backend, BackendError, Hit, Page, PageName
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
-from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.structured import asking
 from evennia_ai.wiki.backend import Wikipedia
 
@@ -63,13 +63,13 @@ class NoWriterError(EvenniaAIError):
     """No model can be asked to write."""
 
 
-def writers(live: Runtime) -> tuple[Access, ...]:
+def writers(models: Models) -> tuple[Access, ...]:
     """The models that write, each instead of the one before it.
 
     Raises:
         NoWriterError: there is none.
     """
-    found = _models(live, "lorekeeper")
+    found = models.thinking("lorekeeper")
     if not found:
         raise NoWriterError(
             "no model can write for the lorekeeper: name a profile in"
@@ -78,9 +78,9 @@ def writers(live: Runtime) -> tuple[Access, ...]:
     return found
 
 
-def refuse_over_limit(live: Runtime, player_ref: str) -> None:
+def refuse_over_limit(limits: Limits, player_ref: str) -> None:
     """NoWriterError where this builder, the lorekeeper or the game has asked enough for now."""
-    refusal = live.limits.refusal(npc_ref=LOREKEEPER, player_ref=player_ref)
+    refusal = limits.refusal(npc_ref=LOREKEEPER, player_ref=player_ref)
     if refusal is not None:
         raise NoWriterError(f"the lorekeeper is not asked: {refusal.told}")
 
@@ -89,19 +89,19 @@ def refuse_over_limit(live: Runtime, player_ref: str) -> None:
 class Asker:
     """Who asks the models; `is_protected` where their words are of a restricted base."""
 
-    live: Runtime
+    calls: ModelCalls
     player_ref: str
     is_protected: bool = False
 
     def written(self, request_of: RequestOf) -> "Deferred[ChatReply]":
         """The reply of the model that writes. It fails with a ModelError."""
-        asked = self._in_turn(writers(self.live), request_of, role="lorekeeper")
+        asked = self._in_turn(writers(self.calls.models), request_of, role="lorekeeper")
         return Deferred.fromCoroutine(asked)
 
     def planned(self, plan: Plan) -> "Deferred[str | Failed]":
         """What the planner's model wrote, or why it wrote nothing."""
-        accesses, request_of = _models(self.live, "planner"), partial(_planning_request, plan)
-        asked = self._in_turn(accesses, request_of, role="planner")
+        accesses = self.calls.models.thinking("planner")
+        asked = self._in_turn(accesses, partial(_planning_request, plan), role="planner")
         reply: Deferred[Any] = Deferred.fromCoroutine(asked)
         return reply.addCallbacks(lambda said: said.text, _no_plan)
 
@@ -119,7 +119,7 @@ class Asker:
         )
         for access in accesses:
             try:
-                return await self.live.counting.asked(access, request_of(access), key)
+                return await self.calls.asked(access, request_of(access), key)
             except (ModelUnavailable, ModelTimeout) as away:
                 error = away
         raise error
@@ -127,15 +127,10 @@ class Asker:
 
 def _planning_request(plan: Plan, access: Access) -> ChatRequest:
     messages, schema = asking(
-        chat_messages(plan.messages), plan.schema, native=access.profile.schema == "native"
+        chat_messages(plan.messages), plan.schema, native=access.is_held_to_schemas
     )
-    return ChatRequest(
-        messages=adapt(messages, profile=access.roles),
-        model=access.model_id,
-        max_tokens=PLAN_TOKENS,
-        timeout_seconds=min(PLAN_SECONDS, access.profile.timeout_seconds),
-        sampling=access.profile.sampling,
-        schema=schema,
+    return access.request(
+        messages, max_tokens=PLAN_TOKENS, most_seconds=PLAN_SECONDS, schema=schema
     )
 
 
@@ -144,22 +139,18 @@ def _no_plan(failure: Failure) -> Failed:
     return Failed(failure.getErrorMessage())
 
 
-def _models(live: Runtime, role: ModelRole) -> tuple[Access, ...]:
-    return tuple(one for one in live.models.of_role(role) if not one.model.offline)
-
-
 OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
 
 _opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
 
 
-def introduction(live: Runtime, entity: str) -> "Deferred[Article | Failed | None]":
-    """The introduction of the article about `entity`, None where there is none."""
-    if not live.conf.knowledge_wikipedia:
+def introduction(models: Models, address: str, entity: str) -> "Deferred[Article | Failed | None]":
+    """The introduction of the article about `entity` at this address, None where there is none."""
+    if not address:
         return succeed(Failed(OFF))
-    if live.models not in _opened:
-        _opened[live.models] = Wikipedia(live.conf.knowledge_wikipedia, live.models.bridge)
-    found: Deferred[Article | Failed | None] = _opened[live.models].intro(entity)
+    if models not in _opened:
+        _opened[models] = Wikipedia(address, models.bridge)
+    found: Deferred[Article | Failed | None] = _opened[models].intro(entity)
     return found.addErrback(_failed, entity)
 
 

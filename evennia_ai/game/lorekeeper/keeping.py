@@ -40,7 +40,7 @@ from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import LoreTask
 from evennia_ai.knowledge.pages.page import Backend, BaseInfo, PageName
 from evennia_ai.llm.chat import ChatRequest, sent_sha256
-from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts
@@ -94,7 +94,9 @@ class _Work:
     @property
     def asker(self) -> Asker:
         """Who asks the models for it."""
-        return Asker(live=self.live, player_ref=str(self.by.id), is_protected=self.info.restricted)
+        return Asker(
+            calls=self.live.calls, player_ref=str(self.by.id), is_protected=self.info.restricted
+        )
 
 
 def lorekeeper(
@@ -208,8 +210,8 @@ def _begun(
     if len(task.text) > MOST_OF_A_TASK:
         told = f"{len(task.text)} characters and the limit is {MOST_OF_A_TASK}"
         raise LorekeeperError(f"the task has {told}")
-    writers(live)
-    refuse_over_limit(live, str(by.id))
+    writers(live.models)
+    refuse_over_limit(live.limits, str(by.id))
     info = _base(base, by)
     backend = live.backends.of(info)
     return _Work(task=task, by=by, live=live, info=info, backend=backend, earlier=earlier)
@@ -248,14 +250,14 @@ async def _package(work: _Work) -> Package:
         by=work.by,
         backend=work.backend,
         plan=work.asker.planned,
-        look_up=partial(introduction, work.live),
+        look_up=partial(introduction, work.live.models, work.live.conf.knowledge_wikipedia),
     )
     return await reader.read(work.task, _rules(work.live))
 
 
 def _rules(live: Runtime) -> AssemblyRules:
     """What holds where the base's own config page says nothing."""
-    settings, profile = live.conf.lorekeeper, writers(live)[0].profile
+    settings, profile = live.conf.lorekeeper, writers(live.models)[0].profile
     room = profile.context_tokens - settings.reply_tokens
     usual = AssemblyRules()
     budget = max(usual.reserve_tokens + 1, min(settings.budget_tokens, room))
@@ -264,7 +266,7 @@ def _rules(live: Runtime) -> AssemblyRules:
 
 def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
     """LorekeeperError where the first model that writes has no room for this and a reply."""
-    profile, reply = writers(live)[0].profile, live.conf.lorekeeper.reply_tokens
+    profile, reply = writers(live.models)[0].profile, live.conf.lorekeeper.reply_tokens
     tokens = sum(ESTIMATE.of_message(one.content) for one in request)
     if tokens + reply > profile.context_tokens:
         raise LorekeeperError(
@@ -275,11 +277,5 @@ def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
 
 
 def _chat_request(request: Sequence[Message], reply_tokens: int, access: Access) -> ChatRequest:
-    return ChatRequest(
-        messages=adapt(chat_messages(request), profile=access.roles),
-        model=access.model_id,
-        max_tokens=reply_tokens,
-        timeout_seconds=access.profile.timeout_seconds,
-        sampling=access.profile.sampling,
-        cache_key=LOREKEEPER,
-    )
+    messages = chat_messages(request)
+    return access.request(messages, max_tokens=reply_tokens, cache_key=LOREKEEPER)

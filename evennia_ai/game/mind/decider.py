@@ -22,8 +22,8 @@ from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import began_by
-from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest
-from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.chat import AnswerSchema, ChatReply
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.structured import asking, read
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
@@ -53,11 +53,10 @@ class WillAnswer(BaseModel):
 
 def decided(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
     """Why the NPC does not want to answer, "" if it does; it never fails but by being cancelled."""
-    accesses = [it for it in live.models.of_role("decider") if not it.model.offline]
+    accesses = live.models.thinking("decider")
     if not accesses:
         return succeed("no model decides")
-    ready = (it for it in accesses if it.breaker is None or it.breaker.admits)
-    return _asked_of(next(ready, accesses[0]), mind, heard, live)
+    return _asked_of(live.models.ready("decider") or accesses[0], mind, heard, live)
 
 
 def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
@@ -74,16 +73,12 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
         asked, schema = _committed(access, mind, heard)
     except (*DATABASE_ERRORS, ReplayError) as error:
         return succeed(_failed(mind, f"the decider was not asked: {error}"))
-    request = ChatRequest(
-        messages=adapt(chat_messages(asked.messages), profile=access.roles),
-        model=access.model_id,
-        max_tokens=ANSWER_TOKENS,
-        timeout_seconds=min(DECIDE_SECONDS, access.profile.timeout_seconds),
-        sampling=access.profile.sampling,
-        schema=schema,
+    messages = chat_messages(asked.messages)
+    request = access.request(
+        messages, max_tokens=ANSWER_TOKENS, most_seconds=DECIDE_SECONDS, schema=schema
     )
     key = CallKey(npc_ref=mind.ref, role="decider", player_ref=player, line=event.line)
-    answer: Deferred[ChatReply] = maybeDeferred(live.counting.asked, access, request, key)
+    answer: Deferred[ChatReply] = maybeDeferred(live.calls.asked, access, request, key)
     answer.addTimeout(DECIDE_SECONDS, live.clock)
     return answer.addBoth(partial(_told, mind, heard, asked))
 
@@ -93,8 +88,7 @@ def _committed(
 ) -> tuple[ModelRequest, AnswerSchema | None]:
     """The question, committed, and the form of the answer where the server takes one."""
     name = short(mind.view().char_name)
-    native = access.profile.schema == "native"
-    instructions, schema = asking((), WillAnswer, native=native)
+    instructions, schema = asking((), WillAnswer, native=access.is_held_to_schemas)
     form = [Message(role="system", content=said.content) for said in instructions]
     asked = model_requests.ask_to_decide(
         heard.conversation,

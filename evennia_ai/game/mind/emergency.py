@@ -28,7 +28,7 @@ def stop_all(*, by: str, reason: str = "") -> Stopped:
     """Stop the whole game's NPCs until `start_all`. StoreError: nothing was stopped."""
     why = _halted(GAME_REF, by=by, reason=reason)
     live = runtime()
-    under_way = tuple(live.counting.under_way)
+    under_way = tuple(live.calls.under_way)
     busy = map(object_of, live.scheduler.busy_keys)
     dropped = sum(npc.ai.attention.stopped(why) for npc in busy if npc is not None)
     return _given_up(under_way, why, dropped=dropped)
@@ -43,7 +43,7 @@ def pause(npc: NPC, *, by: str, reason: str = "") -> Stopped:
     """Have one NPC ask no model until `resume`. StoreError: it goes on."""
     ref = str(npc.id)
     why = _halted(ref, by=by, reason=reason)
-    under_way = runtime().counting.of_npc(ref)
+    under_way = runtime().calls.of_npc(ref)
     return _given_up(under_way, why, dropped=npc.ai.attention.stopped(why))
 
 

@@ -3,7 +3,7 @@
 A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
 watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
 what comes of a call asks with a `CountedCall` and writes its `row` there
-(`store.model_calls.add`); everybody else asks with `Counting.asked`, which writes the row
+(`store.model_calls.add`); everybody else asks with `ModelCalls.asked`, which writes the row
 itself.
 
 Of a protected call watchers are told that it was made, how long its texts were, what it cost and
@@ -21,7 +21,7 @@ from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import CallKey, Limits, ModelStopped, StartedCall, why_halted
 from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.recording.retrying import until_written
@@ -86,9 +86,10 @@ _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counting:
-    """What counts and watches the calls of one process, with those that are `under_way`."""
+class ModelCalls:
+    """The models of one process, and what counts and watches their calls."""
 
+    models: Models
     limits: Limits
     watch: Watch
     clock: Clock
@@ -124,10 +125,10 @@ class Counting:
 class CountedCall:
     """One call of a model, asked once."""
 
-    def __init__(self, counting: Counting, access: Access, key: CallKey) -> None:
+    def __init__(self, calls: ModelCalls, access: Access, key: CallKey) -> None:
         """`key` may leave out what the access and the request say; no prompt tokens: estimated."""
         self.npc_ref: Final = key.npc_ref
-        self._counting: Final = counting
+        self._calls: Final = calls
         self._access: Final = access
         self._key = replace(key, profile=access.profile.name, is_offline=access.model.offline)
         self._first_piece_seconds: float | None = None
@@ -148,17 +149,17 @@ class CountedCall:
         It fails with ModelStopped where the NPC is paused or the game is stopped. StoreError is
         raised at once: what was used today cannot be read.
         """
-        counting, access = self._counting, self._access
+        calls, access = self._calls, self._access
         self._key = key = _filled(self._key, request)
         call = WatchedCall(key=key, endpoint=access.name, provider=access.profile.client)
-        started = counting.limits.begun(key)
+        started = calls.limits.begun(key)
         if key.is_protected:
-            counting.watch.asked(call, redacted_request(request), ())
+            calls.watch.asked(call, redacted_request(request), ())
         else:
-            counting.watch.asked(call, request, prompt)
+            calls.watch.asked(call, request, prompt)
         heard = None if listener is None else self._timed(listener, started.started_at)
         self._asking = maybeDeferred(self._asked, request, heard)
-        counting.under_way.add(self)
+        calls.under_way.add(self)
         return self._asking.addBoth(self._ended, call, started)
 
     def give_up(self, why: str) -> None:
@@ -174,7 +175,7 @@ class CountedCall:
 
     def _timed(self, listener: Listener, started_at: float) -> Listener:
         """The listener, and when it heard the first piece."""
-        clock = self._counting.clock
+        clock = self._calls.clock
 
         def heard(piece: str) -> None:
             if self._first_piece_seconds is None:
@@ -186,12 +187,12 @@ class CountedCall:
     def _ended(
         self, outcome: ChatReply | Failure, call: WatchedCall, started: StartedCall
     ) -> ChatReply | Failure:
-        counting = self._counting
+        calls = self._calls
         self._asking = None
-        counting.under_way.discard(self)
+        calls.under_way.discard(self)
         if self._given_up and isinstance(outcome, Failure):
             outcome = Failure(ModelStopped(self._access.name, self._given_up))
-        self.row = row = counting.limits.ended(
+        self.row = row = calls.limits.ended(
             started,
             _usage(outcome),
             _word(outcome),
@@ -203,7 +204,7 @@ class CountedCall:
 
     def _tell(self, outcome: ChatReply | Failure, call: WatchedCall, row: NewCall) -> None:
         """Tell who watches how it ended, without its words where they are protected."""
-        watch, is_protected = self._counting.watch, call.key.is_protected
+        watch, is_protected = self._calls.watch, call.key.is_protected
         if isinstance(outcome, Failure):
             error = outcome.value
             name = self._access.name

@@ -6,8 +6,9 @@ kind; its library is imported when it is first needed, in the thread of the brid
 means the offline responder: a game works, and says so, before it has a model.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
@@ -18,15 +19,24 @@ from twisted.internet.defer import Deferred, FirstError, fail, gatherResults, su
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, ModelUnavailable
-from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
+from evennia_ai.llm.chat import (
+    AnswerSchema,
+    ChatMessage,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Listener,
+)
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.clients.scripted import FILES, scripted_from
-from evennia_ai.llm.profiles import DEFAULT, Client, Endpoint, ModelProfile, ModelRole
+from evennia_ai.llm.profiles import DEFAULT, Client, Endpoint, ModelProfile, ModelRole, Sampling
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.llm.tools import schema_of
 from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.prompt.messages import ToolSpec
 from evennia_ai.settings.game import Conf
 from evennia_ai.settings.npc import NPCSettings
 
@@ -171,6 +181,46 @@ class Access:
         """What builders read in the status."""
         return OFFLINE if self.model.offline else self.model.name
 
+    @property
+    def is_held_to_schemas(self) -> bool:
+        """Whether its server holds a model to the form of an answer."""
+        return self.profile.schema == "native"
+
+    def request(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_tokens: int,
+        most_seconds: float = inf,
+        sampling: Sampling | None = None,
+        tools: tuple[ToolSpec, ...] = (),
+        schema: AnswerSchema | None = None,
+        cache_key: str = "",
+    ) -> ChatRequest:
+        """A request for it, of messages that are fitted to what it takes.
+
+        A server that knows no tools is told of them in the messages, and held to the form of an
+        answer that can call them where it holds a model to one.
+        """
+        if tools and self.roles.tools == "schema" and self.is_held_to_schemas:
+            schema = schema_of(tools)
+        return ChatRequest(
+            messages=self.fitted(messages, tools=tools),
+            model=self.model_id,
+            max_tokens=max_tokens,
+            timeout_seconds=min(most_seconds, self.profile.timeout_seconds),
+            sampling=sampling or self.profile.sampling,
+            tools=tools if self.roles.tools == "native" else (),
+            schema=schema,
+            cache_key=cache_key,
+        )
+
+    def fitted(
+        self, messages: Sequence[ChatMessage], *, tools: tuple[ToolSpec, ...] = ()
+    ) -> tuple[ChatMessage, ...]:
+        """The messages as its provider takes them."""
+        return adapt(messages, profile=self.roles, tools=tools)
+
     def prepare(self) -> "Deferred[None]":
         """Load what a first reply would have to wait for, off the reactor's thread."""
         return succeed(None) if self.client is None else prepared(self.client)
@@ -230,6 +280,15 @@ class Models:
         if settings is None or role != "speaker":
             return tuple(self._access(self._profiles[name]) for name in names)
         return tuple(self._access(profile) for profile in self._spoken_with(settings))
+
+    def thinking(self, role: ModelRole) -> tuple[Access, ...]:
+        """The same without responders that are no model, which make nothing of their own."""
+        return tuple(access for access in self.of_role(role) if not access.model.offline)
+
+    def ready(self, role: ModelRole) -> Access | None:
+        """The first of these whose breaker lets a call through now."""
+        found = (one for one in self.thinking(role) if one.breaker is None or one.breaker.admits)
+        return next(found, None)
 
     def speaking_profile(self, settings: NPCSettings) -> ModelProfile:
         """The profile that an NPC with these settings speaks with, changed as they say."""

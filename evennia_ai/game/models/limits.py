@@ -1,7 +1,7 @@
 """Whether a model may be asked: the stop of a person, and how much may be asked of models at all.
 
 Halts are in the database, so they hold over a reload, and are read without a query; what is under
-way is given up by `game.emergency`. Calls and tokens are limited by the minute and the day
+way is given up by `game.mind.emergency`. Calls and tokens are limited by the minute and the day
 (`evennia_ai.llm.quotas`), for players, NPCs and the whole game. They are counted in memory; what
 was used today is read from the table of calls once, so that a reload gives nobody a new day. A
 refusal is said to the player by the NPC, in character and now and then only, and to builders in
@@ -9,7 +9,7 @@ numbers.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evennia.utils import logger
@@ -142,11 +142,11 @@ class Limits:
         `npc_limits` narrow what the NPC may use, and widen nothing; `tokens` is what the call
         would take, where that is known.
         """
-        now = self._today()
+        now, quotas = self._today(), self.quotas
+        narrowed = replace(quotas, npc=quotas.npc.narrowed(npc_limits)) if npc_limits else quotas
         for scope, ref in _scopes(npc_ref, player_ref):
-            meter = self._meters.get((scope, ref))
-            quota = self.quota(scope, npc_limits)
-            reached = (meter or Meter()).reached(now, quota, tokens=tokens)
+            meter = self._meters.get((scope, ref)) or Meter()
+            reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens)
             if reached is not None:
                 self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1
                 return self._refusal(scope, ref, reached, told_to=(npc_ref, player_ref))
@@ -157,9 +157,10 @@ class Limits:
         now = self._today()
         if key.line is not None and not key.is_offline:
             key.line.calls += 1
+        reserved_tokens = key.prompt_tokens + key.reply_tokens
         for scope in _metered(key):
             meter = self._meters.setdefault(scope, Meter())
-            meter.begun(now, reserved_tokens=_reserved(key))
+            meter.begun(now, reserved_tokens=reserved_tokens)
         return StartedCall(key=key, started_at=now)
 
     def ended(
@@ -186,10 +187,12 @@ class Limits:
             first_piece_seconds=first_piece_seconds,
             outcome=outcome,
         )
+        reserved_tokens = key.prompt_tokens + key.reply_tokens
+        used_tokens, counts = row.tokens, is_counted(outcome)
         for scope in _metered(key):
             meter = self._meters.setdefault(scope, Meter())
-            meter.ended(now, reserved_tokens=_reserved(key), tokens=row.tokens)
-            if not is_counted(outcome):
+            meter.ended(now, reserved_tokens=reserved_tokens, tokens=used_tokens)
+            if not counts:
                 meter.taken_back(call.started_at)
         return row
 
@@ -287,10 +290,6 @@ def _scopes(npc_ref: str, player_ref: str) -> tuple[tuple[LimitScope, str], ...]
 
 def _metered(key: CallKey) -> tuple[tuple[LimitScope, str], ...]:
     return () if key.is_offline else _scopes(key.npc_ref, key.player_ref)
-
-
-def _reserved(key: CallKey) -> int:
-    return key.prompt_tokens + key.reply_tokens
 
 
 def _estimated(key: CallKey, outcome: str, reply_tokens: int) -> Usage:

@@ -6,6 +6,7 @@ one that fails is logged and passed over: to be watched never changes a turn.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from secrets import token_hex
 from typing import Final, Literal
 
@@ -19,10 +20,6 @@ from evennia_ai.store.model_calls import NewCall
 TurnOutcome = Literal["answered", "failed", "dropped", "refused"]
 
 
-def _id() -> str:
-    return token_hex(6)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedCall:
     """A call of a model; `id` is what its request and its reply have in common.
@@ -33,7 +30,7 @@ class WatchedCall:
     key: CallKey
     endpoint: str
     provider: str
-    id: str = field(default_factory=_id)
+    id: str = field(default_factory=partial(token_hex, 6))
 
     @property
     def name(self) -> str:

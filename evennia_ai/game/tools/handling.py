@@ -21,7 +21,6 @@ from evennia_ai.game.speech.output import gave, pose
 from evennia_ai.game.tools.sight import carried, exits, people, person, shown_name, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.game.writings import plain_text, why_no_more, writing_by
-from evennia_ai.settings.conf import conf
 from evennia_ai.settings.kinds import MOST_WRITTEN
 
 
@@ -212,7 +211,7 @@ class Write(Tool):
 
     def refusal(self, use: Use, arguments: Arguments) -> str:
         """Whether the limits of the game let the NPC write this."""
-        limits = conf().writings
+        limits = use.conf.writings
         length = len(plain_text(arguments.text))
         if length > limits.characters:
             return (
@@ -279,7 +278,7 @@ class UseItem(Tool):
         if not _may_use(npc, item, is_carried=item in own):
             raise Refused(f"You may not use {name}.")
         target = None if arguments.on is None else _used_on(npc, arguments.on)
-        use_it = _way_to_use(item)
+        use_it = _way_to_use(item, use.conf.use_item)
         if use_it is None:
             raise Refused(f"Nothing can be done with {name}.")
         told = use_it(npc, target)
@@ -299,13 +298,13 @@ def use_problem(path: str) -> str:
     return "" if callable(found) else f"{path}: it is no function"
 
 
-def _way_to_use(item: Any) -> Callable[[Any, Any], Any] | None:
-    """What is called to use a thing: its own hook, else the game's function."""
+def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
+    """What is called to use a thing: its own hook, else the game's function at `path`."""
     hook = getattr(item, HOOK, None)
     if callable(hook):
         own: Callable[[Any, Any], Any] = hook
         return own
-    function = _games_function(conf().use_item)
+    function = _games_function(path)
     return None if function is None else lambda user, target: function(user, item, target)
 
 

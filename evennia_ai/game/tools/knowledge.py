@@ -132,7 +132,7 @@ def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ..
 
 def _allowed(use: Use) -> str:
     """What to tell the model of its budget; `Refused`: it is used up."""
-    budget = use.runtime.conf.knowledge_budget
+    budget = use.conf.knowledge_budget
     before = knowledge_searches.count_since(
         use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
     )
@@ -156,7 +156,7 @@ async def _searched(asked: Asked) -> str:
         asked.use.npc,
         asked.open_bases,
         asked.query,
-        backends=asked.use.runtime.backends,
+        backends=asked.use.backends,
         limit=asked.limit,
         most_whole=most_told,
     )
@@ -167,7 +167,7 @@ async def _searched(asked: Asked) -> str:
         asked.use.npc,
         asked.of_mediation("summary"),
         asked.query,
-        backends=asked.use.runtime.backends,
+        backends=asked.use.backends,
         limit=min(MOST_CHUNKS, MOST_HITS),
         most_whole=MOST_IN_ALL,
     )
@@ -188,9 +188,7 @@ async def _told_safely(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
 ) -> str:
     """The safe summary of guarded bases, and what ordinary ones have beside it."""
-    sent = sendable(
-        guarded.chunks, most_characters=mediating.most_characters(asked.use.runtime.mediators)
-    )
+    sent = sendable(guarded.chunks, most_characters=mediating.most_characters(asked.use.calls))
     secret = protected_by(
         sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
     )
@@ -204,10 +202,10 @@ async def _told_safely(
     if asked.of_mediation("summary"):
         before = knowledge_searches.told_safely(asked.use.conversation)
         wanted = replace(_mediation(asked, sent, secret), before=before)
-        summary = await mediating.mediated(wanted, asked.use.runtime.mediators)
+        summary = await mediating.mediated(wanted, asked.use.calls)
     if asked.of_mediation("hints"):
         of_hints = _mediation(asked, hints.chunks, NOTHING_PROTECTED)
-        choice = await mediating.hinted(of_hints, asked.use.runtime.mediators)
+        choice = await mediating.hinted(of_hints, asked.use.calls)
         summary = together(summary, choice) if asked.of_mediation("summary") else choice
     external = [
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
@@ -265,7 +263,7 @@ def _new(
 def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
     """Those passages that the game and their base keep under lock."""
     keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
-    if not asked.use.runtime.conf.knowledge_vault:
+    if not asked.use.conf.knowledge_vault:
         return ()
     return tuple(chunk for chunk in sent if chunk.base in keeping_bases)
 

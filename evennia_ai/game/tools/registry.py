@@ -6,7 +6,7 @@ until a builder gives it some.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import isabstract
@@ -17,12 +17,14 @@ from django.utils.module_loading import import_string
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.npc_settings import changed, settings_of
+from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.handling import Drop, Give, Look, Move, Take, UseItem, Write
 from evennia_ai.game.tools.knowledge import KnowledgeBaseSearch
 from evennia_ai.game.tools.remembering import ErrandResult, Recall, Remember
 from evennia_ai.game.tools.speaking import EndConversation, Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments, schema_of
+from evennia_ai.game.tools.toolbox import Registered, Toolbox
 from evennia_ai.prompt.messages import ToolSpec
 from evennia_ai.settings.conf import conf
 
@@ -50,14 +52,6 @@ _MAX_DESCRIPTION: Final = 1000
 
 class ToolError(EvenniaAIError):
     """A class that EVENNIA_AI_TOOLS names is no tool that can be used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
-    """A tool and what requests say of it."""
-
-    tool: Tool
-    spec: ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +143,19 @@ def _forget(*, setting: str, **_: Any) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="evennia_ai.tools")
+
+
+def toolbox_of(npc: NPC, names: Sequence[str], *, event: Event) -> Toolbox:
+    """The tools of these names for the turn of an NPC that answers `event`, made for it alone.
+
+    A tool that the game has not any more is left out; one that takes long brings the tool along
+    that tells what came of it.
+    """
+    known = registry().tools
+    tools = [known[name] for name in names if name in known]
+    if any(one.tool.later for one in tools):
+        tools.append(known[ErrandResult.name])
+    return Toolbox(tools, npc=npc, event=event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

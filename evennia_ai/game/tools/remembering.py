@@ -51,6 +51,7 @@ class Remember(Tool):
             about=_reference(use, arguments.about) or "",
             where=use.conversation,
             source=use.turn,
+            rules=use.conf.memory,
         )
         if kept.refusal:
             raise Refused(str(kept))
@@ -76,6 +77,7 @@ class Recall(Tool):
             arguments.query,
             about=_reference(use, arguments.about),
             where=use.conversation,
+            rules=use.conf.memory,
         )
         return "\n".join(f"- {memory.text}" for memory in found) or NOTHING
 

@@ -16,12 +16,17 @@ from typing import Any, Final, NamedTuple
 
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.senses.presence import NPC, is_character, label_of, object_of
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.game.tools.tool import Refused
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.store import memories
 from evennia_ai.store.history import conversations
+
+
+class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not a failure
+    """A tool does not do what it was asked; nothing was done. The text is told to the model."""
+
 
 MOST_RECORDS: Final = 2_000
 """How far back, in records of all its conversations, an NPC knows who was there."""

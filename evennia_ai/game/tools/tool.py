@@ -19,14 +19,17 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 from twisted.internet.defer import Deferred
 
-from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.errors import FormatError
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.runtime import Runtime
+from evennia_ai.game.knowledge.backends import Backends
+from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import LINE_BREAK, one_line, unmarked
+from evennia_ai.game.tools.sight import Refused as Refused  # noqa: PLC0414 - for games
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.minds.view import NPCView
+from evennia_ai.settings.game import Conf
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.history.record_rows import ConversationRef
 
@@ -43,10 +46,6 @@ class ToolArguments(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not a failure
-    """A tool does not do what it was asked; nothing was done. The text is told to the model."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """One use of a tool: by whom, because of what, in which turn."""
@@ -60,8 +59,14 @@ class Use:
     settings: NPCSettings
     """What was set for the NPC alone when the turn began."""
 
-    runtime: Runtime
-    """What all NPCs of the process share."""
+    conf: Conf
+    """The settings of the game."""
+
+    backends: Backends
+    """Where knowledge bases are."""
+
+    calls: ModelCalls
+    """Through what models are asked."""
 
     event: Event
     """What the turn answers."""
@@ -145,7 +150,7 @@ _MAX_PROBLEM: Final = 160
 _BRACKETS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
-class WrongArgumentsError(EvenniaAIError):
+class WrongArgumentsError(Refused):
     """A call whose arguments are not what the tool takes; the text is for the model."""
 
 

@@ -17,8 +17,6 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import one_line
 from evennia_ai.game.senses.utterance import acting, because_of
-from evennia_ai.game.tools.registry import Registered, registry
-from evennia_ai.game.tools.remembering import ErrandResult
 from evennia_ai.game.tools.sight import guesses_of_tool
 from evennia_ai.game.tools.tool import (
     Refused,
@@ -43,6 +41,14 @@ UNKNOWN: Final = "unknown"
 
 _MAX_UNKNOWN: Final = 40
 _SENDABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A tool and what requests say of it."""
+
+    tool: Tool
+    spec: ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,19 +180,6 @@ class Toolbox:
     def _no_such(self, name: str) -> str:
         there_are = f"there are: {', '.join(self.names)}" if self._tools else "you have none"
         return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
-
-
-def toolbox_of(npc: NPC, names: Sequence[str], *, event: Event) -> Toolbox:
-    """The tools of these names for the turn of an NPC that answers `event`, made for it alone.
-
-    A tool that the game has not any more is left out; one that takes long brings the tool along
-    that tells what came of it.
-    """
-    known = registry().tools
-    tools = [known[name] for name in names if name in known]
-    if any(one.tool.later for one in tools):
-        tools.append(known[ErrandResult.name])
-    return Toolbox(tools, npc=npc, event=event)
 
 
 def _wrong(call: ToolCall, text: str) -> Wrong:

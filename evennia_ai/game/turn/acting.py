@@ -17,14 +17,11 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import HistoryConflictError, StoreError
-from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.recording.heard import CommittedEvent, event_record
+from evennia_ai.game.recording.heard import event_record
 from evennia_ai.game.recording.retrying import until_written
-from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import ERRAND, Event
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
-from evennia_ai.game.turn.rounds import Round
 from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.llm.resilience import Clock
@@ -42,26 +39,17 @@ ERRAND_SECONDS: Final = 600.0
 NOT_BEGUN: Final = "That did not work."
 
 
-def sent_off(
-    mind: Mind,
-    later: "Deferred[Ran]",
-    call: ToolCall,
-    *,
-    event: Event,
-    where: ConversationRef,
-    turn: int,
-    clock: Clock,
-) -> str:
+def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, clock: Clock) -> str:
     """Write an errand down and wait for its end; what the model is told of it now."""
     try:
-        errand = errands.begin(where, call, turn=turn)
+        errand = errands.begin(use.conversation, call, turn=use.turn)
     except StoreError as error:
-        logger.log_err(f"evennia_ai: NPC {mind.ref}: an errand is given up: {error}")
+        logger.log_err(f"evennia_ai: NPC {use.mind.ref}: an errand is given up: {error}")
         later.cancel()
         return NOT_BEGUN
     reactor: Any = clock
     later.addTimeout(ERRAND_SECONDS, reactor, lambda *_: Ran(text=GIVEN_UP, ok=False))
-    later.addCallback(lambda ran: _ended(mind, errand, ran, event, clock=clock))
+    later.addCallback(lambda ran: _ended(use, errand, ran, clock=clock))
     return f"Errand {errand.number} has begun: {call.name}. You will be told when it is done."
 
 
@@ -81,14 +69,14 @@ def close_lost(*, begun_before: float) -> int:
     return len(lost)
 
 
-def _ended(mind: Mind, errand: Errand, ran: Ran, event: Event, *, clock: Clock) -> None:
+def _ended(use: Use, errand: Errand, ran: Ran, *, clock: Clock) -> None:
     """Write down what came of it, and tell the NPC; not of one that was erased or is lost."""
-    doing = f"NPC {mind.ref}: errand {errand.number} is not closed"
+    doing = f"NPC {use.mind.ref}: errand {errand.number} is not closed"
 
     def write() -> None:
         is_news = errands.end(errand, ran.text, state="done" if ran.ok else "failed")
-        if is_news and mind.npc.pk is not None:
-            mind.hear(_told(errand, event))
+        if is_news and use.npc.pk is not None:
+            use.mind.hear(_told(errand, use.event))
 
     until_written(write, doing, clock=clock)
 
@@ -154,22 +142,13 @@ class Acted:
 
 
 class Acts:
-    """The acts of one turn."""
+    """The acts that one reply asks for, `use` being of the round `stored`."""
 
-    def __init__(
-        self,
-        mind: Mind,
-        heard: CommittedEvent,
-        toolbox: Toolbox,
-        live: Runtime,
-        *,
-        speaker: Any,
-    ) -> None:
-        self._mind: Final = mind
-        self._heard: Final = heard
+    def __init__(self, use: Use, toolbox: Toolbox, *, stored: StoredTurn, clock: Clock) -> None:
+        self._use: Final = use
         self._toolbox: Final = toolbox
-        self._speaker: Final = speaker
-        self._live: Final = live
+        self._stored: Final = stored
+        self._clock: Final = clock
         self._waited_for: Deferred[Ran] | None = None
 
     def cancel(self) -> None:
@@ -177,22 +156,21 @@ class Acts:
         if self._waited_for is not None:
             self._waited_for.cancel()
 
-    def called(self, this: Round, calls: Sequence[ToolCall], *, text: str) -> "Called":
-        """Commit that the reply to `this` asks for these acts, and says `text` with them."""
-        numbered = _numbered(calls[:MOST_CALLS], where=this.stored.conversation)
+    def called(self, calls: Sequence[ToolCall], *, text: str) -> "Called":
+        """Commit that the reply asks for these acts, and says `text` with them."""
+        numbered = _numbered(calls[:MOST_CALLS], where=self._stored.conversation)
         found = tuple(self._toolbox.find(call) for call in numbered)
         recorded = _call_record(text, [one.recorded for one in found])
-        (record,) = turns.add(this.stored, [recorded])
-        return Called(record=record, found=found, round=this)
+        (record,) = turns.add(self._stored, [recorded])
+        return Called(record=record, found=found)
 
     async def done(self, called: "Called") -> Acted:
         """Do them one after the other, each result committed before the next."""
-        stored = called.round.stored
         ran: list[Ran] = []
         results: list[Record] = []
         for one in called.found:
-            ran.append(await self._ran(one, called.round))
-            results += _committed(stored, tool_result(ran[-1].text, call_id=one.recorded.id))
+            ran.append(await self._ran(one))
+            results += _committed(self._stored, tool_result(ran[-1].text, call_id=one.recorded.id))
         return Acted(
             messages=tuple(map(_tool_message, (called.record, *results))),
             names=tuple(one.recorded.name for one in called.found),
@@ -200,43 +178,22 @@ class Acts:
             is_end=any(one.ok and one.ends_turn for one in ran),
         )
 
-    async def _ran(self, one: Found | Wrong, this: Round) -> Ran:
+    async def _ran(self, one: Found | Wrong) -> Ran:
+        use = self._use
         if isinstance(one, Wrong):
             return Ran(text=one.text, ok=False)
-        if self._mind.npc.pk is None:
+        if use.npc.pk is None:
             return Ran(text=GONE, ok=False)
-        heard, gathered, turn = self._heard, this.composed.gathered, this.stored.number
-        use = Use(
-            npc=self._mind.npc,
-            mind=self._mind,
-            view=gathered.view,
-            settings=gathered.settings,
-            runtime=self._live,
-            event=heard.event,
-            speaker=self._speaker,
-            conversation=heard.conversation,
-            hops=heard.event.hops + 1,
-            turn=turn,
-        )
         ran = self._toolbox.run(one, use)
         if ran.later is None:
             return ran
         if ran.waits:
             return await self._waited(ran.later)
-        told = sent_off(
-            self._mind,
-            ran.later,
-            one.recorded,
-            event=heard.event,
-            where=heard.conversation,
-            turn=turn,
-            clock=self._live.clock,
-        )
-        return replace(ran, text=told)
+        return replace(ran, text=sent_off(use, ran.later, one.recorded, clock=self._clock))
 
     async def _waited(self, later: "Deferred[Ran]") -> Ran:
         """How something ended that the turn waits for."""
-        clock: Any = self._live.clock
+        clock: Any = self._clock
         self._waited_for = later
         try:
             return await later.addTimeout(
@@ -252,7 +209,6 @@ class Called:
 
     record: Record
     found: tuple[Found | Wrong, ...]
-    round: Round
 
 
 def _committed(stored: StoredTurn, result: NewRecord) -> tuple[Record, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia_ai.compose import Composition
-from evennia_ai.game.inputs.gather import Gathered, context_of, gathered
+from evennia_ai.game.inputs.gather import Gathered, gathered
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import own_paths
 from evennia_ai.game.models.clients import Access
@@ -21,15 +21,13 @@ from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_of
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
 from evennia_ai.llm.chat import (
-    AnswerSchema,
-    ChatMessage,
     ChatReply,
     ChatRequest,
     Passage,
     sent_sha256,
 )
-from evennia_ai.llm.roles import adapt, chat_messages
-from evennia_ai.llm.tools import reply_from, schema_of
+from evennia_ai.llm.roles import chat_messages
+from evennia_ai.llm.tools import reply_from
 from evennia_ai.minds.turn_sources import made_of, recorded_inputs
 from evennia_ai.minds.view import revisions_of
 from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
@@ -152,55 +150,54 @@ class Rounds:
         return self._begun(acted.composed.after(tools), acted.access, is_first=False)
 
     def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
-        heard, made, tools = self._heard, composed.composition, composed.gathered.request.tools
+        heard, made, gathered = self._heard, composed.composition, composed.gathered
         # All that may fail comes before: what is begun would stay open.
         asked = self._asked(composed, access)
+        sent = replace(made.prompt.sent, revisions=gathered.view.revisions)
         begun = turns.begin(
             heard.conversation,
-            draft=self._draft(composed, access),
+            draft=self._draft(composed, access, asked, sent),
             event=heard.record,
             lore=made.lore.after if is_first else None,
             recalled=made.recalled.shown_ids if is_first else (),
-            at_hours=composed.gathered.request.inputs.moment.hours,
+            at_hours=gathered.request.inputs.moment.hours,
             client=heard.event.client,
         )
-        self._mind.prompted(begun.turn, _sent(composed))
-        outgoing = _outgoing(begun.messages, tools, access)
+        self._mind.prompted(begun.turn, sent)
+        # What is sent is made of the records alone.
+        stored = access.fitted(chat_messages(begun.messages), tools=gathered.request.tools)
         return Round(
             composed=composed,
             access=access,
             stored=begun.turn,
-            asked=replace(asked, messages=outgoing),
+            asked=replace(asked, messages=stored),
         )
 
-    def _draft(self, composed: Composed, access: Access) -> Draft:
-        made, request = composed.composition, composed.gathered.request
-        outgoing = _outgoing(storable_messages(made.prompt.messages), request.tools, access)
-        tools = request.tools if access.roles.tools != "none" else ()
+    def _draft(self, composed: Composed, access: Access, asked: ChatRequest, sent: Sent) -> Draft:
+        made, gathered = composed.composition, composed.gathered
+        tools = gathered.request.tools if access.roles.tools != "none" else ()
         return draft_of(
             made.prompt,
             event=self._heard.record,
-            account=self._account(composed),
+            account=self._account(made.prompt, sent),
             model=access.model_id or access.name,
-            revisions=revisions_of(composed.gathered.view, request.inputs.books),
-            sent_sha256=sent_sha256(outgoing, tools=_beside(request.tools, access)),
+            revisions=revisions_of(gathered.view, gathered.request.inputs.books),
+            sent_sha256=sent_sha256(asked.messages, tools=asked.tools),
             silent=made.lore.silent,
-            inputs=self._recorded(composed, access),
+            inputs=self._recorded(gathered, access),
             tools=tool_list(tools) if tools else None,
         )
 
-    def _account(self, composed: Composed) -> CacheAccount | None:
+    def _account(self, prompt: Prompt, newer: Sent) -> CacheAccount | None:
         """What the prompt shares with the one before it, None where that is not known."""
         older = self._mind.sent_before(self._heard.conversation)
         if older is None:
             return None
-        prompt = composed.composition.prompt
-        newer = _sent(composed)
         return account(older, newer, counter=prompt.counter, components=prompt.components)
 
-    def _recorded(self, composed: Composed, access: Access) -> dict[str, Any]:
+    def _recorded(self, gathered: Gathered, access: Access) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""
-        where, inputs = self._heard.conversation, composed.gathered.request.inputs
+        where, inputs = self._heard.conversation, gathered.request.inputs
         window = windows(where.id)
         values = recorded_inputs(
             inputs,
@@ -209,54 +206,29 @@ class Rounds:
             reply_tokens=access.profile.reply_tokens,
         )
         sources = made_of(
-            composed.gathered.view,
+            gathered.view,
             inputs,
-            context=context_of(self._heard.event).name,
+            context=gathered.context,
             newest_record=window.end.seq,
-            providers=own_paths(composed.gathered.view.sources.conf.context_providers),
+            providers=own_paths(gathered.view.sources.conf.context_providers),
         )
         return {**values, "made_of": sources}
 
     def _asked(self, composed: Composed, access: Access) -> ChatRequest:
-        profile, tools = access.profile, composed.gathered.request.tools
-        prompt = composed.composition.prompt
-        return ChatRequest(
-            messages=_outgoing(storable_messages(prompt.messages), tools, access),
-            model=access.model_id,
-            max_tokens=profile.reply_tokens,
-            timeout_seconds=profile.timeout_seconds,
-            sampling=profile.sampling,
-            tools=_beside(tools, access),
-            schema=_form(tools, access),
+        prompt, gathered = composed.composition.prompt, composed.gathered
+        request = access.request(
+            chat_messages(storable_messages(prompt.messages)),
+            max_tokens=access.profile.reply_tokens,
+            tools=gathered.request.tools,
+            cache_key=f"npc-{gathered.request.npc_ref}",
+        )
+        return replace(
+            request,
             breakpoints=prompt.breakpoints,
             passages=_passages(composed.composition),
-            speaker=composed.gathered.view.char_name,
+            speaker=gathered.view.char_name,
             question=self._heard.event.text,
-            cache_key=f"npc-{composed.gathered.request.npc_ref}",
         )
-
-
-def _sent(composed: Composed) -> Sent:
-    """What is remembered of the prompt until the next one."""
-    return replace(composed.composition.prompt.sent, revisions=composed.gathered.view.revisions)
-
-
-def _outgoing(
-    messages: Sequence[Message], tools: tuple[ToolSpec, ...], access: Access
-) -> tuple[ChatMessage, ...]:
-    """The messages as the model's provider takes them."""
-    return adapt(chat_messages(messages), profile=access.roles, tools=tools)
-
-
-def _beside(tools: tuple[ToolSpec, ...], access: Access) -> tuple[ToolSpec, ...]:
-    """The tools that go beside the messages; a server that knows none is told in them."""
-    return tools if access.roles.tools == "native" else ()
-
-
-def _form(tools: tuple[ToolSpec, ...], access: Access) -> AnswerSchema | None:
-    """The form of an answer that can call tools, for a server that holds a model to one."""
-    is_text = access.roles.tools == "schema" and bool(tools)
-    return schema_of(tools) if is_text and access.profile.schema == "native" else None
 
 
 def _passages(made: Composition) -> tuple[Passage, ...]:

@@ -43,7 +43,9 @@ from evennia_ai.game.senses.events import began_by
 from evennia_ai.game.senses.presence import is_on, own_names, why_gone
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.voice import Start, Voice
-from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
+from evennia_ai.game.tools.registry import toolbox_of
+from evennia_ai.game.tools.tool import Use
+from evennia_ai.game.tools.toolbox import Toolbox
 from evennia_ai.game.turn.acting import Acted, Acts
 from evennia_ai.game.turn.endings import Commits
 from evennia_ai.game.turn.rounds import Round, Rounds, with_room
@@ -234,7 +236,7 @@ class Turn:
             turn=this.stored.number,
             prompt_tokens=this.prompt.tokens,
         )
-        return CountedCall(self._live.counting, this.access, key)
+        return CountedCall(self._live.calls, this.access, key)
 
     def _other(self, error: Exception) -> Access | None:
         """The model to ask instead, None where there is none or nobody is to be asked."""
@@ -276,10 +278,9 @@ class Turn:
         if self._is_stale() or not self._acts(reply):
             self._answered(reply)
             return False
-        speaker = self._speaking.partner
-        acts = Acts(self._mind, self.heard, self._toolbox, self._live, speaker=speaker)
-        this = self._open_round
-        called = self._commits.written(lambda: acts.called(this, reply.tool_calls, text=reply.text))
+        this, clock = self._open_round, self._live.clock
+        acts = Acts(self._use(this), self._toolbox, stored=this.stored, clock=clock)
+        called = self._commits.written(lambda: acts.called(reply.tool_calls, text=reply.text))
         self._say_rest(reply)
         self._acting = acts
         acted = await acts.done(called)
@@ -293,6 +294,24 @@ class Turn:
             self._mind.answered(self.heard, self.settings)
             return False
         return self._asks_again(acted)
+
+    def _use(self, this: Round) -> Use:
+        """What tools are told of the turn."""
+        heard, live, gathered = self.heard, self._live, this.composed.gathered
+        return Use(
+            npc=self._mind.npc,
+            mind=self._mind,
+            view=gathered.view,
+            settings=gathered.settings,
+            conf=live.conf,
+            backends=live.backends,
+            calls=live.calls,
+            event=heard.event,
+            speaker=self._speaking.partner,
+            conversation=heard.conversation,
+            hops=heard.event.hops + 1,
+            turn=this.stored.number,
+        )
 
     def _asks_again(self, acted: Acted) -> bool:
         """Commit the prompt with what came of the acts; whether there was room for it."""

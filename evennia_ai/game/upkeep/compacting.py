@@ -23,8 +23,7 @@ from evennia_ai.errors import (
     TranscriptTooLongError,
 )
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.clients import Models
+from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
 from evennia_ai.game.upkeep.compaction_due import (
@@ -45,6 +44,7 @@ from evennia_ai.history.compaction.planning import (
     Breaker,
     By,
     CompactionPlan,
+    CompactionSettings,
     NoPlan,
     When,
     plan,
@@ -54,7 +54,6 @@ from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.settings.game import Conf
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, model_requests, turns
 from evennia_ai.store.history.conversations import begin_segment, opening_summary
@@ -106,13 +105,11 @@ class Compactor:
     """Compacts the histories of one process, each at most once at a time."""
 
     def __init__(
-        self, conf: Conf, models: Models, *, in_thread: InThread, counting: Counting
+        self, settings: CompactionSettings, calls: ModelCalls, *, in_thread: InThread
     ) -> None:
-        self._settings: Final = conf.compaction
+        self._settings: Final = settings
         self._threads: Final = in_thread
-        self._summariser: Final = Summariser(
-            conf, models, in_thread=self._in_thread, counting=counting
-        )
+        self._summariser: Final = Summariser(settings, calls, in_thread=self._in_thread)
         self._is_closed = False
         # Who else waits for the compaction of a conversation that is under way.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}

@@ -6,7 +6,7 @@ NPC's own has to pass. Without a model nothing is learnt; what fades and what sa
 tidied up all the same, once a day of the game.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -18,19 +18,20 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, HistoryConflictError, ModelError, ReplayError
 from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.clients import Access, Models
+from evennia_ai.game.models.calls import ModelCalls
+from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.upkeep.remembering import remember
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import Record
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.history.records import RecordKind
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.structured import answered, asking
 from evennia_ai.memory.learning import Observation, Observations, observing_request
 from evennia_ai.memory.memories import OF_NPC, Held, Memory, standing
+from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.game import Conf
@@ -41,7 +42,6 @@ from evennia_ai.store.history.model_requests import (
     ModelRequest,
     Observed,
     Place,
-    place_of,
 )
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
@@ -50,6 +50,8 @@ ROLE: Final = "summariser"
 ANSWER_TOKENS: Final = 800
 MOST_REQUEST_TOKENS: Final = 8_000
 _DAY_HOURS: Final = 24.0
+_SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
+"""What somebody said or did, and no summary of that."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,33 +87,39 @@ class _Work:
 class Consolidator:
     """Has NPCs learn from their conversations, and forget what fades."""
 
-    def __init__(self, conf: Conf, models: Models, *, counting: Counting) -> None:
-        self._conf: Final = conf
-        self._models: Final = models
-        self._counting: Final = counting
+    def __init__(self, conf: Conf, calls: ModelCalls) -> None:
+        self._settings: Final = conf.memory
+        self._calls: Final = calls
         self._rules: Final = conf.compaction.rules  # how often it may fail, and how long it rests
         self._tidied: dict[str, float] = {}  # when, in hours of the game, by NPC
 
     def is_due(self, where: ConversationRef) -> bool:
         """Whether enough was said since the last time that a model is to be asked."""
-        after = self._conf.memory.after_messages
-        if not (self._conf.memory.enabled and after) or self._access() is None:
+        after = self._settings.after_messages
+        if not (self._settings.enabled and after) or len(windows(where.id).history) < after:
+            return False
+        if self._calls.models.ready(ROLE) is None:
             return False
         known = model_requests.consolidated(where.id)
         if known.breaker.is_open(turns.next_number(where.npc_ref), rules=self._rules):
             return False
         return len(_said_since(where, known.upto, most=after)) >= after
 
-    def consolidate(self, where: ConversationRef, *, npc_name: str) -> "Deferred[str]":
-        """Ask for what is to be remembered; what came of it, in words. It never fails."""
-        done = Deferred.fromCoroutine(self._consolidated(where, npc_name))
+    def consolidate(
+        self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int]
+    ) -> "Deferred[str]":
+        """Ask for what is to be remembered; what came of it, in words. It never fails.
+
+        `npc_limits` narrow what the NPC may use.
+        """
+        done = Deferred.fromCoroutine(self._consolidated(where, npc_name, npc_limits))
         return done.addErrback(partial(_given_up, where))
 
     def tidy(self, npc_ref: str) -> None:
         """Once a day of the game, let go what faded and make one of what says the same twice."""
         now = hours_now()
         is_early = now - self._tidied.get(npc_ref, -_DAY_HOURS) < _DAY_HOURS
-        if is_early or not self._conf.memory.enabled:
+        if is_early or not self._settings.enabled:
             return
         self._tidied[npc_ref] = now
         held = memories.held_by(npc_ref)
@@ -122,7 +130,7 @@ class Consolidator:
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
 
     def _faded(self, held: Held, now: float) -> list[Memory]:
-        settings = self._conf.memory
+        settings = self._settings
         oldest = now - settings.forget_days * _DAY_HOURS
         return [
             memory
@@ -132,27 +140,23 @@ class Consolidator:
             and standing(memory, hours=now) * 100 < settings.floor_percent
         ]
 
-    def _access(self) -> Access | None:
-        """The first model that can be asked now; a responder without one notes nothing."""
-        found = [one for one in self._models.of_role(ROLE) if not one.model.offline]
-        ready = (one for one in found if one.breaker is None or one.breaker.admits)
-        return next(ready, None)
-
-    async def _consolidated(self, where: ConversationRef, npc_name: str) -> str:
+    async def _consolidated(
+        self, where: ConversationRef, npc_name: str, npc_limits: Mapping[str, int]
+    ) -> str:
         work = self._work(where, npc_name)
         if work is None:
             return "there is nothing new to learn from"
-        refusal = self._counting.limits.refusal(npc_ref=where.npc_ref, player_ref="", npc_limits={})
+        refusal = self._calls.limits.refusal(npc_ref=where.npc_ref, npc_limits=npc_limits)
         if refusal is not None:
             return refusal.told
         try:
             answer = await self._asked(work)
         except ModelError as error:
             return self._failed(work, error)
-        return self._kept(work, answer.observations[: self._conf.memory.most_observations])
+        return self._kept(work, answer.observations[: self._settings.most_observations])
 
     def _work(self, where: ConversationRef, npc_name: str) -> _Work | None:
-        access, before = self._access(), model_requests.consolidated(where.id)
+        access, before = self._calls.models.ready(ROLE), model_requests.consolidated(where.id)
         new = _said_since(where, before.upto)
         last = record_of(new[-1]) if new else None
         if access is None or last is None:
@@ -162,7 +166,7 @@ class Consolidator:
             npc_name=npc_name,
             segment=windows(where.id).end.segment,
             messages=new,
-            upto=place_of(last),
+            upto=(last.segment, last.seq),
             before=before,
             turn=turns.next_number(where.npc_ref) - 1,
             access=access,
@@ -173,12 +177,12 @@ class Consolidator:
         request = observing_request(
             work.messages,
             npc_name=work.npc_name,
-            most=self._conf.memory.most_observations,
+            most=self._settings.most_observations,
             counter=ESTIMATE,
             most_tokens=min(MOST_REQUEST_TOKENS, profile.context_tokens - ANSWER_TOKENS),
         )
         messages, schema = asking(
-            chat_messages(request), Observations, native=profile.schema == "native"
+            chat_messages(request), Observations, native=work.access.is_held_to_schemas
         )
         return answered(partial(self._ask, work, schema), messages, Observations)
 
@@ -194,16 +198,10 @@ class Consolidator:
             segment=work.segment,
             schema=schema.schema if schema is not None else None,
         )
-        request = ChatRequest(
-            messages=adapt(chat_messages(asked.messages), profile=access.roles),
-            model=access.model_id,
-            max_tokens=ANSWER_TOKENS,
-            timeout_seconds=access.profile.timeout_seconds,
-            sampling=access.profile.sampling,
-            schema=schema,
-        )
+        messages = chat_messages(asked.messages)
+        request = access.request(messages, max_tokens=ANSWER_TOKENS, schema=schema)
         key = CallKey(npc_ref=work.where.npc_ref, role=ROLE, name="observing")
-        answer = self._counting.asked(access, request, key, prompt=asked.messages)
+        answer = self._calls.asked(access, request, key, prompt=asked.messages)
         return answer.addCallback(partial(_noted, work))
 
     def _failed(self, work: _Work, error: ModelError) -> str:
@@ -218,7 +216,7 @@ class Consolidator:
     def _kept(self, work: _Work, found: Sequence[Observation]) -> str:
         """Keep what passes the rules, and write down what came of it."""
         _refuse_another_segment(work)
-        made = [_remembered(work, one) for one in found]
+        made = [_remembered(work, one, rules=self._settings) for one in found]
         kept = [memory for memory, _ in made if memory is not None]
         refusals = [refusal for memory, refusal in made if memory is None]
         told = f"{len(kept)} remembered, {len(refusals)} refused"
@@ -236,7 +234,9 @@ class Consolidator:
         return told
 
 
-def _remembered(work: _Work, one: Observation) -> tuple[Memory | None, str]:
+def _remembered(
+    work: _Work, one: Observation, *, rules: MemorySettings
+) -> tuple[Memory | None, str]:
     """The memory that an observation became, or why it became none."""
     about = ""
     if one.about.strip():
@@ -252,6 +252,7 @@ def _remembered(work: _Work, one: Observation) -> tuple[Memory | None, str]:
         about=about,
         where=work.where,
         source=work.turn,
+        rules=rules,
     )
     return done.memory, done.refusal
 
@@ -260,21 +261,15 @@ def _said_since(where: ConversationRef, upto: Place, *, most: int | None = None)
     """What was said and done after a record, oldest first; at most the newest `most` of it."""
     history = windows(where.id).history
     found: list[Message] = []
-    for index in range(history.stop - 1, history.earlier - 1, -1):
-        message = history[index]
+    for message in reversed(history.between(history.earlier, history.stop)):
         record = record_of(message)
         if not message.counted or record is None:
             continue
-        if place_of(record) <= upto or len(found) == most:
+        if (record.segment, record.seq) <= upto or len(found) == most:
             break
-        if _is_said(record):
+        if record.kind in _SAID:
             found.append(message)
     return found[::-1]
-
-
-def _is_said(record: Record) -> bool:
-    """Whether it is what somebody said or did, and no summary of that."""
-    return record.kind in ("user", "assistant", "event")
 
 
 def _doubles(held: Held) -> list[tuple[Memory, list[Memory]]]:

@@ -85,7 +85,9 @@ class IdleTime:
         if self._compactor.is_due(wanted.fullness, "idle"):
             return self._compactor.compact(wanted)
         if self._consolidator.is_due(where):
-            return self._consolidator.consolidate(where, npc_name=wanted.npc_name)
+            return self._consolidator.consolidate(
+                where, npc_name=wanted.npc_name, npc_limits=mind.settings.limits
+            )
         return None
 
     def _ended(self, _: object) -> None:

@@ -17,9 +17,8 @@ from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.memory.learning import People, judged
 from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, words_of
-from evennia_ai.memory.recalling import Moment, is_open, scored
+from evennia_ai.memory.recalling import MemorySettings, Moment, is_open, scored
 from evennia_ai.prompt.names import without_mark
-from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history.record_rows import ConversationRef
@@ -60,14 +59,14 @@ def remember(
     about: str = "",
     where: ConversationRef,
     source: int = 0,
+    rules: MemorySettings,
 ) -> Remembered:
     """Have an NPC remember something it learnt in a conversation, if it may.
 
     `about` is the reference of a person, "" for the world; `source` the number of the turn. In
     private it is about the partner, whatever `about` says. StoreError: nothing was written.
     """
-    settings = conf().memory
-    if not settings.enabled:
+    if not rules.enabled:
         return Remembered(refusal=SWITCHED_OFF)
     is_private = where.kind == "private"
     about = where.partner_ref if is_private else about
@@ -91,12 +90,12 @@ def remember(
         turn=source,
         author=OF_NPC,
     )
-    return kept(npc_ref, new, by=OF_NPC)
+    return kept(npc_ref, new, by=OF_NPC, most=rules.kept)
 
 
-def kept(npc_ref: str, new: Memory, *, by: str) -> Remembered:
+def kept(npc_ref: str, new: Memory, *, by: str, most: int) -> Remembered:
     """Keep a memory that was checked; what had to make room for it is logged."""
-    added = memories.add(npc_ref, new, by=by, most=conf().memory.kept)
+    added = memories.add(npc_ref, new, by=by, most=most)
     if added.dropped:
         gone = ", ".join(memory.origin for memory in added.dropped)
         logger.log_info(f"evennia_ai: NPC {npc_ref} has too many memories, dropped: {gone}")
@@ -110,13 +109,14 @@ def recall(
     about: str | None = None,
     where: ConversationRef,
     limit: int = 5,
+    rules: MemorySettings,
 ) -> list[Memory]:
     """What the NPC finds in its memory by these words, the best first; all of it without words.
 
     `about` takes what is about one person, or "" about the world. What was whispered is found in
     private with who whispered it alone. Being found counts as being recalled.
     """
-    if not conf().memory.enabled:
+    if not rules.enabled:
         return []
     moment = Moment(hours=hours_now(), confidant_ref=where.partner_ref)
     found = [

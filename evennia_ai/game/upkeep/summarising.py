@@ -13,24 +13,23 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable, RefusalReason, SummaryRefused
-from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.clients import Access, Models
+from evennia_ai.game.models.calls import ModelCalls
+from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.history.compaction.extract import extract
-from evennia_ai.history.compaction.planning import By, CompactionPlan, CompactionRules
+from evennia_ai.history.compaction.planning import By, CompactionPlan, CompactionSettings
 from evennia_ai.history.compaction.summaries import (
     REQUEST_TOKENS,
     Reply,
     checked_summary,
     summary_request,
 )
-from evennia_ai.llm.chat import ChatReply, ChatRequest
+from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.llm.reasoning import takes_another_role, without_reasoning
-from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.settings.game import Conf
 from evennia_ai.store.history import model_requests
 from evennia_ai.store.history.model_requests import ModelRequest
 from evennia_ai.store.history.record_rows import ConversationRef
@@ -59,11 +58,6 @@ class Summary:
     reply: Reply | None = None
 
 
-def _key(task: Task) -> CallKey:
-    """What the call of a summary counts as: nobody's words alone ask for it."""
-    return CallKey(npc_ref=task.conversation.npc_ref, role=SUMMARISER)
-
-
 class ReplyRefusedError(SummaryRefused):
     """What a model answered is no summary; `reply` is kept for the records."""
 
@@ -76,21 +70,16 @@ class Summariser:
     """Makes summaries; what takes processor time goes through `in_thread`, with values alone."""
 
     def __init__(
-        self, conf: Conf, models: Models, *, in_thread: InThread, counting: Counting
+        self, settings: CompactionSettings, calls: ModelCalls, *, in_thread: InThread
     ) -> None:
-        self._conf: Final = conf
-        self._models: Final = models
+        self._settings: Final = settings
+        self._calls: Final = calls
         self._in_thread: Final = in_thread
-        self._counting: Final = counting
-
-    @property
-    def rules(self) -> CompactionRules:
-        return self._conf.compaction.rules
 
     @property
     def asks_a_model(self) -> bool:
         """Whether there is a model to ask, and the game wants it asked."""
-        return self._conf.compaction.by == "model" and bool(self._accesses())
+        return self._settings.by == "model" and bool(self._calls.models.thinking(SUMMARISER))
 
     async def by_model(self, task: Task) -> Summary:
         """The summary of the first model that answers.
@@ -99,7 +88,7 @@ class Summariser:
         asked about is history no more. ModelError: it did not answer, nor did one before it.
         ReplyRefusedError: what it answered is no summary.
         """
-        *others, last = self._accesses()
+        *others, last = self._calls.models.thinking(SUMMARISER)
         for access in others:
             try:
                 return await self._by(access, task)
@@ -118,9 +107,11 @@ class Summariser:
             messages=len(task.plan.summarised),
             segment=task.segment,
         )
-        answer = await self._counting.asked(
-            access, self._sent(asked, task, access), _key(task), prompt=asked.messages
-        )
+        messages, most = chat_messages(asked.messages), self._answer_tokens(task)
+        sent = access.request(messages, max_tokens=most)
+        # Nobody's words alone ask for it.
+        key = CallKey(npc_ref=task.conversation.npc_ref, role=SUMMARISER)
+        answer = await self._calls.asked(access, sent, key, prompt=asked.messages)
         reply = _reply(asked, answer)
         try:
             text = await self._in_thread(self._checked_answer, answer, task)
@@ -133,11 +124,6 @@ class Summariser:
         text = await self._in_thread(self._extract, task)
         return Summary(text=text, by="extract")
 
-    def _accesses(self) -> tuple[Access, ...]:
-        """The models to ask; a responder without one summarises nothing."""
-        found = self._models.of_role("summariser")
-        return tuple(access for access in found if not access.model.offline)
-
     def _request(self, task: Task, access: Access) -> tuple[Message, Message]:
         """The messages to send; with the answer they must fit what the model takes."""
         room = access.profile.context_tokens - self._answer_tokens(task)
@@ -148,18 +134,9 @@ class Summariser:
             most_tokens=min(REQUEST_TOKENS, room),
         )
 
-    def _sent(self, asked: ModelRequest, task: Task, access: Access) -> ChatRequest:
-        return ChatRequest(
-            messages=adapt(chat_messages(asked.messages), profile=access.roles),
-            model=access.model_id,
-            max_tokens=self._answer_tokens(task),
-            timeout_seconds=access.profile.timeout_seconds,
-            sampling=access.profile.sampling,
-        )
-
     def _answer_tokens(self, task: Task) -> int:
         """Room for an answer that is longer than it was wanted, so that it is not cut off."""
-        return min(2 * task.plan.summary_tokens, self.rules.most_summary_tokens)
+        return min(2 * task.plan.summary_tokens, self._settings.rules.most_summary_tokens)
 
     def _checked_answer(self, answer: ChatReply, task: Task) -> str:
         if answer.finish_reason == "length":
@@ -175,7 +152,9 @@ class Summariser:
         return self._checked(made, task)
 
     def _checked(self, text: str, task: Task) -> str:
-        return checked_summary(text, plan=task.plan, rules=self.rules, counter=task.counter)
+        return checked_summary(
+            text, plan=task.plan, rules=self._settings.rules, counter=task.counter
+        )
 
 
 def _reply(asked: ModelRequest, answer: ChatReply) -> Reply:

@@ -177,11 +177,6 @@ def tell_observed(
         consolidated.wrote(conversation.id, state)
 
 
-def place_of(record: Record) -> Place:
-    """Where a record stands."""
-    return record.segment, record.seq
-
-
 def _load_consolidated(conversation_id: int) -> Consolidated:
     rows = models.Record.objects.filter(
         conversation_id=conversation_id,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.tools.toolbox import toolbox_of
+from evennia_ai.game.tools.registry import toolbox_of
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages

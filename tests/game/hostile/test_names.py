@@ -9,6 +9,7 @@ import pytest
 from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.game.senses.presence import settled_label
 from evennia_ai.prompt.names import folded
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
 
 pytestmark = pytest.mark.req("S3-08")
@@ -107,7 +108,9 @@ def test_what_is_learnt_is_about_who_it_is_not_who_has_the_name(stage, model):
     stage.says(stage.anna, "Oren, I am Anna.")
     stage.says(other, "Oren, hello.")
     for person, text in ((stage.anna, "Anna owes Oren a rope."), (other, "Anna owes Oren ten.")):
-        kept = remember(stage.npc.ai.ref, text, about=str(person.id), where=where)
+        kept = remember(
+            stage.npc.ai.ref, text, about=str(person.id), where=where, rules=conf().memory
+        )
         assert kept.memory.about == str(person.id)
     texts = {m.about: m.text for m in memories.held_by(stage.npc.ai.ref).memories}
     assert texts == {
@@ -122,7 +125,13 @@ def test_who_is_renamed_is_still_remembered_and_nobody_inherits_the_old_name(sta
 
     stage.says(stage.anna, "Oren, I am Anna.")
     where = opened(stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id)))
-    remember(stage.npc.ai.ref, "Anna owes a rope.", about=str(stage.anna.id), where=where)
+    remember(
+        stage.npc.ai.ref,
+        "Anna owes a rope.",
+        about=str(stage.anna.id),
+        where=where,
+        rules=conf().memory,
+    )
     stage.anna.key = "Bella"
     stage.says(stage.anna, "Oren, they call me Bella.")
     assert labels(model, "Oren, they call me Bella.") == ["Bella"]

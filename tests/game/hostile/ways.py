@@ -12,6 +12,7 @@ from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.happenings import happened
 from evennia_ai.game.upkeep.remembering import remember
 from evennia_ai.prompt.components import NO_GRANTS, Scope
+from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.authored.lorebooks import attach, detach, save_book
@@ -145,7 +146,7 @@ def _entry(content: str, **fields: Any) -> dict[str, Any]:
 def memory(scene: Scene, text: str) -> None:
     """Told to the NPC, which remembers it."""
     where = opened(scene.npc.ai.ref, ConversationKey(kind="room", place_ref=str(scene.room.id)))
-    remember(scene.npc.ai.ref, text, where=where, importance=10)
+    remember(scene.npc.ai.ref, text, where=where, importance=10, rules=conf().memory)
     scene.says(scene.anna, f"{QUESTION} {MARK}")
 
 

@@ -1,7 +1,7 @@
 """Texts beside the conversation that lore may scan: the card's and the room's."""
 
 from evennia_ai.cards.card import Card
-from evennia_ai.game.inputs.facts import scanned_sources
+from evennia_ai.game.inputs.gather import scanned_sources
 from evennia_ai.minds.view import card_texts
 from evennia_ai.prompt.dice import Dice
 

@@ -1,11 +1,14 @@
 """The registry of providers: which there are, in what order they tell, what may go wrong."""
 
+from dataclasses import replace
+
 import pytest
 from django.test import override_settings
 
 from evennia_ai.checks import check_context_providers, check_settings
 from evennia_ai.game.inputs.providers import SHIPPED, blocks_of, providers_of
 from evennia_ai.game.senses.events import Event
+from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import SETTINGS
 
 HERE = "tests.game.inputs.test_providers"
@@ -44,7 +47,8 @@ def _imported_anew():
 
 def told(*names):
     paths = tuple(f"{HERE}.{name}" for name in names)
-    return [(one.key, one.text) for one in blocks_of("Oren", SAID, None, paths=paths)]
+    settings = replace(conf(), context_providers=paths)
+    return [(one.key, one.text) for one in blocks_of("Oren", SAID, None, conf=settings)]
 
 
 @pytest.mark.req("S0-27", "S1-07")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from evennia.utils import gametime
@@ -9,6 +10,7 @@ from evennia.utils import gametime
 from evennia_ai.game.inputs.providers import SHIPPED, providers_of
 from evennia_ai.game.inputs.shipped_providers import (
     acquaintance,
+    elsewhere,
     game_time,
     goals,
     place,
@@ -17,6 +19,7 @@ from evennia_ai.game.inputs.shipped_providers import (
 )
 from evennia_ai.game.senses.events import Event
 from evennia_ai.memory.memories import Memory
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
 
 TICK = Event(kind="tick", speaker_ref="", speaker_name="", text="Time passes.", room_ref="3")
@@ -123,20 +126,20 @@ def test_more_memories_than_can_be_told_are_counted(stage, monkeypatch) -> None:
     remembers(stage, 13)
     days_pass(monkeypatch, 9.5)
     told = "What you remember of Anna: 13 things, the first for 9 days."
-    assert acquaintance(stage.npc, said_by(stage.anna), None) == told
+    assert acquaintance(stage.npc, said_by(stage.anna), None, conf=conf()) == told
 
 
 def test_memories_that_can_all_be_told_are_not_counted(stage) -> None:
     remembers(stage, 12)
-    assert acquaintance(stage.npc, said_by(stage.anna), None) == ""
+    assert acquaintance(stage.npc, said_by(stage.anna), None, conf=conf()) == ""
 
 
 def test_what_was_whispered_counts_in_private_alone(stage, monkeypatch) -> None:
     remembers(stage, 13, learnt="private")
     days_pass(monkeypatch, 0.0)
     in_private = said_by(stage.anna, private=True)
-    assert acquaintance(stage.npc, said_by(stage.anna), None) == ""
-    assert acquaintance(stage.npc, in_private, None) == (
+    assert acquaintance(stage.npc, said_by(stage.anna), None, conf=conf()) == ""
+    assert acquaintance(stage.npc, in_private, None, conf=conf()) == (
         "What you remember of Anna: 13 things, all of them new."
     )
 
@@ -174,8 +177,10 @@ def test_a_date_that_no_calendar_has_is_left_out(stage, monkeypatch) -> None:
 def test_no_shipped_provider_asks_the_database_once_it_is_warm(stage, no_queries) -> None:
     event = said_by(stage.anna)
     shipped = [provider.tell for provider in providers_of(SHIPPED).members]
-    for one in shipped:
+    with_settings = [partial(one, conf=conf()) for one in (acquaintance, elsewhere)]
+    asked = [one for one in shipped if one not in (acquaintance, elsewhere)] + with_settings
+    for one in asked:
         one(stage.npc, event, None)
     with no_queries():
-        for one in shipped:
+        for one in asked:
             one(stage.npc, event, None)

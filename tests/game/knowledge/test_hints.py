@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.errors import ModelUnavailable
+from evennia_ai.game.models.clients import Models
 from evennia_ai.knowledge.pages.page import PageDraft
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, pages
@@ -87,7 +88,7 @@ def test_a_model_that_is_away_is_a_refusal(hinting, told):
 
 
 def test_without_a_model_words_choose(hinting, told, monkeypatch):
-    monkeypatch.setattr("evennia_ai.game.knowledge.mediating._has_model", lambda _: False)
+    monkeypatch.setattr(Models, "thinking", lambda models, role: ())
     hinting.minds.searches = {"query": "does the cook know"}
     assert summary_in(told())["summary"] == COOK
     hinting.minds.searches = {"query": "fourth step of the cellar"}

@@ -7,6 +7,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
+from evennia_ai.game.models.clients import Models
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.components import Scope
@@ -122,7 +123,7 @@ def test_nothing_found_is_a_refusal_without_a_mediator(cellar, told):
 
 
 def test_a_game_without_a_model_for_it_refuses(cellar, told, monkeypatch):
-    monkeypatch.setattr("evennia_ai.game.knowledge.mediating._access", lambda _: None)
+    monkeypatch.setattr(Models, "ready", lambda models, role: None)
     assert summary_in(told())["reason"] == "safe_summary_model_unavailable"
 
 

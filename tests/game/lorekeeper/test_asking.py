@@ -1,7 +1,6 @@
 """Grounding: Wikipedia is asked where the settings name it, and never stops the lorekeeper."""
 
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,8 +37,7 @@ def introduction() -> Iterator[Callable[[str, str], Any]]:
     models = Models(bridge)
 
     def introduction(entity: str, address: str) -> Any:
-        live = SimpleNamespace(conf=SimpleNamespace(knowledge_wikipedia=address), models=models)
-        return reactor.outcome_of(asking.introduction(live, entity), within_seconds=30)
+        return reactor.outcome_of(asking.introduction(models, address, entity), within_seconds=30)
 
     yield introduction
     bridge.stop()

@@ -52,7 +52,7 @@ def test_a_pause_gives_up_the_calls_of_that_npc(stage: Any) -> None:
     outcomes: list[Any] = []
     for ref in (stage.npc.ai.ref, "4711"):
         key = CallKey(npc_ref=ref, role="decider")
-        call = CountedCall(runtime().counting, runtime().access, key)
+        call = CountedCall(runtime().calls, runtime().access, key)
         call.ask(REQUEST).addBoth(outcomes.append)
     assert emergency.pause(stage.npc, by="Mira").given_up == 1
     stage.passes(3)
@@ -65,7 +65,7 @@ def test_a_stop_gives_up_the_calls_of_everybody(stage: Any) -> None:
     stage.talks_with("Aye.", "Aye.", delay_seconds=3.0)
     outcomes: list[Any] = []
     for ref in (stage.npc.ai.ref, "lorekeeper"):
-        call = CountedCall(runtime().counting, runtime().access, CallKey(npc_ref=ref))
+        call = CountedCall(runtime().calls, runtime().access, CallKey(npc_ref=ref))
         call.ask(REQUEST).addBoth(outcomes.append)
     assert emergency.stop_all(by="Mira").given_up == 2
     assert [outcome.value.why for outcome in outcomes] == ["stopped by Mira", "stopped by Mira"]
@@ -75,7 +75,7 @@ def test_no_model_is_asked_while_the_game_is_stopped(stage: Any) -> None:
     model = stage.talks_with("Aye.")
     emergency.stop_all(by="Mira", reason="spam")
     outcomes: list[Any] = []
-    call = CountedCall(runtime().counting, runtime().access, CallKey(npc_ref="lorekeeper"))
+    call = CountedCall(runtime().calls, runtime().access, CallKey(npc_ref="lorekeeper"))
     call.ask(REQUEST).addBoth(outcomes.append)
     assert "is not asked: stopped by Mira: spam" in outcomes[0].getErrorMessage()
     assert model.requests == []

@@ -1,5 +1,6 @@
 """Calls: each is stopped, counted, watched, and a row at its end, whoever asked."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable, StoreError
+from evennia_ai.game.models import calls
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.limits import CallKey, ModelStopped
 from evennia_ai.game.runtime import runtime
@@ -26,12 +28,12 @@ REPLY = ChatReply(text="well met", model="small", usage=USAGE)
 
 def a_call(**values: Any) -> CountedCall:
     usual: dict[str, Any] = {"npc_ref": "5", "role": "speaker", "player_ref": "7", "turn": 3}
-    return CountedCall(runtime().counting, runtime().access, CallKey(**{**usual, **values}))
+    return CountedCall(runtime().calls, runtime().access, CallKey(**{**usual, **values}))
 
 
 def asked() -> Any:
     key = CallKey(npc_ref="5", role="decider")
-    return runtime().counting.asked(runtime().access, REQUEST, key)
+    return runtime().calls.asked(runtime().access, REQUEST, key)
 
 
 def outcome_of(waiting: Any) -> Any:
@@ -196,3 +198,10 @@ def test_a_row_that_cannot_be_written_is_written_later(
     stage.passes(5)
     assert len(model_calls.newest_of("5", limit_calls=5)) == 1
     assert "not written down" in logged[0]
+
+
+def test_a_model_is_asked_at_one_place_alone() -> None:
+    """Whoever asks elsewhere would pass by the stop, the limits and the watchers."""
+    game = Path(calls.__file__).parents[1]
+    asking = [path.name for path in game.rglob("*.py") if ".complete(" in path.read_text("utf-8")]
+    assert asking == ["calls.py"]

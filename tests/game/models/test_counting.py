@@ -1,4 +1,4 @@
-"""Counting: what works behind the scenes asks its models as turns do."""
+"""What works behind the scenes asks its models as turns do."""
 
 import json
 from typing import Any

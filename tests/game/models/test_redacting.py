@@ -45,7 +45,7 @@ def asks(stage, *script, is_protected: bool) -> list[object]:
     )
     key = CallKey(npc_ref=stage.npc.ai.ref, role="mediator", is_protected=is_protected)
     got: list[object] = []
-    live.counting.asked(live.access, request, key).addBoth(got.append)
+    live.calls.asked(live.access, request, key).addBoth(got.append)
     stage.passes()
     return got
 

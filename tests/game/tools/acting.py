@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from evennia_ai.settings.conf import conf
+
 
 def an_event(stage: Any, *, speaker: Any = None, private: bool = False, hops: int = 0) -> Any:
     from evennia_ai.game.senses.events import Event
@@ -20,7 +22,7 @@ def an_event(stage: Any, *, speaker: Any = None, private: bool = False, hops: in
 
 
 def a_toolbox(stage: Any, *names: str, event: Any = None) -> Any:
-    from evennia_ai.game.tools.toolbox import toolbox_of
+    from evennia_ai.game.tools.registry import toolbox_of
 
     return toolbox_of(stage.npc, names, event=event or an_event(stage))
 
@@ -37,7 +39,9 @@ def a_use(stage: Any, event: Any = None) -> Any:
         mind=stage.npc.ai,
         view=stage.npc.ai.view(),
         settings=stage.npc.ai.settings,
-        runtime=runtime(),
+        conf=conf(),
+        backends=runtime().backends,
+        calls=runtime().calls,
         event=event,
         speaker=here[0] if here else None,
         conversation=heard.opened(stage.npc.ai.ref, heard.key_of(event)),

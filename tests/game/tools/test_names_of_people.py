@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.settings.conf import conf
 from tests.game.tools.acting import a_call, a_thing, a_toolbox, an_event, does
 
 GONE = "There is no 'Anna' here; Annabel is somebody else."
@@ -38,8 +39,9 @@ def remembers_anna(stage: Any) -> None:
 
     room = heard.opened(stage.npc.ai.ref, heard.key_of(an_event(stage)))
     about = str(stage.anna.id)
+    rules = conf().memory
     assert remembering.remember(
-        stage.npc.ai.ref, "Anna fears the tide.", about=about, where=room
+        stage.npc.ai.ref, "Anna fears the tide.", about=about, where=room, rules=rules
     ).memory
 
 
@@ -125,10 +127,9 @@ def test_every_tool_tells_what_it_understood(
 def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> None:
     from twisted.internet.defer import Deferred
 
-    from evennia_ai.game.tools.registry import Registered
     from evennia_ai.game.tools.sight import person
     from evennia_ai.game.tools.tool import Name, Tool, ToolArguments
-    from evennia_ai.game.tools.toolbox import Toolbox
+    from evennia_ai.game.tools.toolbox import Registered, Toolbox
     from evennia_ai.prompt.messages import ToolSpec
 
     done: Deferred[str] = Deferred()

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.game.tools import handling
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.kinds import WritingLimits
 from tests.game.speech.test_output import HOSTILE, INVISIBLE, has_markup, tags
+from tests.game.tools import acting
 from tests.game.tools.acting import a_call, a_toolbox, a_use, an_event, does
 from tests.properties import up_to
 
@@ -30,7 +30,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def use(**given: int) -> None:
         values = replace(conf(), writings=WritingLimits(**given))
-        monkeypatch.setattr(handling, "conf", lambda: values)
+        monkeypatch.setattr(acting, "conf", lambda: values)
 
     return use
 

@@ -38,7 +38,7 @@ def a_call(name: str, **arguments) -> ChatReply:
 def asking(stage, monkeypatch):
     Ask.asked.clear()
     found = tools.registry_of(("tests.game.turn.test_errands.Ask",))
-    monkeypatch.setattr("evennia_ai.game.tools.toolbox.registry", lambda: found)
+    monkeypatch.setattr("evennia_ai.game.tools.registry.registry", lambda: found)
     changed(stage.npc, tools=("ask_the_master",))
     return stage
 

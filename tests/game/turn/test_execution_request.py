@@ -108,8 +108,8 @@ def test_the_turn_is_composed_from_its_request_and_from_nothing_else(stage, monk
         return replace(request, inputs=replace(request.inputs, values=values))
 
     furnish(stage)
-    original = gather.request_for
-    monkeypatch.setattr(gather, "request_for", other)
+    original = gather.execution_request
+    monkeypatch.setattr(gather, "execution_request", other)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     assert turns.last_turn(stage.npc.ai.ref).manifest.inputs["values"]["char"] == "Sent"

@@ -48,7 +48,7 @@ def acting(stage, monkeypatch):
     """The stage with an NPC that may look, say and do a deed."""
     Deed.done.clear()
     found = tools.registry_of((f"{__name__}.Deed",))
-    monkeypatch.setattr("evennia_ai.game.tools.toolbox.registry", lambda: found)
+    monkeypatch.setattr("evennia_ai.game.tools.registry.registry", lambda: found)
     changed(stage.npc, tools=("deed", "look", "say"))
     return stage
 

@@ -45,7 +45,7 @@ def searching(stage, monkeypatch):
     """The stage, where somebody asked Oren and the tool has not answered yet."""
     Search.asked.clear()
     found = tools.registry_of(("tests.game.turn.test_waiting_tools.Search",))
-    monkeypatch.setattr("evennia_ai.game.tools.toolbox.registry", lambda: found)
+    monkeypatch.setattr("evennia_ai.game.tools.registry.registry", lambda: found)
     changed(stage.npc, tools=("search_archive",))
     stage.model = stage.talks_with(a_search(), "In 1702.", "Aye.")
     stage.says(stage.anna, "Oren, when was the bell cast?")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import ModelTimeout
+from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
@@ -255,6 +256,15 @@ def test_over_a_limit_no_model_is_asked(stage):
     assert talker.asked == []
 
 
+def test_at_a_limit_of_the_npcs_own_nothing_is_asked(stage):
+    talker = talking(stage, observations(ROPE))
+    changed(stage.npc, limits={"calls_per_minute": 2})
+    talks(stage)
+    rests(stage)
+
+    assert talker.asked == []
+
+
 def test_nothing_is_kept_of_what_was_erased_meanwhile(stage, logged):
     def model(request):
         if any("<transcript>" in message.content for message in request.messages):
@@ -299,7 +309,7 @@ class TestTidying:
         from evennia_ai.game.runtime import runtime
 
         live = runtime()
-        return Consolidator(live.conf, live.models, counting=live.counting)
+        return Consolidator(live.conf, live.calls)
 
     def learn(self, stage, text: str, **fields: Any) -> int:
         new = a_memory(text, id=memories.NEW, **fields)

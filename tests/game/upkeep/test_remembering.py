@@ -9,6 +9,7 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.upkeep.remembering import recall, remember
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 
@@ -36,11 +37,14 @@ def with_ben(stage):
 
 
 def learnt(stage, text: str, where, **fields):
-    return remember(stage.npc.ai.ref, text, where=where, **fields)
+    return remember(stage.npc.ai.ref, text, where=where, rules=conf().memory, **fields)
 
 
 def found(stage, query: str, where, **options) -> list[str]:
-    return [memory.text for memory in recall(stage.npc.ai.ref, query, where=where, **options)]
+    return [
+        memory.text
+        for memory in recall(stage.npc.ai.ref, query, where=where, rules=conf().memory, **options)
+    ]
 
 
 def test_what_it_learns_is_kept_with_where_it_comes_from(stage, room):
@@ -176,6 +180,6 @@ def test_what_is_found_is_fresh_again(stage, room):
     made = learnt(stage, "The ferry is lost.", room).memory
     models.Memory.objects.update(recalled_at=made.recalled_at - 100)
     forget_everything()
-    recall(stage.npc.ai.ref, "ferry", where=room)
+    recall(stage.npc.ai.ref, "ferry", where=room, rules=conf().memory)
 
     assert memories.memory(stage.npc.ai.ref, made.id).recalled_at >= made.recalled_at

@@ -46,7 +46,7 @@ def watched_by(stage: Any, log: RequestLog, *script: Any) -> None:
 
 def called(request: ChatRequest, prompt: Any = PROMPT, **values: Any) -> None:
     usual: dict[str, Any] = {"npc_ref": "5", "role": "speaker", "turn": 3}
-    call = CountedCall(runtime().counting, runtime().access, CallKey(**{**usual, **values}))
+    call = CountedCall(runtime().calls, runtime().access, CallKey(**{**usual, **values}))
     call.ask(request, prompt=prompt).addErrback(lambda _: None)
 
 
