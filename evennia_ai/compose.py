@@ -29,6 +29,7 @@ from evennia_ai.lorebook.activation.placed_entries import (
     outlet_verdicts,
 )
 from evennia_ai.lorebook.activation.timers import NO_STATE
+from evennia_ai.lorebook.rules import PRESET_FLAGS
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.memory.recalling import NOTHING, Recalled, recall, shown, with_memories
 from evennia_ai.prompt.blocks import (
@@ -216,7 +217,7 @@ def _expanded(
     made = with_memories(made, reminded.kept, components=components, filling=filling)
     made = with_filled(made, inputs.blocks, components=components, filling=filling)
     if entries:
-        keeps_blank = inputs.rules.lore.flags.blank_notes_stay
+        keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
         made += around_note(notes, entries, keeps_blank=keeps_blank, counter=counter)
         made += lore_pieces(entries, components=components, layout=filling.layout, counter=counter)
         made += outlet_verdicts(entries, components=components) if outlets else ()

@@ -13,6 +13,7 @@ from typing import Any, Final
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.foreign.documents import parse_json
 from evennia_ai.lorebook.activation.activation import Activation, activate
+from evennia_ai.lorebook.activation.lore_budget import budget_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, state_from
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.lints import lints
@@ -310,7 +311,7 @@ def _check_budget(result: Activation, book: Lorebook, rules: ActivationRules) ->
     spent = sum(
         entry.tokens for entry in result.entries if not (trusted and own[entry.uid].ignore_budget)
     )
-    budget = rules.budget(LIMIT_TOKENS) if book.token_budget is None else book.token_budget
+    budget = budget_of(rules, LIMIT_TOKENS) if book.token_budget is None else book.token_budget
     assert spent <= budget, f"{spent} tokens of lore, {budget} allowed"
     assert all(entry.text.strip() for entry in result.entries), "an active entry says nothing"
 

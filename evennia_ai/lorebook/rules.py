@@ -139,12 +139,6 @@ class ActivationRules:
         """The decisions of the preset."""
         return PRESET_FLAGS[self.rules]
 
-    def budget(self, limit_tokens: int) -> int:
-        """Tokens that all lore may take of a prompt of `limit_tokens`."""
-        exact = limit_tokens * self.budget_percent / 100
-        share = max(1, int(exact + 0.5)) if self.flags.budget_is_open else int(exact)
-        return share if self.budget_tokens is None else min(share, self.budget_tokens)
-
 
 # What a preset sets that the scenario does not.
 PRESETS: Final[Mapping[Preset, Mapping[str, Any]]] = MappingProxyType(

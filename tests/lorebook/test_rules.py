@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai.errors import FormatError
+from evennia_ai.lorebook.activation.lore_budget import budget_of
 from evennia_ai.lorebook.rules import EVENNIA_AI, SILLYTAVERN, ActivationRules, read_rules
 
 
@@ -47,10 +48,10 @@ def test_a_preset_comes_first_and_what_is_written_wins_over_it():
 
 def test_the_application_rounds_its_budget_and_never_has_none():
     rules = ActivationRules(rules="sillytavern", budget_percent=25)
-    assert [rules.budget(limit) for limit in (10, 9, 1, 0)] == [3, 2, 1, 1]
+    assert [budget_of(rules, limit) for limit in (10, 9, 1, 0)] == [3, 2, 1, 1]
 
 
 def test_the_budget_is_a_share_of_the_limit_under_a_cap():
-    assert ActivationRules(budget_percent=25).budget(1000) == 250
+    assert budget_of(ActivationRules(budget_percent=25), 1000) == 250
     assert ActivationRules(budget_percent=25, budget_tokens=100).budget(1000) == 100
     assert ActivationRules(budget_percent=25).budget(0) == 0

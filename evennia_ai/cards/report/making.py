@@ -28,6 +28,7 @@ from evennia_ai.cards.report.parts import (
 from evennia_ai.cards.suspicions import Found, Sighting, grouped, in_name, in_text
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.foreign.documents import Progress, silent
+from evennia_ai.lorebook.activation.lore_budget import budget_of
 from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.lorebook.entry import LoreEntry
@@ -214,7 +215,7 @@ def oversized(
             yield _large(part.field, part.tokens, limit_tokens)
     if (always := always_tokens(parts, book)) > limit_tokens // 2:
         yield _large("all that is in every prompt", always, limit_tokens)
-    budget = rules.budget(limit_tokens)
+    budget = budget_of(rules, limit_tokens)
     if book is not None and book.always > budget:
         told = f"{book.always} tokens are always on, and the lore budget is {budget}"
         yield "oversized", Sighting(where="lore", excerpt=told)

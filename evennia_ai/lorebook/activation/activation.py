@@ -27,7 +27,7 @@ from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Ti
 from evennia_ai.lorebook.book import CONTAINED_PRIORITY, Lorebook, Unmatched, is_moved, packed
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.entry import IN_HISTORY
-from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.lorebook.scan.window import Scan, Window
 from evennia_ai.prompt.components import ALL_GRANTS, DEFAULT_ORDER, MAX_DEPTH, Grants
 from evennia_ai.prompt.dice import Dice
@@ -247,7 +247,7 @@ def _placed(
 ) -> tuple[ActiveEntry, ...]:
     """The active entries with their places, in the order of their activation."""
     entries = tuple([_active(one, books[one.rank], history) for one in active])
-    return _as_the_application_does(entries) if rules.flags.ties_reversed else entries
+    return _as_the_application_does(entries) if PRESET_FLAGS[rules.rules].ties_reversed else entries
 
 
 def _active(one: Candidate, book: ActiveBook, history: History) -> ActiveEntry:

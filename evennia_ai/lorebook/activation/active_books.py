@@ -11,9 +11,9 @@ from typing import Final
 from evennia_ai.lorebook.activation.candidate import CANDIDATES, JUDGED, Reason, given_up
 from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix
 from evennia_ai.lorebook.entry import LoreEntry, Mention
-from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.hit_cache import EVENT
+from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
+from evennia_ai.lorebook.scan.matching import EVENT
 from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.lorebook.scan.window import Scan, Window
 from evennia_ai.prompt.dice import Dice
@@ -43,24 +43,6 @@ class ActiveBook:
     books. `asked` are the indexes of the entries that something concerns; it only grows. `depth` is
     the book's scan depth, `seen` the one of the last pass, larger where the scan was widened.
     """
-
-    __slots__ = (
-        "asked",
-        "candidates",
-        "depth",
-        "entries",
-        "identities",
-        "judged",
-        "key_index",
-        "labels",
-        "lorebook",
-        "rank",
-        "recursive",
-        "rules",
-        "seen",
-        "standing",
-        "window",
-    )
 
     def __init__(
         self,
@@ -160,7 +142,7 @@ class ActiveBook:
 
     def place(self, entry: LoreEntry) -> tuple[float, ...]:
         """The entry's place in the processing order of all books."""
-        high_first = self.rules.flags.high_order_first
+        high_first = PRESET_FLAGS[self.rules.rules].high_order_first
         order = -entry.order if high_first else entry.order
         first, among_equals = self.standing
         return first, order, among_equals, self.rank, entry.index
@@ -229,7 +211,7 @@ def entry_finder(active_books: Sequence[ActiveBook]) -> Callable[[str], LoreEntr
 def _standing(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
     """What comes before an entry's order, and what decides among equal orders."""
     rank = ATTACH_RANK[book.attach]
-    narrow_first = rules.flags.ties_narrow_first
+    narrow_first = PRESET_FLAGS[rules.rules].ties_narrow_first
     return _STANDINGS[rules.strategy](rank), rank if narrow_first else -rank
 
 

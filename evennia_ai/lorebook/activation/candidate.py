@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import Anchor, Logic, LoreEntry, Position
-from evennia_ai.lorebook.scan.hit_cache import EVENT, FED, NOTE, SOMEWHERE, SOURCE, Found
+from evennia_ai.lorebook.scan.matching import EVENT, FED, NOTE, SOMEWHERE, SOURCE, Found
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Role
@@ -247,9 +247,17 @@ class Candidate:
     identity: str
     """What it is remembered by."""
     judgement: Judgement
+    ref: tuple[int, int]
+    """The rank of its book and its index in it."""
+    sticky: bool
+    """Whether it stays from before."""
+    is_fed: bool
+    """Whether the text of another entry woke it."""
     rests: bool
     """Whether its cooldown runs."""
     text: str
+    searched: str
+    """What of it is searched in recursion: its text, and the keys it hides there."""
     is_constant_text: bool
     tokens: int
     counter: TokenCounter
@@ -265,33 +273,6 @@ class Candidate:
         if not self.cause:
             self.cause = str(self.judgement.reason)
         return self.cause
-
-    def is_of(self, judgement: Judgement, rank: int, counter: TokenCounter) -> bool:
-        """Whether it is what would be made anew, its text aside."""
-        same = self.judgement is judgement and self.counter is counter
-        return same and self.is_lasting and self.rank == rank
-
-    @property
-    def is_fed(self) -> bool:
-        """Whether the text of another entry woke it."""
-        found = self.judgement.found
-        return found is not None and found.place == FED
-
-    @property
-    def searched(self) -> str:
-        """What of it is searched in recursion: its text, and the keys it hides there."""
-        hidden = self.entry.template.hidden_keys
-        return "\n".join((self.text, *hidden)) if hidden else self.text
-
-    @property
-    def sticky(self) -> bool:
-        """Whether it stays from before."""
-        return self.judgement.sticky
-
-    @property
-    def ref(self) -> tuple[int, int]:
-        """The rank of its book and its index in it."""
-        return self.rank, self.entry.index
 
 
 # By the index of an entry the candidate it last was.

@@ -14,10 +14,18 @@ from typing import Final, NamedTuple
 from evennia_ai.lorebook.activation.candidate import Candidate
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.prompt.tokens import TokenCounter
 
 _ALL: Final[tuple[Lorebook | None, ...]] = (None,)
+
+
+def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
+    """Tokens that all lore may take of a prompt of `limit_tokens`."""
+    exact = limit_tokens * rules.budget_percent / 100
+    is_open = PRESET_FLAGS[rules.rules].budget_is_open
+    share = max(1, int(exact + 0.5)) if is_open else int(exact)
+    return share if rules.budget_tokens is None else min(share, rules.budget_tokens)
 
 
 class Charge(NamedTuple):
@@ -48,11 +56,12 @@ class LoreBudget:
         self.overflowed = False
         self._rules = rules
         self._counter = counter
-        self._budget = rules.budget(limit_tokens)
+        self._budget = budget_of(rules, limit_tokens)
         self._room: dict[Lorebook | None, int] = {None: self._budget}
         self._full: set[Lorebook | None] = set()
-        self._one_text = rules.flags.counts_what_recursed
-        self._is_open = int(rules.flags.budget_is_open)
+        flags = PRESET_FLAGS[rules.rules]
+        self._one_text = flags.counts_what_recursed
+        self._is_open = int(flags.budget_is_open)
         self.is_shared = speakers > 1
         self._share = int(self._budget * rules.speaker_share_percent / 100)
         self._counts_more = self._one_text or self.is_shared
@@ -139,7 +148,7 @@ class LoreBudget:
 
 def processing(rules: ActivationRules) -> Callable[[Candidate], tuple[object, ...]]:
     """The key that sorts the entries of a pass by who is asked first."""
-    return attrgetter("place" if rules.flags.tiers else "survival")
+    return attrgetter("place" if PRESET_FLAGS[rules.rules].tiers else "survival")
 
 
 def survival(
@@ -151,7 +160,7 @@ def survival(
     rules: ActivationRules,
 ) -> tuple[object, ...]:
     """What sorts an entry by who is offered room first; `vouched` where its book has the grant."""
-    if rules.flags.tiers:
+    if PRESET_FLAGS[rules.rules].tiers:
         return entry.first_to_go, not vouched, not entry.constant, -entry.priority, place
     return not sticky, place
 

@@ -13,14 +13,13 @@ from typing import Final, NamedTuple
 from evennia_ai.lorebook.activation.active_books import ActiveBook
 from evennia_ai.lorebook.activation.candidate import Candidate, Judgement, Reason, in_pass, rolled
 from evennia_ai.lorebook.activation.groups import Outcome, contest
-from evennia_ai.lorebook.activation.judging import PassView, judge, score
+from evennia_ai.lorebook.activation.judging import PassResult, PassSchedule, PassView, judge, score
 from evennia_ai.lorebook.activation.lore_budget import LoreBudget, processing, survival
-from evennia_ai.lorebook.activation.passes import PassResult, PassSchedule
 from evennia_ai.lorebook.activation.timers import Timers
 from evennia_ai.lorebook.book import containment_in_words, missing
 from evennia_ai.lorebook.conditions import Facts
-from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.hit_cache import FED, Found
+from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
+from evennia_ai.lorebook.scan.matching import FED, Found
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
@@ -67,6 +66,7 @@ class ActivationRun:
         self._books = active_books
         self._inputs = inputs
         self._rules: ActivationRules = inputs.rules
+        self._flags: PresetFlags = PRESET_FLAGS[inputs.rules.rules]
         self._settled: set[EntryRef] = set()
         self._passed_on: set[EntryRef] = set()
         self._lost: set[EntryRef] = set()
@@ -139,7 +139,7 @@ class ActivationRun:
         book.seen = depth
         if schedule.kind == "widened":
             book.ask_owners(book.window.reach(depth))
-        is_fresh = schedule.kind == "widened" and self._rules.flags.widening_is_fresh
+        is_fresh = schedule.kind == "widened" and self._flags.widening_is_fresh
         return PassView(
             window=book.window,
             judged=book.judged,
@@ -166,14 +166,19 @@ class ActivationRun:
         """The entry with its text; None where it has none and that makes it silent."""
         counter, rank = self._inputs.counter, book.rank
         known = book.candidates.get(index)
-        if known is None or not known.is_of(found, rank, counter):
+        if known is not None and not (
+            known.is_lasting
+            and known.judgement is found
+            and known.counter is counter
+            and known.rank == rank
+        ):
             known = None
-        elif known.is_fed and known.speaker != self._speaker(found.found):
+        if known is not None and known.is_fed and known.speaker != self._speaker(found.found):
             known = None  # somebody else woke the entry that wakes it
         if known is not None and known.is_constant_text:
             return known
         text, tokens = book.text(index, self._inputs.values, self._inputs.dice, counter)
-        if not text.strip() and not self._rules.flags.empty_is_active:
+        if not text.strip() and not self._flags.empty_is_active:
             why = Decision(False, (f"{found.reason}, but its content is empty",))
             self._settle((rank, index), why)
             return None
@@ -201,8 +206,12 @@ class ActivationRun:
             label=book.labels[index],
             identity=book.identities[index],
             judgement=found,
+            ref=(book.rank, index),
+            sticky=found.sticky,
+            is_fed=found.found is not None and found.found.place == FED,
             rests=book.identities[index] in self._inputs.timers.resting,
             text=text,
+            searched="\n".join((text, *entry.template.hidden_keys)),
             is_constant_text=not entry.template.reads,
             tokens=tokens,
             counter=self._inputs.counter,
@@ -228,7 +237,7 @@ class ActivationRun:
             elif self._is_admitted(one, roll, outcome):
                 admitted.add(id(one))
         self.active += [one for one in offered if id(one) in admitted]
-        if self._rules.flags.counts_what_recursed:  # what had no room is passed on as well
+        if self._flags.counts_what_recursed:  # what had no room is passed on as well
             return [o for o in offered if id(o) not in unlucky and not o.entry.recursion.prevented]
         return [o for o in offered if id(o) in admitted and self._may_feed(o)]
 
@@ -255,7 +264,7 @@ class ActivationRun:
         if isinstance(charge, str):
             no = Decision(False, (one, charge), one.tokens)
             # Room only gets less: who had none has none later, unless texts are counted anew.
-            if self._rules.flags.counts_what_recursed:
+            if self._flags.counts_what_recursed:
                 self.decisions[one.ref] = no
             else:
                 self._settle(one.ref, no)
@@ -294,7 +303,7 @@ class ActivationRun:
 
     def _is_fed(self, book: ActiveBook) -> bool:
         """Whether texts of entries reach this book; the application lets them, in later passes."""
-        return book.recursive or self._rules.flags.counts_what_recursed
+        return book.recursive or self._flags.counts_what_recursed
 
     def _may_feed(self, one: Candidate) -> bool:
         return self._books[one.rank].recursive and not one.entry.recursion.prevented
@@ -307,7 +316,7 @@ class ActivationRun:
 
     def _passes(self, one: Candidate, roll: float) -> bool:
         chance = one.entry.chance
-        if self._rules.flags.chance_is_inclusive:
+        if self._flags.chance_is_inclusive:
             return roll * 100 <= chance
         return roll * 100 < chance
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from evennia_ai.foreign.documents import one_line
+from evennia_ai.lorebook.activation.lore_budget import budget_of
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
@@ -193,7 +194,7 @@ def evidence_of(
     counter: TokenCounter,
 ) -> Evidence:
     """The evidence for a book under these rules."""
-    budget = rules.budget_tokens if limit_tokens is None else rules.budget(limit_tokens)
+    budget = rules.budget_tokens if limit_tokens is None else budget_of(rules, limit_tokens)
     return Evidence(
         book=book,
         rules=rules,

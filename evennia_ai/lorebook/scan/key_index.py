@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import MAX_KEY, NO_GATES, LoreEntry, Patterns, SourceName
-from evennia_ai.lorebook.rules import ActivationRules, PresetFlags
+from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
 from evennia_ai.lorebook.scan.matching import How, Key, KeyTable
 from evennia_ai.lorebook.scan.regex.pattern import Pattern, Refused, is_delimited, read_pattern
 from evennia_ai.prompt.dice import Dice
@@ -111,7 +111,9 @@ def book_index_of(
 ) -> BookIndex:
     """The book's index for these rules and values, made once."""
     by_rules = book.memo.setdefault(INDEXES, {})
-    indexes = by_rules.setdefault((rules.case_sensitive, rules.match_whole_words, rules.flags), {})
+    indexes = by_rules.setdefault(
+        (rules.case_sensitive, rules.match_whole_words, PRESET_FLAGS[rules.rules]), {}
+    )
     macros = _macros(book)
     seen = _seen(macros, values, dice)
     known = indexes.get(seen)
@@ -163,7 +165,7 @@ def _filled(
 def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> BookIndex:
     reader = _KeyReader(rules, filled=filled)
     entry_keys = tuple(reader.entry_keys(entry) for entry in book.entries)
-    one_text = rules.flags.one_text
+    one_text = PRESET_FLAGS[rules.rules].one_text
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
     return BookIndex(
         entry_keys=entry_keys,
@@ -216,9 +218,9 @@ class _KeyReader:
 
     def __init__(self, rules: ActivationRules, *, filled: Mapping[str, _Filled]) -> None:
         self.patterns: dict[int, Pattern] = {}
-        self.fold = str.lower if rules.flags.ascii_words else str.casefold
         self._rules = rules
-        self._flags = rules.flags
+        self._flags = PRESET_FLAGS[rules.rules]
+        self.fold = str.lower if self._flags.ascii_words else str.casefold
         self._filled = filled
         self._numbers: dict[Key | str, int] = {}
         self._refusals: dict[tuple[str, bool], str] = {}

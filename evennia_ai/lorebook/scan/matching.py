@@ -1,19 +1,26 @@
-"""Key matching: which keys of a book stand in a text, and where.
+"""Key matching: which keys of a book stand in a text and where, and the hits that are kept.
 
 All keys of a book are looked for together, through an index by words: a key that must stand as a
 whole word is listed under its longest word, a phrase that may stand anywhere under what is around
 its first blank, a key of a script without blanks under its first pair of characters, any other
-under the two it begins with. A text is asked for its words once,
-so the cost does not depend on how many keys there are. Texts are matched one by one: a key never
-reaches over two messages.
+under the two it begins with. A text is asked for its words once, so the cost does not depend on how
+many keys there are. Texts are matched one by one: a key never reaches over two messages.
+
+A message is searched once, when it is new; what was found in it is kept with the conversation. So
+a turn costs its new messages and the hits in its window, however long the chat and large the book.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.lorebook.scan.regex.pattern import TEXT_SECONDS, Pattern, SearchedText
+from evennia_ai.lorebook.scan.regex.pattern import TEXT_SECONDS, Patience, Pattern, SearchedText
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.messages import Message
 from evennia_ai.text.words import (
     Edges,
     ascii_words_of,
@@ -85,6 +92,12 @@ class Searchable:
             known = self._words[split, text is self.written] = frozenset(split(text))
         return known
 
+    def span(self, haystack: str, at: int, end: int) -> Span:
+        """Where a stretch of `haystack`, which is one of its two texts, stands as written."""
+        if haystack is not self.written and self.places is not None:
+            at, end = self.places[at], self.places[end - 1] + 1
+        return Span(at - self.lead, end - self.lead)
+
 
 # Takes the case out of a text.
 Fold = Callable[[str], str]
@@ -95,7 +108,9 @@ def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefo
     lead = f"{name}: " if name else ""
     written = lead + content
     folded = fold(written)
-    places = None if len(folded) == len(written) else _places(written, fold)
+    places = None
+    if len(folded) != len(written):  # one more for the end
+        places = (*(i for i, char in enumerate(written) for _ in fold(char)), len(written))
     return Searchable(written, folded, places, len(lead))
 
 
@@ -140,9 +155,7 @@ class KeyTable:
     def scanned_in(self, text: str, *, seconds: float = TEXT_SECONDS) -> Scanned:
         """The same for a text that nobody speaks; it is made ready only if it is new."""
         known = self._known.get((text, 0))
-        if known is not None:
-            return known
-        return self.scanned(searchable(text, fold=self.fold), seconds=seconds)
+        return known or self.scanned(searchable(text, fold=self.fold), seconds=seconds)
 
     def _search(self, text: Searchable, seconds: float) -> Scanned:
         """Look for everything; where there was no time for every pattern, the next call goes on."""
@@ -158,19 +171,15 @@ class KeyTable:
             place = searched.place(pattern)
             if place is not None:
                 found[number] = Span(place[0] - text.lead, place[1] - text.lead)
-        made = Scanned(found or _NO_HITS, self._given_up(searched))
+        why = searched.given_up
+        given_up = {n: why[pattern] for n, pattern in self.patterns.items() if pattern in why}
+        made = Scanned(found or _NO_HITS, given_up or _NONE_GIVEN_UP)
         if searched.is_whole:
             return self._remembered(slot, made)
         if len(self._begun) >= _MOST_BEGUN:
             self._begun = {}
         self._begun[slot] = searched
         return made
-
-    def _given_up(self, searched: SearchedText) -> GivenUp:
-        why = searched.given_up
-        if not why:
-            return _NONE_GIVEN_UP
-        return {number: why[pattern] for number, pattern in self.patterns.items() if pattern in why}
 
     def _remembered(self, slot: tuple[str, int], scanned: Scanned) -> Scanned:
         if len(self._known) >= _MOST_KNOWN:
@@ -181,34 +190,33 @@ class KeyTable:
 
 # One text that is looked for, and under which numbers and how.
 _Needle = tuple[str, tuple[tuple[int, How], ...]]
+# What takes a text apart into that under which keys are listed.
+_Split = Callable[[str], Iterable[str]]
 
 
 class _Needles:
     """Keys by how they are found, so that a search asks only for those that may be there."""
 
-    __slots__ = ("_by_ascii_word", "_by_blank", "_by_pair", "_by_start", "_by_word")
+    __slots__ = ("_listed",)
 
     def __init__(self, keys: Mapping[str, Sequence[tuple[int, How]]]) -> None:
-        self._by_word: dict[str, list[_Needle]] = {}
-        self._by_ascii_word: dict[str, list[_Needle]] = {}
-        self._by_blank: dict[str, list[_Needle]] = {}
-        self._by_pair: dict[str, list[_Needle]] = {}
-        self._by_start: dict[str, list[_Needle]] = {}
+        splits: tuple[_Split, ...] = (words_of, ascii_words_of, _around_blanks, pairs_of, _starts)
+        self._listed: dict[_Split, dict[str, list[_Needle]]] = {split: {} for split in splits}
         for text, numbers in keys.items():
             if text:
-                listed, under = self._shelf(text, {how for _, how in numbers})
-                listed.setdefault(under, []).append((text, tuple(numbers)))
+                split, under = self._shelf(text, {how for _, how in numbers})
+                self._listed[split].setdefault(under, []).append((text, tuple(numbers)))
 
-    def _shelf(self, text: str, hows: set[How]) -> tuple[dict[str, list[_Needle]], str]:
+    def _shelf(self, text: str, hows: set[How]) -> tuple[_Split, str]:
         """Where a key is listed: under something that stands in every text that has the key."""
         if hows == {"word"} and (words := words_of(text)):
-            return self._by_word, max(words, key=len)
+            return words_of, max(words, key=len)
         if hows == {"ascii"} and (words := ascii_words_of(text)):
-            return self._by_ascii_word, max(words, key=len)
+            return ascii_words_of, max(words, key=len)
         if around := next(_around_blanks(text), ""):
-            return self._by_blank, around
+            return _around_blanks, around
         pairs = pairs_of(text)
-        return (self._by_pair, pairs[0]) if pairs else (self._by_start, text[:2])
+        return (pairs_of, pairs[0]) if pairs else (_starts, text[:2])
 
     def search(self, haystack: str, text: Searchable, found: dict[int, Span]) -> None:
         """Add the keys that stand in `haystack`, which is one of the two texts of `text`."""
@@ -219,16 +227,10 @@ class _Needles:
                 for number, how in numbers:
                     at = _FIRST[how](needle, haystack, edges)
                     if at >= 0:
-                        found[number] = _span(text, haystack, at, at + len(needle))
+                        found[number] = text.span(haystack, at, at + len(needle))
 
     def _perhaps_in(self, haystack: str, text: Searchable) -> Iterator[_Needle]:
-        for index, split in (
-            (self._by_word, words_of),
-            (self._by_ascii_word, ascii_words_of),
-            (self._by_blank, _around_blanks),
-            (self._by_pair, pairs_of),
-            (self._by_start, _starts),
-        ):
+        for split, index in self._listed.items():
             if index:
                 for there in index.keys() & text.words(haystack, split):
                     yield from index[there]
@@ -255,13 +257,145 @@ _FIRST: Final[Mapping[How, Callable[[str, str, Edges], int]]] = {
 }
 
 
-def _span(text: Searchable, haystack: str, at: int, end: int) -> Span:
-    if haystack is not text.written and text.places is not None:
-        at, end = text.places[at], text.places[end - 1] + 1
-    return Span(at - text.lead, end - text.lead)
+class Found(NamedTuple):
+    """Where a key was found: which message, the span in it.
+
+    `place` is a message's index in the history or one of the numbers below 0 of `window`; `of`
+    names the text where it is no message: the label of an entry, a source.
+    """
+
+    place: int
+    span: Span
+    of: str = ""
 
 
-def _places(written: str, fold: Fold) -> tuple[int, ...]:
-    """For each folded character the index of the written one; one more for the end."""
-    places = [i for i, char in enumerate(written) for _ in fold(char)]
-    return (*places, len(written))
+# Number of a key -> where it was found.
+Places = Mapping[int, Found]
+
+
+class HitCache:
+    """The hits of one table in the messages of one conversation, as far back as was asked for.
+
+    `memo` keeps what was made of them; `fed`, by the label of an entry that was active, its text
+    and the hits in it.
+    """
+
+    def __init__(self, table: KeyTable, *, with_names: bool, at: int) -> None:
+        self.table = table
+        self.with_names = with_names
+        self.memo = Memo()
+        self.fed: dict[str, tuple[str, Places]] = {}
+        self._begin(at)
+
+    def _begin(self, at: int) -> None:
+        self._first = at  # messages from here up to _stop were searched
+        self._stop = at
+        self._indexes: list[int] = []
+        self._places: list[Places] = []
+        self._given_up: dict[int, GivenUp] = {}
+
+    def newest(
+        self, history: History, *, first: int, stop: int, patience: Patience
+    ) -> Iterator[tuple[int, Places]]:
+        """Index and hits of the messages from `first` up to `stop` that have any, newest first."""
+        self._search(history, first, stop, patience)
+        at = len(self._indexes)
+        if at and self._indexes[-1] >= stop:
+            at = bisect_left(self._indexes, stop)
+        while at and self._indexes[at - 1] >= first:
+            at -= 1
+            yield self._indexes[at], self._places[at]
+
+    def given_up(self, *, first: int, stop: int) -> Iterator[tuple[int, GivenUp]]:
+        """Index of those messages in which patterns were given up, newest first, with which."""
+        indexes = sorted((i for i in self._given_up if first <= i < stop), reverse=True)
+        return ((index, self._given_up[index]) for index in indexes)
+
+    def _search(self, history: History, first: int, stop: int, patience: Patience) -> None:
+        """Search what is new; a stretch that does not touch what was searched begins anew."""
+        if first > self._stop or stop < self._first:
+            self._begin(first)
+        newer = self._hits(history, self._stop, stop, patience)
+        for index, places in newer:
+            self._indexes.append(index)
+            self._places.append(places)
+        self._stop = max(self._stop, stop)
+        older = self._hits(history, first, self._first, patience)
+        if older:
+            self._indexes[:0] = [index for index, _ in older]
+            self._places[:0] = [places for _, places in older]
+        self._first = min(self._first, first)
+
+    def _hits(
+        self, history: History, first: int, stop: int, patience: Patience
+    ) -> list[tuple[int, Places]]:
+        found: list[tuple[int, Places]] = []
+        for index in range(first, stop):
+            message = history[index]
+            if not message.counted:
+                continue
+            hits, given_up = self.of(message, age=history.stop - 1 - index, patience=patience)
+            if hits:
+                found.append((index, {n: Found(index, span) for n, span in hits.items()}))
+            if given_up:
+                self._given_up[index] = given_up
+        return found
+
+    def of(self, message: Message, *, age: int, patience: Patience) -> Scanned:
+        """What stands in one message, and which patterns were given up there."""
+        text = searched(message, self.with_names, self.table.fold)
+        if not self.table.patterns:
+            return self.table.scanned(text)
+        return self.table.scanned(text, seconds=patience.with_message(age))
+
+    def text_of(self, message: Message) -> str:
+        """A message as it is searched."""
+        return searched(message, self.with_names, self.table.fold).written
+
+
+_HIT_CACHES: Final = Slot[dict[tuple[str, ...], HitCache]]("hit caches")
+
+
+def hit_cache_of(
+    history: History, table: KeyTable, *, of: tuple[str, ...], with_names: bool
+) -> HitCache:
+    """The hits in this conversation of the book that `of` names among all there are."""
+    caches = history.memo.setdefault(_HIT_CACHES, {})
+    known = caches.get(of)
+    if known is None or known.table is not table or known.with_names is not with_names:
+        known = caches[of] = HitCache(table, with_names=with_names, at=history.stop)
+    return known
+
+
+@lru_cache(maxsize=8)
+def _searchable(with_name: bool, fold: Fold) -> Slot[Searchable]:
+    return Slot(f"searchable, {with_name}, {fold.__name__}")
+
+
+def searched(message: Message, with_name: bool, fold: Fold) -> Searchable:
+    """A message ready to be searched; kept with it, for all books."""
+    slot = _searchable(with_name, fold)
+    known = message.memo.get(slot)
+    if known is None:
+        name = message.name if with_name else None
+        known = message.memo[slot] = searchable(message.content, name=name, fold=fold)
+    return known
+
+
+# Numbers of places that are no message of the history.
+EVENT: Final = -1
+
+
+NOTE: Final = -2
+
+
+SOURCE: Final = -3
+
+
+FED: Final = -4
+
+
+SOMEWHERE: Final = -5
+
+
+ANYWHERE: Final = Found(SOMEWHERE, Span(0, 0))

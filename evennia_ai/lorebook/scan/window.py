@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.lorebook.entry import LoreEntry, SourceName
-from evennia_ai.lorebook.scan.hit_cache import (
+from evennia_ai.lorebook.scan.key_index import ALWAYS, BookIndex
+from evennia_ai.lorebook.scan.matching import (
     ANYWHERE,
     EVENT,
     FED,
@@ -19,11 +20,13 @@ from evennia_ai.lorebook.scan.hit_cache import (
     SOMEWHERE,
     SOURCE,
     Found,
+    GivenUp,
+    Hits,
     Places,
+    Scanned,
+    Span,
     hit_cache_of,
 )
-from evennia_ai.lorebook.scan.key_index import ALWAYS, BookIndex
-from evennia_ai.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.lorebook.scan.regex.pattern import MOST_SEARCHED, Patience, Pattern, SearchedText
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo
@@ -77,24 +80,6 @@ class Window:
 
     `given_up` says, by the number of a pattern, in which texts it was not looked for to the end.
     """
-
-    __slots__ = (
-        "_alone",
-        "_fed",
-        "_fed_texts",
-        "_found",
-        "_heard_moving",
-        "_hits",
-        "_joined",
-        "_key_index",
-        "_moved",
-        "_patience",
-        "_reached",
-        "_scan",
-        "_sources",
-        "_texts",
-        "given_up",
-    )
 
     def __init__(
         self,

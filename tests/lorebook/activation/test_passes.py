@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.lorebook.activation.passes import MOST_WIDENED, PassResult, PassSchedule
+from evennia_ai.lorebook.activation.judging import MOST_WIDENED, PassResult, PassSchedule
 from evennia_ai.lorebook.rules import ActivationRules
 from tests.lorebook.builders import a_book, a_scan, an_entry, awake, texts
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.hit_cache import HitCache, hit_cache_of
-from evennia_ai.lorebook.scan.matching import Key, KeyTable
+from evennia_ai.lorebook.scan.matching import HitCache, Key, KeyTable, hit_cache_of
 from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.history import History
