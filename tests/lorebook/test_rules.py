@@ -53,5 +53,5 @@ def test_the_application_rounds_its_budget_and_never_has_none():
 
 def test_the_budget_is_a_share_of_the_limit_under_a_cap():
     assert budget_of(ActivationRules(budget_percent=25), 1000) == 250
-    assert ActivationRules(budget_percent=25, budget_tokens=100).budget(1000) == 100
-    assert ActivationRules(budget_percent=25).budget(0) == 0
+    assert budget_of(ActivationRules(budget_percent=25, budget_tokens=100), 1000) == 100
+    assert budget_of(ActivationRules(budget_percent=25), 0) == 0

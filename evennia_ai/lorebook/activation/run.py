@@ -211,7 +211,7 @@ class ActivationRun:
             is_fed=found.found is not None and found.found.place == FED,
             rests=book.identities[index] in self._inputs.timers.resting,
             text=text,
-            searched="\n".join((text, *entry.template.hidden_keys)),
+            searched=text + book.key_index.entry_keys[index].hidden,
             is_constant_text=not entry.template.reads,
             tokens=tokens,
             counter=self._inputs.counter,

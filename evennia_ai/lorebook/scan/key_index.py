@@ -55,6 +55,8 @@ class EntryKeys:
     """Whether it has none that could wake it."""
     keys_decide: bool = False
     """Whether nothing else is to be asked."""
+    hidden: str = ""
+    """What its text hides for recursion alone, each key on a line of its own."""
 
     @property
     def numbers(self) -> Iterator[int]:
@@ -259,6 +261,7 @@ class _KeyReader:
             ),
             barred=barred,
             keys_decide=bool(keys) and not barred and _keys_decide(entry),
+            hidden="".join(f"\n{key}" for key in entry.template.hidden_keys),
         )
 
     def _patterns_of(self, entry: LoreEntry) -> Patterns:

@@ -34,8 +34,7 @@ from evennia_ai.text.words import (
 # As a whole word of any script; bounded by what is no part of an ASCII word; anywhere.
 How = Literal["word", "ascii", "part"]
 _AROUND: Final = 2
-_MOST_KNOWN: Final = 8192
-_MOST_BEGUN: Final = 64
+_MOST_KNOWN, _MOST_BEGUN = 8192, 64
 
 
 class Key(NamedTuple):
