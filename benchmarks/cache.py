@@ -7,20 +7,28 @@ One scripted chat goes through the real `compose` for each layout: a system prom
 bytes of a message's canonical JSON, rounded up for each message. The cache is that of an engine
 with blocks of 16 tokens: a block is known by its bytes and all before them, only full blocks count,
 replies are kept as they were written, nothing is evicted. `served` is the share of all prompt
-tokens that were in the cache. `--check` ends with status 1 where a layout serves less than it
-should, or a prompt broke the prefix of the one before without a declared reason.
+tokens that were in the cache.
+
+Then 240 NPCs of one game talk in turn, twelve turns each, to eight servers behind a router. A
+server keeps 160,000 tokens and evicts what was not used for longest; one server that keeps as much
+as all eight stands beside them. The router goes by the session key, or round robin.
+
+`--check` ends with status 1 where a layout serves less than it should, a prompt broke the prefix of
+the one before without a declared reason, or the session key serves 3 points less than one server.
 """
 
 import argparse
 import random
-from collections import Counter
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import count
 
 from evennia_ai.compose import compose
 from evennia_ai.history.compaction.extract import extract
 from evennia_ai.history.compaction.planning import CompactionPlan, CompactionRules, is_due, plan
 from evennia_ai.inputs import ComposeRules, Inputs
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.blocks import DynamicBlock, left_behind
 from evennia_ai.prompt.budget import BudgetRules
@@ -40,6 +48,10 @@ USER_TOKENS, REPLY_TOKENS = (15, 60), (40, 140)
 CHANGED_PERCENT = 20
 WINDOW = 8_000
 ENDLESS = 1_000_000
+SERVERS, SERVER_TOKENS = 8, 160_000
+NPCS, NPC_TURNS, GAME_TOKENS = 240, 12, 500
+MOST_LOST = 3.0
+"""Points that the session key may serve less than one server."""
 TOPICS = 12
 
 COUNTER = TokenCounter(
@@ -107,6 +119,26 @@ class BlockCache:
 
     def keep(self, tokens):
         self.known.update(chained(tokens))
+
+
+class Server:
+    """A server that forgets what was not used for longest."""
+
+    def __init__(self, tokens):
+        self.most = tokens * BYTES // BLOCK
+        self.known = OrderedDict()
+
+    def answered(self, prompt, answer):
+        """How many tokens of the prompt were there; then it is kept with its answer."""
+        blocks, goes_on = 0, True
+        for name in chained(prompt + answer):
+            goes_on = goes_on and name in self.known
+            blocks += goes_on
+            self.known[name] = None
+            self.known.move_to_end(name)
+        while len(self.known) > self.most:
+            self.known.popitem(last=False)
+        return min(blocks * BLOCK, len(prompt)) // BYTES
 
 
 def chained(data):
@@ -253,11 +285,63 @@ LAYOUTS = (
 )
 
 
-def played(layout, script):
-    chat = Chat(layout, script)
+def played(layout, script, kind=Chat):
+    chat = kind(layout, script)
     for turn in script.turns:
         chat.turn(*turn)
     return chat
+
+
+class Talk(Chat):
+    """A chat of which every request is kept: the prompt and its answer."""
+
+    def __init__(self, layout, script):
+        super().__init__(layout, script)
+        self.asked = []
+
+    def account(self, prompt, answer):
+        self.asked.append((tokens_of(prompt.messages), tokens_of([answer])))
+
+
+def game_requests(seed):
+    """What the NPCs of a game ask, in turn: the session key, the prompt, the answer."""
+    there = Endpoint(name="router", base_url="http://127.0.0.1", model="any", game_id=f"{seed}")
+    rng, talks = random.Random(seed), {}
+    rules_of_the_game = prose(rng, GAME_TOKENS)
+    for number in range(NPCS):
+        script = Script(NPC_TURNS, seed + number)
+        script.system = f"{rules_of_the_game} {script.system[GAME_TOKENS * BYTES :]}"
+        talks[there.session_key(f"npc-{number}")] = played(LAYOUTS[0], script, Talk).asked
+    for turn in range(NPC_TURNS):
+        for key in rng.sample(sorted(talks), NPCS):
+            yield key, *talks[key][turn]
+
+
+def routed(requests, *, servers, choose):
+    """The percent of all tokens that were in a cache."""
+    total = hits = 0
+    for key, prompt, answer in requests:
+        total += len(prompt) // BYTES
+        hits += servers[choose(key)].answered(prompt, answer)
+    return 100 * hits / total
+
+
+def report_routes(seed):
+    """Three lines about servers behind a router; whether the key serves what it should."""
+    requests, turns = list(game_requests(seed)), count()
+    ways = {
+        "one server": (1, lambda _: 0),
+        "eight servers, by session key": (SERVERS, lambda key: int(key, 16) % SERVERS),
+        "eight servers, round robin": (SERVERS, lambda _: next(turns) % SERVERS),
+    }
+    served = {}
+    print(f"\n{NPCS} NPCs, {NPC_TURNS} turns each, {SERVERS * SERVER_TOKENS} tokens in all caches")
+    for title, (number, choose) in ways.items():
+        servers = [Server(SERVERS * SERVER_TOKENS // number) for _ in range(number)]
+        served[title] = routed(requests, servers=servers, choose=choose)
+        print(f"{title:42} {served[title]:15.1f}")
+    one, by_key, _ = served.values()
+    return by_key >= one - MOST_LOST
 
 
 def report(layout, chat):
@@ -289,6 +373,7 @@ def main():
         "  prefix of the prompt before"
     )
     is_met = [report(layout, played(layout, script)) for layout in LAYOUTS]
+    is_met.append(report_routes(options.seed))
     if options.check and not all(is_met):
         raise SystemExit("a floor was missed, or a break has no declared reason")
 
