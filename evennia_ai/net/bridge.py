@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import Future
 from threading import Thread
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
@@ -126,6 +126,41 @@ class AsyncBridge:
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
             loop.close()
+
+
+class PerLoop(Generic[T]):
+    """One thing for the bridge's loop that runs now, such as a client: an ended loop's is useless.
+
+    `make` and `close` run in the bridge's thread, `close` also when the loop is stopped.
+    """
+
+    def __init__(
+        self, bridge: AsyncBridge, make: Callable[[], T], close: Callable[[T], Awaitable[object]]
+    ) -> None:
+        self._bridge = bridge
+        self._make = make
+        self._close = close
+        self._made: tuple[asyncio.AbstractEventLoop, T] | None = None
+
+    def now(self) -> T:
+        """The thing, made where there is none; in the bridge's thread."""
+        loop = asyncio.get_running_loop()
+        if self._made is None or self._made[0] is not loop:
+            made = self._make()
+            self._made = loop, made
+            self._bridge.at_stop(lambda: self._close(made))
+        return self._made[1]
+
+    def close(self) -> None:
+        """Close it, if it is there; on the reactor's thread."""
+        if self._bridge.running:
+            # A stop of the bridge right after this cancels it, and closes the thing itself.
+            self._bridge.run(self._closed).addErrback(lambda failure: failure.trap(CancelledError))
+
+    async def _closed(self) -> None:
+        known, self._made = self._made, None
+        if known is not None and known[0] is asyncio.get_running_loop():
+            await self._close(known[1])
 
 
 async def _made(make_coroutine: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 
 from evennia_ai.knowledge.pages.markup import write_wikitext
 from evennia_ai.knowledge.pages.page import (
@@ -25,7 +25,7 @@ from evennia_ai.knowledge.pages.page import (
     page_name,
 )
 from evennia_ai.llm.speech import SENTENCE_END, visible
-from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.bridge import AsyncBridge, PerLoop
 from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.finding import Finder
 from evennia_ai.wiki.reading import CurrentRevision, Names, PageReader, current_of, names_of
@@ -132,7 +132,9 @@ class MediaWikiBackend:
         self.key = key
         self._site = site
         self._bridge = bridge
-        self._connection: _Connection | None = None
+        self._connection = PerLoop(
+            bridge, lambda: _Connection(site), lambda one: one.client.close()
+        )
 
     def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
         """The pages of these names; titles in another case and aliases are found as well."""
@@ -165,9 +167,7 @@ class MediaWikiBackend:
 
     def close(self) -> None:
         """Close the connections, if there are any."""
-        if self._bridge.running:
-            # A stop of the bridge right after this cancels it, and closes the connections itself.
-            self._bridge.run(self._closed).addErrback(lambda failure: failure.trap(CancelledError))
+        self._connection.close()
 
     def _asked(
         self, work: "Callable[[_Wiki], Awaitable[T]]", *, too_late: str = "try it later"
@@ -178,32 +178,18 @@ class MediaWikiBackend:
         """What `work` returns, WikiError where it takes too long."""
         try:
             async with asyncio.timeout(self._site.whole_seconds):
-                return await work(await self._connected().wiki())
+                return await work(await self._connection.now().wiki())
         except TimeoutError:
             pass
         seconds = f"{self._site.whole_seconds:g} seconds"
         raise WikiError(self._site, f"did not answer within {seconds}; {too_late}")
 
-    def _connected(self) -> "_Connection":
-        """The connection of the loop that runs now; that of an ended loop is useless."""
-        loop = asyncio.get_running_loop()
-        if self._connection is None or self._connection.loop is not loop:
-            self._connection = _Connection(self._site, loop)
-            self._bridge.at_stop(self._connection.client.close)
-        return self._connection
-
-    async def _closed(self) -> None:
-        connection = self._connection
-        if connection is not None and connection.loop is asyncio.get_running_loop():
-            await connection.client.close()  # it opens again with the next question
-
 
 class _Connection:
     """A client, and what it found out about its wiki when it was first asked."""
 
-    def __init__(self, site: Site, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, site: Site) -> None:
         self.client = WikiClient(site)
-        self.loop = loop
         self._finding_out = asyncio.Lock()
         self._wiki: _Wiki | None = None
 
@@ -291,8 +277,7 @@ class Wikipedia:
             max_retries=1,
         )
         self._bridge = bridge
-        self._client: WikiClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client = PerLoop(bridge, lambda: WikiClient(self._site), WikiClient.close)
 
     def intro(self, entity: str) -> Deferred[Intro | None]:
         """The intro of the article about `entity`, None where there is none; may fail as WikiError.
@@ -314,19 +299,11 @@ class Wikipedia:
 
     async def _asked(self, title: str) -> Intro | None:
         wanted = {"prop": "extracts|pageprops", "exintro": "1", "explaintext": "1"}
-        answer = await self._connected().ask(
+        answer = await self._client.now().ask(
             action="query", **wanted, ppprop="disambiguation", redirects="1", titles=title
         )
         pages = listed(answer, "query", "pages")
         return _intro_of(pages[0]) if pages else None
-
-    def _connected(self) -> WikiClient:
-        """The client of the loop that runs now."""
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._client, self._loop = WikiClient(self._site), loop
-            self._bridge.at_stop(self._client.close)
-        return self._client
 
 
 def _title(entity: str) -> str:

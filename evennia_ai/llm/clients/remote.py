@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
@@ -25,7 +25,7 @@ from evennia_ai.llm.clients.answers import (
     words_of,
 )
 from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.bridge import AsyncBridge, PerLoop
 from evennia_ai.net.http import (
     LARGEST_EVENT_BYTES,
     BrokenOff,
@@ -233,8 +233,7 @@ class RemoteChat(ABC):
     def __init__(self, endpoint: Endpoint, bridge: AsyncBridge) -> None:
         self.endpoint: Final = endpoint
         self._bridge = bridge
-        self._client: httpx2.AsyncClient | None = None
-        self._client_loop: asyncio.AbstractEventLoop | None = None
+        self._client = PerLoop(bridge, http_client, lambda client: client.aclose())
 
     @property
     @abstractmethod
@@ -276,25 +275,10 @@ class RemoteChat(ABC):
 
     def close(self) -> None:
         """Close the connections, if there are any."""
-        if self._bridge.running:
-            # A stop of the bridge right after this cancels it, and closes the connections itself.
-            self._bridge.run(self._closed).addErrback(lambda failure: failure.trap(CancelledError))
+        self._client.close()
 
     async def _prepared(self) -> None:
-        self._connected()
-
-    async def _closed(self) -> None:
-        client, self._client = self._client, None
-        if client is not None and self._client_loop is asyncio.get_running_loop():
-            await client.aclose()
-
-    def _connected(self) -> "httpx2.AsyncClient":
-        """The client of the loop that runs now; connections of an ended loop are useless."""
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._client_loop is not loop:
-            self._client, self._client_loop = http_client(), loop
-            self._bridge.at_stop(self._client.aclose)
-        return self._client
+        self._client.now()
 
     async def _answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
         answer = await self._asked(_Hearing(hear), request)
@@ -304,7 +288,7 @@ class RemoteChat(ABC):
 
     async def _asked(self, hearing: "_Hearing", request: ChatRequest) -> ChatReply | ModelError:
         """Ask until there is a reply, it is no use, or the request's time is over."""
-        client, broken = self._connected(), 0
+        client, broken = self._client.now(), 0
         now = asyncio.get_running_loop().time
         until = now() + request.timeout_seconds
 
