@@ -54,7 +54,7 @@ class AIMixin(HasMind):
         """Evennia's hook: hear what is received."""
         received = super().at_msg_receive(text=text, from_obj=from_obj, **kwargs)  # type: ignore[misc]
         if received:
-            safely(self, self._stirs)
+            safely(self, lambda: current.runtime.ticker.stirs(self))
             safely(self, self.witness.hears, text, from_obj)
             self.ai.receive(text, from_obj)
         return bool(received)
@@ -97,9 +97,6 @@ class AIMixin(HasMind):
         """Evennia's hook: an NPC in the middle of something stays in memory."""
         flushes = super().at_idmapper_flush()  # type: ignore[misc]
         return bool(flushes) and not self._is_busy
-
-    def _stirs(self: Any) -> None:
-        current.runtime.ticker.stirs(self)
 
     @property
     def _is_busy(self) -> bool:

@@ -20,7 +20,7 @@ MOST_CHANGES: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SettingChange:
     """One change of a setting: when, by whom, from what to what; None is what the game has."""
 
     at: float
@@ -30,7 +30,7 @@ class Change:
     new: Any
 
 
-_OF_A_CHANGE: Final = frozenset(one.name for one in fields(Change))
+_OF_A_CHANGE: Final = frozenset(one.name for one in fields(SettingChange))
 
 
 def settings_of(npc: NPC) -> NPCSettings:
@@ -49,9 +49,9 @@ def given_to(npc: NPC) -> frozenset[str]:
     return frozenset(_values_in(_stored(npc)))
 
 
-def changes_of(npc: NPC) -> tuple[Change, ...]:
+def changes_of(npc: NPC) -> tuple[SettingChange, ...]:
     """What was changed, the newest last; at most the last 50 changes."""
-    return tuple(Change(**one) for one in _changes_in(_stored(npc)))
+    return tuple(SettingChange(**one) for one in _changes_in(_stored(npc)))
 
 
 def changed(npc: NPC, *, by: str = "", **values: Any) -> NPCSettings:

@@ -11,7 +11,7 @@ from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.npc_settings import (
     ATTRIBUTE,
     MOST_CHANGES,
-    Change,
+    SettingChange,
     changed,
     changes_of,
     given_to,
@@ -133,7 +133,7 @@ def test_nothing_that_is_stored_can_stop_an_npc(stored):
     assert settings.mode in MODES
     assert 0 <= settings.talkativeness <= 1
     assert all(isinstance(word, str) for word in (*settings.tools, *settings.react_to))
-    assert all(isinstance(change, Change) for change in changes_of(npc))
+    assert all(isinstance(change, SettingChange) for change in changes_of(npc))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from evennia_ai.commands.strict import CommandError, StrictCommand, day_and_time
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.models.limits import is_stopped
-from evennia_ai.game.npc_settings import Change, changes_of
+from evennia_ai.game.npc_settings import SettingChange, changes_of
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.store import model_calls
 from evennia_ai.store.history.past_turns import TurnLine, TurnPage, turn_page
@@ -118,7 +118,7 @@ def _model(call: NewCall) -> str:
     return call.model or call.profile or "no model"
 
 
-def _change(change: Change) -> str:
+def _change(change: SettingChange) -> str:
     return f"    {day_and_time(change.at)}  set {change_in_words(change)}"
 
 

@@ -14,7 +14,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.fields import near
 from evennia_ai.game.floor.addressing import HeardVerdict
 from evennia_ai.game.models.clients import Access, Models, NotReady
-from evennia_ai.game.npc_settings import Change, changed, given_to, settings_of
+from evennia_ai.game.npc_settings import SettingChange, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.registry import Choice, choice_of, chosen, registry
@@ -149,7 +149,7 @@ def _change(npc: NPC, row: Row, value: Any, *, by: str) -> None:
         raise CommandError(told) from error
 
 
-def change_in_words(change: Change) -> str:
+def change_in_words(change: SettingChange) -> str:
     """A change of a setting as builders type and read it."""
     row = next((row for row in ROWS if row.field == change.name), None)
     name = row.name if row is not None else change.name

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.strict import CommandError, day_and_time, in_words, name_of
 from evennia_ai.game.mind import overview
-from evennia_ai.game.mind.overview import Row, Totals
+from evennia_ai.game.mind.overview import NPCRow, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime
@@ -96,7 +96,7 @@ def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
     )
 
 
-def _row(row: Row) -> str:
+def _row(row: NPCRow) -> str:
     return _columns(
         (
             row.found.name,
@@ -111,7 +111,7 @@ def _row(row: Row) -> str:
     )
 
 
-def _state(row: Row) -> str:
+def _state(row: NPCRow) -> str:
     """What it does; whoever cannot answer says why first."""
     states = {
         "played": row.is_played,
@@ -128,7 +128,7 @@ def _state(row: Row) -> str:
     return "waits" if row.waiting else "idle"
 
 
-def _last(row: Row) -> str:
+def _last(row: NPCRow) -> str:
     if row.last is None:
         return "-"
     if row.last.ended_at is None:
@@ -136,7 +136,7 @@ def _last(row: Row) -> str:
     return f"{ago(time.time() - row.last.ended_at)}, {row.last.state}"
 
 
-def _legend(rows: Iterable[Row]) -> Iterator[str]:
+def _legend(rows: Iterable[NPCRow]) -> Iterator[str]:
     rows = tuple(rows)
     if any(row.breaker != "closed" for row in rows):
         yield "! this model failed repeatedly and is left alone for a while"

@@ -46,7 +46,7 @@ class Bid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class FloorDecision:
     """Who answers, one after the other; whose deciders are asked; who is silent and why.
 
     Each bid is in one of the three.
@@ -57,7 +57,7 @@ class Decision:
     silent: Mapping[str, str] = field(default_factory=dict)
 
 
-def decision_on(bids: Sequence[Bid]) -> Decision:
+def decision_on(bids: Sequence[Bid]) -> FloorDecision:
     """Who of those who bid answers."""
     meant = [bid for bid in bids if bid.claim is Addressed.MEANT]
     if meant:
@@ -93,16 +93,16 @@ def _preference(bid: Bid) -> tuple[object, ...]:
     return (1, bid.talkativeness == 0, bid.spoke_at, bid.npc_ref)
 
 
-def _speaking(speak: Sequence[Bid], bids: Sequence[Bid]) -> Decision:
+def _speaking(speak: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
     chosen = tuple(bid.npc_ref for bid in speak)
     silent = {bid.npc_ref: _TAKEN for bid in bids if bid.npc_ref not in chosen}
-    return Decision(speak=chosen, silent=silent)
+    return FloorDecision(speak=chosen, silent=silent)
 
 
-def _asking(undecided: Sequence[Bid], bids: Sequence[Bid]) -> Decision:
+def _asking(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
     asked = tuple(bid.npc_ref for bid in preferred(undecided)[:MOST_ASKED])
     silent = {bid.npc_ref: _OTHERS_ASKED for bid in bids if bid.npc_ref not in asked}
-    return Decision(ask=asked, silent=silent)
+    return FloorDecision(ask=asked, silent=silent)
 
 
 PATIENCE_SECONDS: Final = 30.0
@@ -175,7 +175,7 @@ class Floors:
         for ref, why in decision.silent.items():
             bidders[ref].keep_silent(why)
         if decision.ask:
-            _Asked([bidders[ref] for ref in decision.ask]).ask()
+            _AskedDeciders([bidders[ref] for ref in decision.ask]).ask()
         self._speak_in_turn([bidders[ref] for ref in decision.speak])
 
     def _speak_in_turn(self, bidders: Sequence[Bidder]) -> None:
@@ -197,7 +197,7 @@ class Floors:
         first.speak(ended=ended)
 
 
-class _Asked:
+class _AskedDeciders:
     """Those whose deciders are asked about one utterance: the first who wants to answers."""
 
     def __init__(self, bidders: Sequence[Bidder]) -> None:

@@ -142,7 +142,7 @@ def _without(waiting: deque[Waiting], works: Collection[Work]) -> deque[Waiting]
     return deque(one for one in waiting if one.work not in works)
 
 
-class _Line:
+class _Queue:
     """What waits for one key, what answers people apart from chatter."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class Scheduler:
         self._speaker_limit: Final = queue_limit if speaker_limit is None else speaker_limit
         self._cooldown_seconds: Final = cooldown_seconds
         self._on_error: Final = on_error
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _Queue] = {}
         # Keys that may start now, in the order in which they will; each in one of the two.
         self._people: OrderedDict[str, None] = OrderedDict()
         self._chatter: OrderedDict[str, None] = OrderedDict()
@@ -222,7 +222,7 @@ class Scheduler:
         what may wait, so that a person finds room. The cooldown is the rest after this work has
         started, where it is not that of the game.
         """
-        line = self._lines.setdefault(key, _Line())
+        line = self._lines.setdefault(key, _Queue())
         is_full = len(line) >= self._queue_limit
         if is_full or (chatter and len(line.chatter) >= max(1, self._queue_limit // 2)):
             return False
@@ -266,7 +266,7 @@ class Scheduler:
         cooldown_seconds: float | None = None,
     ) -> None:
         """Queue `work` again before all other of its kind, to start not before the delay."""
-        line = self._lines.setdefault(key, _Line())
+        line = self._lines.setdefault(key, _Queue())
         made = Waiting(work, cooldown_seconds, owner)
         if chatter:
             line.chatter.appendleft(made)
@@ -311,7 +311,7 @@ class Scheduler:
 
     # Where a key stands
 
-    def _make_ready(self, key: str, line: _Line) -> None:
+    def _make_ready(self, key: str, line: _Queue) -> None:
         """Put the key at the end of those that may start, if it may and does not stand there."""
         if line.is_running or not len(line) or line.rests_until > self._clock.seconds():
             return
@@ -325,12 +325,12 @@ class Scheduler:
         self._people.pop(key, None)
         self._chatter.pop(key, None)
 
-    def _rest(self, key: str, line: _Line, *, until: float) -> None:
+    def _rest(self, key: str, line: _Queue, *, until: float) -> None:
         line.rests_until = until
         self._not_ready(key)
         heappush(self._resting, (until, key))
 
-    def _settle(self, key: str, line: _Line) -> None:
+    def _settle(self, key: str, line: _Queue) -> None:
         """After a change: the key may start, or waits for something, or is forgotten."""
         self._make_ready(key, line)
         is_idle = not line.is_running and not len(line)
@@ -374,7 +374,7 @@ class Scheduler:
         done.addErrback(lambda failure: self._on_error(key, failure))
         done.addBoth(lambda _: self._ended(key, line))
 
-    def _ended(self, key: str, line: _Line) -> None:
+    def _ended(self, key: str, line: _Queue) -> None:
         self.running -= 1
         line.is_running = False
         line.people.ended()

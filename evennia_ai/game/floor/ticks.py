@@ -69,7 +69,8 @@ class Ticker:
         self._forget(npc_id)
         if seconds:
             self._seconds[npc_id] = seconds
-            self._plan(npc_id, seconds * _phase(npc_id))
+            # Where in its interval an NPC ticks is the same after every start.
+            self._plan(npc_id, seconds * (crc32(str(npc_id).encode()) % 1000 + 1) / 1000)
 
     def _forget(self, npc_id: int) -> None:
         self._seconds.pop(npc_id, None)
@@ -153,8 +154,3 @@ def stored_ticks() -> list[tuple[int, float]]:
     )
     found = ((npc_id, settings_in(value)[0].tick_seconds) for npc_id, value in stored)
     return [(npc_id, seconds) for npc_id, seconds in found if seconds]
-
-
-def _phase(npc_id: int) -> float:
-    """Where in its interval an NPC ticks, from just above 0 to 1; the same after every start."""
-    return (crc32(str(npc_id).encode()) % 1000 + 1) / 1000

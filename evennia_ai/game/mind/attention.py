@@ -64,7 +64,7 @@ class Attention:
     @property
     def unrecorded(self) -> int:
         """How many events are not committed yet."""
-        return self._hearing.unrecorded
+        return len(self._hearing.unrecorded)
 
     @property
     def is_busy(self) -> bool:

@@ -80,7 +80,7 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
     key = CallKey(npc_ref=mind.ref, role="decider", player_ref=player, line=event.line)
     answer: Deferred[ChatReply] = maybeDeferred(live.calls.asked, access, request, key)
     answer.addTimeout(DECIDE_SECONDS, live.clock)
-    return answer.addBoth(partial(_told, mind, heard, asked))
+    return answer.addBoth(partial(_written_down, mind, heard, asked))
 
 
 def _committed(
@@ -116,7 +116,7 @@ def _lines(heard: CommittedEvent) -> Sequence[str]:
     return lines[::-1]
 
 
-def _told(
+def _written_down(
     mind: Mind, heard: CommittedEvent, asked: ModelRequest, answer: ChatReply | Failure
 ) -> str | Failure:
     """Write down what came of it; why the NPC does not want to answer, "" if it does."""

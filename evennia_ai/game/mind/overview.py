@@ -38,7 +38,7 @@ ENABLED: Final = "ai_enabled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ListedNPC:
     """An NPC by name and room; `is_busy` while it answers or somebody waits for it."""
 
     id: int
@@ -54,13 +54,13 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class NPCRow:
     """How an NPC is doing.
 
     `answering_seconds` is None while it answers nobody; `calls` and `tokens` are those of today.
     """
 
-    found: Found
+    found: ListedNPC
     is_on: bool
     is_played: bool
     is_paused: bool
@@ -86,12 +86,12 @@ class Totals:
     tokens: int
 
 
-def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[Found, ...]:
+def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[ListedNPC, ...]:
     """The NPCs with `part` in their name or in that of their room; the busy ones first, by name."""
     wanted, busy = part.casefold(), set(busy_refs)
     found = []
     for key, name, room, typeclass in _minds():
-        one = Found(
+        one = ListedNPC(
             id=key,
             name=plain_name(name),
             room=plain_name(room) if room else "",
@@ -103,7 +103,7 @@ def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[Found,
     return tuple(sorted(found, key=lambda one: (not one.is_busy, one.name.casefold(), one.id)))
 
 
-def rows_of(live: Runtime, shown: Sequence[Found], *, now: float) -> tuple[Row, ...]:
+def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[NPCRow, ...]:
     """How these NPCs are doing; as many queries for one as for a hundred."""
     stored = _attributes(shown)
     newest = past_turns.newest_of_each([one.ref for one in shown])
@@ -135,20 +135,20 @@ def totals(live: Runtime, npcs: int) -> Totals:
 
 def _row(
     live: Runtime,
-    found: Found,
+    found: ListedNPC,
     stored: Mapping[str, Any],
     *,
     last: TurnLine | None,
     is_played: bool,
     now: float,
-) -> Row:
+) -> NPCRow:
     ref = found.ref
     used = live.limits.reading("npc", ref)
     settings = settings_in(stored.get(ATTRIBUTE))[0]
     access = live.models.of_role("speaker", settings=settings)[0]
     begun_at = last.created_at if last is not None and last.ended_at is None else now
     answers = live.scheduler.in_flight(ref)
-    return Row(
+    return NPCRow(
         found=found,
         is_on=bool(stored.get(ENABLED, _is_on_by_default(found.typeclass))),
         is_played=is_played,
@@ -193,7 +193,7 @@ def _is_on_by_default(path: str) -> bool:
     return bool(enabled._default if isinstance(enabled, AttributeProperty) else enabled)
 
 
-def _attributes(shown: Sequence[Found]) -> dict[int, dict[str, Any]]:
+def _attributes(shown: Sequence[ListedNPC]) -> dict[int, dict[str, Any]]:
     """What is stored of these NPCs, by id and name."""
     rows = Attribute.objects.filter(
         objectdb__id__in=[one.id for one in shown],

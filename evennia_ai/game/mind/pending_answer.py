@@ -95,7 +95,7 @@ class PendingAnswer:
     def _refused(self, refusal: Refusal) -> None:
         """A limit is reached: say so, unless it is answered by nobody meanwhile."""
         if not self._is_over:
-            self._over(self._why_nobody() or self._limit_told(refusal))
+            self._over(self._why_nobody() or self._why_refused(refusal))
 
     def keep_silent(self, why: str) -> None:
         """Do not answer; what was said stays heard."""
@@ -158,14 +158,14 @@ class PendingAnswer:
         if self.is_chatter and waited_seconds > self._live.conf.hop_seconds:
             return f"no person waits for it, and it waited {waited_seconds:.0f} s"
         refusal = self._refusal()
-        return "" if refusal is None else self._limit_told(refusal)
+        return "" if refusal is None else self._why_refused(refusal)
 
     def _why_nobody(self) -> str:
         """Why the NPC may not speak, or nobody is there to hear it."""
         why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
         return why_not or self._live.lines.why_spent(self.event)
 
-    def _limit_told(self, refusal: Refusal) -> str:
+    def _why_refused(self, refusal: Refusal) -> str:
         self._refuse(refusal)
         return refusal.told
 

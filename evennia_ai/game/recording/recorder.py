@@ -104,24 +104,20 @@ class Hearing:
         self._npc_ref: Final = npc_ref
         self._opening: Final = opening
         self._consider: Final = consider
-        self._unrecorded: deque[Event] = deque()
+        self.unrecorded: deque[Event] = deque()
+        """What is not committed yet."""
         self._lost = 0
         self._recorder: Recorder
         self._retry: DelayedCall | None = None
 
-    @property
-    def unrecorded(self) -> int:
-        """How many events are not committed yet."""
-        return len(self._unrecorded)
-
     def hear(self, event: Event, recorder: "Recorder") -> None:
         """Have what was perceived committed, soon or when the database is back."""
         self._recorder = recorder
-        if len(self._unrecorded) >= recorder.queue_limit:
+        if len(self.unrecorded) >= recorder.queue_limit:
             self._lost += 1
             if not self._made_room(event):
                 return
-        self._unrecorded.append(event)
+        self.unrecorded.append(event)
         recorder.then(self)
 
     def _made_room(self, event: Event) -> bool:
@@ -129,14 +125,12 @@ class Hearing:
 
         Never the oldest of all, which may be about to be committed.
         """
-        kept = Counter(known.speaker_ref for known in self._unrecorded)
+        kept = Counter(known.speaker_ref for known in self.unrecorded)
         ((speaker, most),) = kept.most_common(1)
         if most <= kept[event.speaker_ref] + 1:
             return False
-        newest = max(
-            at for at, known in enumerate(self._unrecorded) if known.speaker_ref == speaker
-        )
-        del self._unrecorded[newest]
+        newest = max(at for at, known in enumerate(self.unrecorded) if known.speaker_ref == speaker)
+        del self.unrecorded[newest]
         return True
 
     # What the recorder asks for
@@ -146,7 +140,7 @@ class Hearing:
 
         It cannot while the database is away.
         """
-        if not self._unrecorded or self._is_waiting:
+        if not self.unrecorded or self._is_waiting:
             return None
         try:
             return self._prepared_first()
@@ -156,7 +150,7 @@ class Hearing:
 
     def took(self, heard: CommittedEvent) -> None:
         """The oldest event is committed."""
-        self._unrecorded.popleft()
+        self.unrecorded.popleft()
         try:
             self._consider(heard)
         except Exception:  # a game's own hooks may raise anything; the next event is heard
@@ -165,7 +159,7 @@ class Hearing:
 
     def record_alone(self) -> None:
         """Commit the oldest event now, or all of them when the database is back."""
-        if not self._unrecorded or self._is_waiting:
+        if not self.unrecorded or self._is_waiting:
             return
         try:
             try:
@@ -182,7 +176,7 @@ class Hearing:
 
         Read before the transaction: on SQLite one that reads first may not get to write.
         """
-        event = self._unrecorded[0]
+        event = self.unrecorded[0]
         conversation = opened(self._npc_ref, key_of(event))
         windows(conversation.id)
         return Prepared(
@@ -199,7 +193,7 @@ class Hearing:
 
     def _record_all(self) -> None:
         self._retry = None
-        while self._unrecorded and not self._is_waiting:
+        while self.unrecorded and not self._is_waiting:
             self.record_alone()
 
     def _greeting(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
@@ -213,7 +207,7 @@ class Hearing:
 
     def _record_lost(self, conversation: ConversationRef) -> None:
         """Note once that more was heard than could be kept while the database was away."""
-        if self._lost and not self._unrecorded:
+        if self._lost and not self.unrecorded:
             logger.log_err(
                 f"evennia_ai: NPC {self._npc_ref}: {self._lost} events were not recorded"
             )

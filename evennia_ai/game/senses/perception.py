@@ -100,14 +100,10 @@ def client_of(character: Any) -> str:
     sessions = handler.all() if handler is not None else ()
     if not sessions:
         return ""
-    newest = max(sessions, key=_typed_at)
+    newest = max(sessions, key=lambda one: float(getattr(one, "cmd_last", 0.0) or 0.0))
     client = _CLIENTS.get(str(getattr(newest, "protocol_key", "")), OTHER)
     flags = getattr(newest, "protocol_flags", None) or {}
     return f"{client}{SCREENREADER}" if flags.get("SCREENREADER") else client
-
-
-def _typed_at(session: Any) -> float:
-    return float(getattr(session, "cmd_last", 0.0) or 0.0)
 
 
 MAX_HEARD: Final = 2000

@@ -154,7 +154,15 @@ class Witness:
         self._settle_moves()
         gifts, self._gifts = self._gifts, {}
         for gift in gifts.values():
-            tell(self._npc, _given(self._npc, gift))
+            given = Happening(
+                kind="give",
+                text="{actor} gives you {item}.",
+                actor=gift.giver,
+                item=str(gift),
+                to=self._npc,
+                wants_answer=True,
+            )
+            tell(self._npc, given)
 
     # Moves
 
@@ -188,7 +196,10 @@ class Witness:
         for ref, move in moves.items():
             kind = move.kind or ("arrive" if _is_in(move.mover, move.room_ref) else "leave")
             if move.event is not None:
-                self._npc.ai.hear(_of_kind(move.event, kind, is_announced=move.is_announced))
+                text = move.event.text
+                if move.is_announced:
+                    text = of_kind(kind, text, by=move.event.speaker_name)
+                self._npc.ai.hear(replace(move.event, kind=kind, text=text))
             if kind == "leave":
                 self._npc.ai.speaker_left(ref)
 
@@ -213,23 +224,6 @@ def safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
         do(*args)
     except (DatabaseError, EvenniaAIError) as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: something was not seen: {error}")
-
-
-def _of_kind(event: Event, kind: str, *, is_announced: bool) -> Event:
-    """What was seen of a move, now that it is known which one it was."""
-    text = of_kind(kind, event.text, by=event.speaker_name) if is_announced else event.text
-    return replace(event, kind=kind, text=text)
-
-
-def _given(npc: NPC, gifts: _Gifts) -> Happening:
-    return Happening(
-        kind="give",
-        text="{actor} gives you {item}.",
-        actor=gifts.giver,
-        item=str(gifts),
-        to=npc,
-        wants_answer=True,
-    )
 
 
 def _is_a_place(where: Any) -> bool:

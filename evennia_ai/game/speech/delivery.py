@@ -232,7 +232,10 @@ def _acts(
             yield Act(kind="say", text=inner, starts_line=starts_line)
     elif _WORD.search(raw):
         follows_quote = not is_cut and span.start > 0 and text[span.start - 1] in '"”“»«」』'
-        yield from _narrative(raw, names, follows_quote=follows_quote, starts_line=starts_line)
+        tag = _tag(names).match(raw) if follows_quote else None
+        if tag is not None:  # that somebody says what is quoted is no news
+            raw = _behind_tag(tag, raw[tag.end() :])
+        yield from _posed(raw, names, starts_line=starts_line)
 
 
 def _done(inner: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
@@ -244,16 +247,6 @@ def _done(inner: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Ac
             yield Act(kind="say", text=quoted[0][1:-1].strip())
             at, starts_line = quoted.end(), False
     yield from _posed(inner[at:], names, starts_line=starts_line)
-
-
-def _narrative(
-    raw: str, names: Sequence[str], *, follows_quote: bool, starts_line: bool
-) -> Iterator[Act]:
-    """What a text between quotations tells; that somebody says what is quoted is no news."""
-    tag = _tag(names).match(raw) if follows_quote else None
-    if tag is not None:
-        raw = _behind_tag(tag, raw[tag.end() :])
-    yield from _posed(raw, names, starts_line=starts_line)
 
 
 def _behind_tag(tag: re.Match[str], rest: str) -> str:
