@@ -10,7 +10,7 @@ anybody wrote is shown as text, and nothing of it is markup.
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from django.contrib import admin
@@ -180,9 +180,13 @@ class GuardedAdmin(ReadOnlyAdmin):
         return bool(request.user.is_active and request.user.is_superuser)
 
 
-@admin.register(models.Component)
-class ComponentAdmin(ReadOnlyAdmin):
-    list_display = (
+_CHANGE: Final = ("number", "action", "changed_by", "changed_at")
+_for_staff: Final = partial(admin.site.register, admin_class=ReadOnlyAdmin)
+_for_superusers: Final = partial(admin.site.register, admin_class=GuardedAdmin)
+
+_for_staff(
+    models.Component,
+    list_display=(
         "registry_id",
         "key",
         "scope_kind",
@@ -192,72 +196,46 @@ class ComponentAdmin(ReadOnlyAdmin):
         "injection_order",
         "enabled",
         "revision",
-    )
-    list_filter = ("scope_kind", "enabled", "role")
-    search_fields = ("key", "name", "content")
-    ordering = ("registry_id", "key")
-
-
-@admin.register(models.ComponentRevision)
-class ComponentRevisionAdmin(ReadOnlyAdmin):
-    list_display = (
-        "key",
-        "scope_kind",
-        "scope_ref",
-        "number",
-        "action",
-        "changed_by",
-        "changed_at",
-    )
-    search_fields = ("key", "changed_by")
-    ordering = ("-changed_at",)
-
-
-@admin.register(models.Card)
-class CardAdmin(ReadOnlyAdmin):
-    list_display = ("name", "revision", "grants", "file")
-    search_fields = ("name",)
-
-
-@admin.register(models.CardFile)
-class CardFileAdmin(ReadOnlyAdmin):
-    list_display = ("sha256", "carrier")
-    exclude = ("content",)
-
-
-@admin.register(models.CardRevision)
-class CardRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("name", "number", "action", "grants", "changed_by", "changed_at")
-    search_fields = ("name", "changed_by")
-    ordering = ("-changed_at",)
-
-
-@admin.register(models.Lorebook)
-class LorebookAdmin(GuardedAdmin):
-    list_display = ("name", "revision", "added_by", "added_at")
-    search_fields = ("name",)
-
-
-@admin.register(models.CardAssignment)
-class CardAssignmentAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "card", "assigned_by", "assigned_at")
-
-
-@admin.register(models.LorebookRevision)
-class LorebookRevisionAdmin(GuardedAdmin):
-    list_display = ("name", "number", "action", "changed_by", "changed_at")
-    search_fields = ("name", "changed_by")
-    ordering = ("-changed_at",)
-
-
-@admin.register(models.LorebookAttachment)
-class LorebookAttachmentAdmin(GuardedAdmin):
-    list_display = ("lorebook", "scope_kind", "scope_ref", "attached_by", "attached_at")
-
-
-@admin.register(models.KnowledgeBase)
-class KnowledgeBaseAdmin(GuardedAdmin):
-    list_display = (
+    ),
+    list_filter=("scope_kind", "enabled", "role"),
+    search_fields=("key", "name", "content"),
+    ordering=("registry_id", "key"),
+)
+_for_staff(
+    models.ComponentRevision,
+    list_display=("key", "scope_kind", "scope_ref", *_CHANGE),
+    search_fields=("key", "changed_by"),
+    ordering=("-changed_at",),
+)
+_for_staff(
+    models.Card, list_display=("name", "revision", "grants", "file"), search_fields=("name",)
+)
+_for_staff(models.CardFile, list_display=("sha256", "carrier"), exclude=("content",))
+_for_staff(
+    models.CardRevision,
+    list_display=("name", "number", "action", "grants", "changed_by", "changed_at"),
+    search_fields=("name", "changed_by"),
+    ordering=("-changed_at",),
+)
+_for_superusers(
+    models.Lorebook,
+    list_display=("name", "revision", "added_by", "added_at"),
+    search_fields=("name",),
+)
+_for_staff(models.CardAssignment, list_display=("npc_ref", "card", "assigned_by", "assigned_at"))
+_for_superusers(
+    models.LorebookRevision,
+    list_display=("name", *_CHANGE),
+    search_fields=("name", "changed_by"),
+    ordering=("-changed_at",),
+)
+_for_superusers(
+    models.LorebookAttachment,
+    list_display=("lorebook", "scope_kind", "scope_ref", "attached_by", "attached_at"),
+)
+_for_superusers(
+    models.KnowledgeBase,
+    list_display=(
         "key",
         "name",
         "backend",
@@ -266,79 +244,58 @@ class KnowledgeBaseAdmin(GuardedAdmin):
         "revision",
         "changed_by",
         "changed_at",
-    )
-    list_filter = ("restricted", "backend")
-    search_fields = ("key", "name")
-
-
-@admin.register(models.KnowledgeBinding)
-class KnowledgeBindingAdmin(GuardedAdmin):
-    list_display = ("base", "scope_kind", "scope_ref", "bound_by", "bound_at")
-
-
-@admin.register(models.KnowledgePageRevision)
-class KnowledgePageRevisionAdmin(GuardedAdmin):
-    """Who changed which page; what it says is for those whom its locks let in."""
-
-    list_display = (
-        "base_key",
-        "namespace",
-        "title",
-        "number",
-        "action",
-        "changed_by",
-        "changed_at",
-    )
-    search_fields = ("base_key", "title", "changed_by")
-    ordering = ("-changed_at",)
-    exclude = ("body", "meta")
-
-
-@admin.register(models.Note)
-class NoteAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "position", "depth", "role", "every", "revision", "changed_by")
-
-
-@admin.register(models.NoteRevision)
-class NoteRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "position", "number", "action", "changed_by", "changed_at")
-
-
-@admin.register(models.Memory)
-class MemoryAdmin(GuardedAdmin):
-    list_display = ("npc_ref", "about", "text", "importance", "learnt", "author", "created_at")
-    list_filter = ("learnt",)
-    search_fields = ("text",)
-    ordering = ("-created_at",)
-
-
-@admin.register(models.MemoryRevision)
-class MemoryRevisionAdmin(GuardedAdmin):
-    list_display = ("npc_ref", "memory_id", "number", "action", "changed_by", "changed_at")
-    ordering = ("-changed_at",)
-
-
-@admin.register(models.Conversation)
-class ConversationAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "kind", "partner_ref", "place_ref", "origin", "opened_at")
-
-
-@admin.register(models.LoreState)
-class LoreStateAdmin(GuardedAdmin):
-    list_display = ("conversation", "turn", "updated_at")
-    list_select_related = ("conversation",)
-
-
-@admin.register(models.Record)
-class RecordAdmin(GuardedAdmin):
-    list_display = ("conversation", "segment", "seq", "kind", "role", "name", "created_at")
-    list_filter = ("kind",)
-    list_select_related = ("conversation",)
-    ordering = ("-id",)
-
-
-@admin.register(models.Turn)
-class TurnAdmin(GuardedAdmin):
-    list_display = ("npc_ref", "number", "state", "tokens", "model", "outcome", "created_at")
-    list_filter = ("state",)
-    ordering = ("-id",)
+    ),
+    list_filter=("restricted", "backend"),
+    search_fields=("key", "name"),
+)
+_for_superusers(
+    models.KnowledgeBinding,
+    list_display=("base", "scope_kind", "scope_ref", "bound_by", "bound_at"),
+)
+# Who changed which page; what it says is for those whom its locks let in.
+_for_superusers(
+    models.KnowledgePageRevision,
+    list_display=("base_key", "namespace", "title", *_CHANGE),
+    search_fields=("base_key", "title", "changed_by"),
+    ordering=("-changed_at",),
+    exclude=("body", "meta"),
+)
+_for_staff(
+    models.Note,
+    list_display=("npc_ref", "position", "depth", "role", "every", "revision", "changed_by"),
+)
+_for_staff(models.NoteRevision, list_display=("npc_ref", "position", *_CHANGE))
+_for_superusers(
+    models.Memory,
+    list_display=("npc_ref", "about", "text", "importance", "learnt", "author", "created_at"),
+    list_filter=("learnt",),
+    search_fields=("text",),
+    ordering=("-created_at",),
+)
+_for_superusers(
+    models.MemoryRevision,
+    list_display=("npc_ref", "memory_id", *_CHANGE),
+    ordering=("-changed_at",),
+)
+_for_staff(
+    models.Conversation,
+    list_display=("npc_ref", "kind", "partner_ref", "place_ref", "origin", "opened_at"),
+)
+_for_superusers(
+    models.LoreState,
+    list_display=("conversation", "turn", "updated_at"),
+    list_select_related=("conversation",),
+)
+_for_superusers(
+    models.Record,
+    list_display=("conversation", "segment", "seq", "kind", "role", "name", "created_at"),
+    list_filter=("kind",),
+    list_select_related=("conversation",),
+    ordering=("-id",),
+)
+_for_superusers(
+    models.Turn,
+    list_display=("npc_ref", "number", "state", "tokens", "model", "outcome", "created_at"),
+    list_filter=("state",),
+    ordering=("-id",),
+)
