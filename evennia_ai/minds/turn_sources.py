@@ -28,6 +28,8 @@ from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store.authored import card_revisions, components, lorebooks
 from evennia_ai.store.authored.notes import note_change, note_then
+from evennia_ai.store.core.authoring import Change
+from evennia_ai.store.core.snapshots import value_of
 
 _OF_THE_WORLD: Final = ("room",)
 
@@ -260,13 +262,8 @@ def _note(key: str, made_of: Mapping[str, Any], npc_ref: str) -> Source | None:
     return _source(f"note {position}", note_change(npc_ref, position, number))
 
 
-def _source(what: str, change: Any) -> Source:
-    return Source(
-        what=what,
-        number=change.number,
-        changed_by=change.changed_by,
-        changed_at=change.changed_at,
-    )
+def _source(what: str, change: Change) -> Source:
+    return value_of(Source, change, what=what)
 
 
 _KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], str], Source | None]]] = {

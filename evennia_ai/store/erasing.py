@@ -24,10 +24,10 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.models import ERASED_META
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_transaction
-from evennia_ai.store.history import conversations, errands, lore_state
+from evennia_ai.store.history import conversations, errands
 from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
-from evennia_ai.store.history.windows import HISTORY, windows
+from evennia_ai.store.history.windows import HISTORY, reset_lore, windows
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.memories import record_all
 
@@ -49,6 +49,13 @@ class Erased:
     records: int = 0
     turns: int = 0
 
+    def __add__(self, other: "Erased") -> "Erased":
+        return Erased(
+            conversations=self.conversations + other.conversations,
+            records=self.records + other.records,
+            turns=self.turns + other.turns,
+        )
+
 
 def erase_private(partner_ref: str, *, by: str, npc_ref: str | None = None) -> Erased:
     """Erase all private conversations of one player with one NPC or with any, all or none.
@@ -66,7 +73,7 @@ def erasable_private(partner_ref: str, *, npc_ref: str | None = None) -> Erased:
     for conversation in _private(partner_ref, npc_ref):
         if records := _wordy(conversation).count():
             turns = models.Turn.objects.filter(conversation_id=conversation.id).count()
-            done = _with(done, records=records, turns=turns)
+            done += Erased(conversations=1, records=records, turns=turns)
     return done
 
 
@@ -93,7 +100,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             turns = _forget_turns(conversation)
             errands.erase(conversation.id)
             knowledge_searches.erase(conversation.id)
-            lore_state.reset(conversation, by=by)
+            reset_lore(conversation, by=by)
             note = NewRecord(
                 kind=RecordKind.ERASURE,
                 role="system",
@@ -102,7 +109,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             conversations.written(conversation, end.next_segment(), [note])
             windows.written(conversation.id)
             refuse_what_came_between(conversation, end)
-            done = _with(done, records=records, turns=turns)
+            done += Erased(conversations=1, records=records, turns=turns)
     return done
 
 
@@ -111,15 +118,6 @@ def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
     if npc_ref is not None:
         rows = rows.filter(npc_ref=npc_ref)
     return [ref_of(row) for row in rows.order_by("pk")]
-
-
-def _with(done: Erased, *, records: int, turns: int) -> Erased:
-    """`done` with one more conversation of so many records and turns."""
-    return Erased(
-        conversations=done.conversations + 1,
-        records=done.records + records,
-        turns=done.turns + turns,
-    )
 
 
 def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
@@ -154,12 +152,7 @@ def forget_old(now: float, *, keep_days: int) -> Erased:
     if not keep_days:
         return done
     for row in _quiet_since(now - keep_days * _DAY_SECONDS):
-        one = erase_conversation(ref_of(row), by=f"retention after {keep_days} days")
-        done = Erased(
-            conversations=done.conversations + one.conversations,
-            records=done.records + one.records,
-            turns=done.turns + one.turns,
-        )
+        done += erase_conversation(ref_of(row), by=f"retention after {keep_days} days")
     return done
 
 

@@ -14,8 +14,8 @@ from evennia_ai.prompt.history import History
 from evennia_ai.store.authored.cards import assign, save_card
 from evennia_ai.store.authored.lorebooks import attach, detach, save_book
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
-from evennia_ai.store.history import conversations, lore_state, turns
-from evennia_ai.store.history.windows import empty
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.windows import empty, lore_states, remember_lore, reset_lore
 
 FERRY = "The ferry sails with the tide."
 BELL = "The bell is cracked."
@@ -303,8 +303,8 @@ class TestWhatAConversationRemembers:
         assert not tells(model, FERRY)
         stage.whispers(stage.anna, "And then?")
         assert tells(model, FERRY)
-        assert lore_state.states(room_of(stage).id) == NO_STATE
-        assert list(lore_state.states(private_of(stage).id).sticky) == ["harbour#0"]
+        assert lore_states(room_of(stage).id) == NO_STATE
+        assert list(lore_states(private_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_preview_changes_nothing(self, stage):
         sticky_ferry()
@@ -312,7 +312,7 @@ class TestWhatAConversationRemembers:
         stage.says(stage.anna, "Oren, good evening")
         seen = stage.npc.ai.preview_composition("Oren, the ferry?", stage.anna)
         assert list(seen.lore.after.sticky) == ["harbour#0"]
-        assert lore_state.states(room_of(stage).id) == NO_STATE
+        assert lore_states(room_of(stage).id) == NO_STATE
 
     def test_a_preview_knows_what_is_remembered(self, stage):
         sticky_ferry()
@@ -325,7 +325,7 @@ class TestWhatAConversationRemembers:
         stage.talks_with(RuntimeError("the model is away"))
         stage.says(stage.anna, "Oren, the ferry?")
         assert turns.last_turn(stage.npc.ai.ref).state == "failed"
-        assert list(lore_state.states(room_of(stage).id).sticky) == ["harbour#0"]
+        assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_prompt_that_was_not_committed_remembers_nothing(self, stage, logged, monkeypatch):
         def refuse(*args, **kwargs):
@@ -336,7 +336,7 @@ class TestWhatAConversationRemembers:
         with monkeypatch.context() as patch:
             patch.setattr(turns, "_inserted", refuse)
             stage.says(stage.anna, "Oren, the ferry?")
-        assert lore_state.states(room_of(stage).id) == NO_STATE
+        assert lore_states(room_of(stage).id) == NO_STATE
 
     def test_a_turn_without_books_forgets_nothing(self, stage):
         anna = Scope(kind="player", ref=str(stage.anna.id))
@@ -344,7 +344,7 @@ class TestWhatAConversationRemembers:
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren, the ferry?")
         stage.says(stage.ben, "Oren, and then?")
-        assert list(lore_state.states(room_of(stage).id).sticky) == ["harbour#0"]
+        assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_detached_book_is_silent_and_remembered_until_it_is_over(self, stage):
         sticky_ferry()
@@ -354,13 +354,13 @@ class TestWhatAConversationRemembers:
         detach("harbour", GAME, by="builder")
         stage.says(stage.anna, "Oren, and then?")
         assert not tells(model, FERRY)
-        assert list(lore_state.states(room_of(stage).id).sticky) == ["harbour#0"]
+        assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]
 
     def test_a_reset_begins_anew(self, stage):
         sticky_ferry()
         model = stage.talks_with("Aye.", "Aye.", lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
-        lore_state.reset(room_of(stage), by="builder")
+        reset_lore(room_of(stage), by="builder")
         stage.says(stage.anna, "Oren, and then?")
         assert not tells(model, FERRY)
 
@@ -369,7 +369,7 @@ class TestWhatAConversationRemembers:
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
         with one_transaction("remembering"):
-            lore_state.remember(room_of(stage), state, turn=1)
+            remember_lore(room_of(stage), state, turn=1)
         assert inputs_now(stage).lore_state == state
 
 

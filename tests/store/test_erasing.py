@@ -20,10 +20,10 @@ from evennia_ai.store.erasing import (
     erase_private,
     private_partners,
 )
-from evennia_ai.store.history import lore_state, record_rows, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import verify
-from evennia_ai.store.history.windows import windows
+from evennia_ai.store.history.windows import lore_states, remember_lore, windows
 from tests.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, give, said
 
@@ -109,10 +109,10 @@ class TestErasing:
     def test_the_lore_remembers_nothing(self, whispers):
         a_turn(whispers, SECRET)
         with one_transaction("remembering"):
-            lore_state.remember(whispers, LoreState(sticky={"mill#1": Spell(1, 4)}), turn=1)
+            remember_lore(whispers, LoreState(sticky={"mill#1": Spell(1, 4)}), turn=1)
         erase_private("7", by="Mira")
 
-        assert lore_state.states(whispers.id) == NO_STATE
+        assert lore_states(whispers.id) == NO_STATE
 
     def test_a_turn_under_way_is_ended_and_its_reply_comes_too_late(self, whispers):
         begun = a_turn(whispers, SECRET, reply=None)

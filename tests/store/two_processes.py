@@ -181,34 +181,34 @@ def remember_lore(_: str) -> None:
     """Let the lore of a conversation remember something, as a turn does."""
     from evennia_ai.lorebook.activation.timers import LoreState
     from evennia_ai.store.core.snapshots import one_transaction
-    from evennia_ai.store.history import lore_state
+    from evennia_ai.store.history.windows import remember_lore
 
     with one_transaction("remembering"):
-        lore_state.remember(the_quay(), LoreState(matched=frozenset({"harbour#7"})), turn=1)
+        remember_lore(the_quay(), LoreState(matched=frozenset({"harbour#7"})), turn=1)
     say(ready=True)
 
 
 def reset_lore(name: str) -> None:
     """Let the lore of the conversation begin anew."""
-    from evennia_ai.store.history import lore_state
+    from evennia_ai.store.history.windows import reset_lore
 
     say(ready=True)
     sys.stdin.readline()
-    say(removed=lore_state.reset(the_quay(), by=name))
+    say(removed=reset_lore(the_quay(), by=name))
 
 
 def watch_lore(_: str) -> None:
     """Say what the lore remembers before and after a refresh."""
     from evennia_ai.store.core import snapshots
-    from evennia_ai.store.history import lore_state
+    from evennia_ai.store.history.windows import lore_states
 
     snapshots.refresh_if_changed()
-    lore_state.states(the_quay().id)
+    lore_states(the_quay().id)
     say(ready=True)
     sys.stdin.readline()
-    before = sorted(lore_state.states(the_quay().id).matched)
+    before = sorted(lore_states(the_quay().id).matched)
     snapshots.refresh_if_changed()
-    say(before=before, after=sorted(lore_state.states(the_quay().id).matched))
+    say(before=before, after=sorted(lore_states(the_quay().id).matched))
 
 
 def read_everything() -> list[str]:

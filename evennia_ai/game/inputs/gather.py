@@ -44,9 +44,9 @@ from evennia_ai.prompt.names import spoken
 from evennia_ai.prompt.registry import PromptContext, context_for
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import components
-from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.store.history.windows import GREETING, Window, empty, windows
+from evennia_ai.store.history.windows import GREETING, Window, empty, lore_states, windows
 
 VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""
@@ -243,7 +243,7 @@ def inputs(
         values=values,
         cut=window.cut,
         anchors=window.anchors,
-        lore_state=lore_state.states(conversation.id) if conversation else NO_STATE,
+        lore_state=lore_states(conversation.id) if conversation else NO_STATE,
         clock=_clock(conversation, history, event),
         facts={**view.facts, **passing_facts(npc, event, paths=conf.lore_facts)},
         sources=scanned_sources(npc, view.texts, values=values, dice=dice),

@@ -78,9 +78,9 @@ def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list
     now = time.time()
     digest, totals = end.sha256, end.totals
     for seq, new_one in enumerate(new, start=end.seq + 1):
+        totals = totals.after(new_one)
         content = content_sha256(new_one)
         digest = linked_sha256(digest, kind=new_one.kind, role=new_one.role, content=content)
-        totals = totals.after(new_one)
         record = Record(
             id="",
             conversation=conversation_id,

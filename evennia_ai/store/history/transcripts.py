@@ -28,9 +28,10 @@ from evennia_ai.history.transcripts import (
 )
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.lorebook.activation.timers import LoreState, state_from
-from evennia_ai.store.core.snapshots import one_transaction
-from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.core.snapshots import one_transaction, value_of
+from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import ConversationRef, record_from, ref_of, row_of
+from evennia_ai.store.history.windows import lore_states, remember_lore
 
 _CHUNK: Final = 500
 _INTERRUPTED: Final = "the transcript was made before the reply"
@@ -38,16 +39,7 @@ _INTERRUPTED: Final = "the transcript was made before the reply"
 
 def export_lines(conversation: ConversationRef) -> Iterator[str]:
     """The conversation as lines, without line ends; rows are read as the lines are asked for."""
-    yield header_line(
-        Header(
-            npc_ref=conversation.npc_ref,
-            kind=conversation.kind,
-            partner_ref=conversation.partner_ref,
-            place_ref=conversation.place_ref,
-            origin=conversation.origin,
-            opened_at=conversation.opened_at,
-        )
-    )
+    yield header_line(value_of(Header, conversation))
     places: dict[str, str] = {}
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
@@ -58,7 +50,7 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
     for turn in _turns(conversation):
         count += 1
         yield turn_line(_transcript_turn(turn, places))
-    yield lore_line(lore_state.states(conversation.id).to_plain())
+    yield lore_line(lore_states(conversation.id).to_plain())
     yield last_line(records=len(places), turns=count)
 
 
@@ -121,7 +113,7 @@ class _Taken:
         models.Turn.objects.bulk_create(rows, batch_size=_CHUNK)
         turns.written_past(self._conversation.npc_ref)
         if self._lore != LoreState():
-            lore_state.remember(self._conversation, self._lore, turn=number + len(rows) - 1)
+            remember_lore(self._conversation, self._lore, turn=number + len(rows) - 1)
 
     def _take_record(self, told: Any) -> None:
         record = replace(self._reader.record(told), conversation=self._conversation.id)
@@ -189,12 +181,9 @@ def _turns(conversation: ConversationRef) -> Iterator[models.Turn]:
 
 def _transcript_turn(row: models.Turn, places: dict[str, str]) -> TranscriptTurn:
     event = str(row.event_record_id) if row.event_record_id else None
-    return TranscriptTurn(
-        number=row.number,
-        state=row.state,
+    return value_of(
+        TranscriptTurn,
+        row,
         event=places[event] if event else None,
         manifest=calling(json.loads(row.manifest), places.__getitem__),
-        outcome=row.outcome,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
     )

@@ -36,11 +36,14 @@ from evennia_ai.lorebook.activation.timers import LoreState
 from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
-from evennia_ai.store.history import conversations, lore_state
+from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, records_from, ref_of
 from evennia_ai.store.history.windows import (
     HISTORY,
+    forget_lore,
+    lore_states,
     missing_texts,
+    remember_lore,
     remember_turn,
     stored_texts,
     windows,
@@ -117,7 +120,7 @@ def begin(
     npc_ref = conversation.npc_ref
     # Read before the transaction: on SQLite one that reads first may not get to write.
     number, window = next_number(npc_ref), windows(conversation.id)
-    known = lore_state.states(conversation.id)
+    known = lore_states(conversation.id)
     is_first = bool(client) and not conversations.origin(conversation)
     if event is not None and event.segment < window.remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
@@ -137,7 +140,7 @@ def begin(
         if is_first:
             conversations.spoken_from(conversation, client)
         if lore is not None and lore != known:
-            lore_state.remember(conversation, lore, turn=number)
+            remember_lore(conversation, lore, turn=number)
         if recalled:
             memories.recalled(npc_ref, recalled, at_hours=at_hours)
     begun = StoredTurn(
@@ -160,7 +163,7 @@ def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None
         yield
     except HistoryConflictError:
         next_number.drop(conversation.npc_ref)
-        lore_state.forget(conversation)
+        forget_lore(conversation)
         raise
 
 

@@ -1,12 +1,15 @@
-"""Windows: what is kept in memory of each conversation: newest messages, its end, newest texts.
+"""Windows: what is kept in memory of each conversation: newest messages, its end, texts, lore.
 
 A window grows in step with what is committed, so a warm turn reads no rows. Opening one costs the
 same however long the conversation is: rows are read from the end, and every row knows how much of
 the history there is up to it. What prompts were rendered to is stored once in each segment and
 referred to again; what a process does not know of it yet it finds by the hash of its content.
+What lore remembers from turn to turn is written with the turn whose prompt was sent and with no
+other, so looking changes nothing.
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -14,18 +17,15 @@ from typing import Any, Final
 from django.db.models import Q
 
 from evennia_ai import models
+from evennia_ai.errors import StoreError
 from evennia_ai.history.projection import extended, project_newest
-from evennia_ai.history.records import (
-    CONVERSATION,
-    NewRecord,
-    Record,
-    RecordKind,
-)
+from evennia_ai.history.records import CONVERSATION, NewRecord, Record, RecordKind, canonical_json
 from evennia_ai.history.turn.manifest import anchors_from
 from evennia_ai.history.turn.sending import NewText, TextKey, key_of
+from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, state_from
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
-from evennia_ai.store.core.snapshots import Snapshots
+from evennia_ai.store.core.snapshots import LORE_STATES, Snapshots, changing
 from evennia_ai.store.history.record_rows import (
     ConversationRef,
     End,
@@ -250,3 +250,51 @@ def _texts_looked_up(
     here = (record for record in records_from(rows) if record.segment == segment)
     by_key = {key_of(record): record for record in here if not record.is_erased}
     return {key: by_key[key] for key in keys if key in by_key}
+
+
+def _load_lore(conversation_id: int) -> LoreState:
+    rows = models.LoreState.objects.filter(conversation_id=conversation_id)
+    text = rows.values_list("state", flat=True).first()
+    if text is None:
+        return NO_STATE
+    try:
+        return state_from(json.loads(text))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"the lore state of conversation {conversation_id} is none ({error}); somebody wrote"
+            " it past the store: reset it"
+        ) from error
+
+
+lore_states: Final = Snapshots(LORE_STATES, _load_lore)
+"""What lore remembers, by the number of the conversation; the same until a turn changes it."""
+
+
+def remember_lore(conversation: ConversationRef, state: LoreState, *, turn: int) -> None:
+    """The current transaction writes the turn of this number, whose prompt left `state`."""
+    models.LoreState.objects.update_or_create(
+        conversation_id=conversation.id,
+        defaults={
+            "state": canonical_json(state.to_plain()),
+            "turn": turn,
+            "updated_at": time.time(),
+        },
+    )
+    lore_states.wrote(conversation.id, state)
+
+
+def reset_lore(conversation: ConversationRef, *, by: str) -> bool:
+    """Let the lore of the conversation begin anew; whether it remembered anything.
+
+    The process where the NPC speaks notices a reset of another process at its next refresh; a
+    turn it takes before that remembers on.
+    """
+    with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}"):
+        removed, _ = models.LoreState.objects.filter(conversation_id=conversation.id).delete()
+        lore_states.written(conversation.id)
+    return removed > 0
+
+
+def forget_lore(conversation: ConversationRef) -> None:
+    """Another process may have written it: read it again."""
+    lore_states.drop(conversation.id)

@@ -43,22 +43,13 @@ class NewSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSearch:
+class StoredSearch(NewSearch):
     """A search as it is kept."""
 
     id: int
     npc_ref: str
-    conversation: ConversationRef
-    turn: int
-    speaker_ref: str
-    bases: tuple[str, ...]
-    query: str
-    restricted: bool
-    mode: str
     decision: str
     reason: str
-    total: int
-    sent: int
     sources: tuple[dict[str, Any], ...]
     result: str
     began_at: float

@@ -10,10 +10,10 @@ no dictionary and no parser of its own changes them. Its ranking of many matches
 nothing of rare words: the query adds up what each word tells instead.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, Protocol
+from typing import Any, Final, Literal
 
 from django.db import DatabaseError, connection
 
@@ -28,6 +28,8 @@ from evennia_ai.knowledge.relevance import (
     relevance,
     words_of_page,
 )
+
+Joint = Literal["all", "any"]
 
 _SQLITE_COUNTS: Final = "SELECT term, doc FROM evennia_ai_pagewords_counts WHERE term IN ({marks})"
 # One page more or less in the middle of equal ones changes nothing, as the best are ranked again.
@@ -61,102 +63,52 @@ ORDER BY {told} DESC, words.page_id LIMIT %s
 _POSTGRES_TOLD: Final = "(words.{column}_lexemes @@ %s::tsquery)::int * %s::float8"
 
 
-class PageDatabase(Protocol):
+@dataclass(frozen=True, slots=True)
+class PageDatabase:
     """How one kind of database finds pages by words."""
 
-    def counts(self, words: Sequence[str]) -> dict[str, int]:
-        """How many pages have each word, of all bases; a word that none has is left out."""
-        ...
+    counts: Callable[[Sequence[str]], dict[str, int]]
+    """How many pages have each word, of all bases; a word that none has is left out."""
+    found: Callable[[Joint, Mapping[str, float], str, Sequence[Namespace], int], list[int]]
+    """So many pages of a base and of namespaces that have all these words, or any of them.
 
-    def having_all(
-        self,
-        words: Mapping[str, float],
-        *,
-        base: str,
-        namespaces: Collection[Namespace],
-        most: int,
-    ) -> list[int]:
-        """Pages that have all these words, the best first as far as the database knows."""
-        ...
-
-    def having_any(
-        self,
-        words: Mapping[str, float],
-        *,
-        base: str,
-        namespaces: Collection[Namespace],
-        most: int,
-    ) -> list[int]:
-        """Pages that have one of these words or more."""
-        ...
+    The best first, as far as the database knows."""
 
 
-class SqlitePages:
-    """Pages in SQLite, searched by FTS5."""
-
-    def counts(self, words: Sequence[str]) -> dict[str, int]:
-        if not words:
-            return {}
-        with connection.cursor() as cursor:
-            cursor.execute(_SQLITE_COUNTS.format(marks=_marks(words)), [*words])
-            return dict(cursor.fetchall())
-
-    def having_all(
-        self, words: Mapping[str, float], *, base: str, namespaces: Collection[Namespace], most: int
-    ) -> list[int]:
-        return self._found(" AND ".join(map(_fts_quoted, words)), base, namespaces, most)
-
-    def having_any(
-        self, words: Mapping[str, float], *, base: str, namespaces: Collection[Namespace], most: int
-    ) -> list[int]:
-        return self._found(" OR ".join(map(_fts_quoted, words)), base, namespaces, most)
-
-    def _found(
-        self, match: str, base: str, namespaces: Collection[Namespace], most: int
-    ) -> list[int]:
-        within = tuple(namespaces) or NAMESPACES
-        with connection.cursor() as cursor:
-            cursor.execute(_SQLITE_FOUND.format(marks=_marks(within)), [match, *within, base, most])
-            return [row[0] for row in cursor.fetchall()]
+def _sqlite_counts(words: Sequence[str]) -> dict[str, int]:
+    return dict(_fetched(_SQLITE_COUNTS.format(marks=_marks(words)), [*words])) if words else {}
 
 
-class PostgresPages:
-    """Pages in PostgreSQL, searched by its lexemes."""
+def _sqlite_found(
+    joint: Joint, words: Mapping[str, float], base: str, within: Sequence[Namespace], most: int
+) -> list[int]:
+    match = {"all": " AND ", "any": " OR "}[joint].join(map(_fts_quoted, words))
+    query = _SQLITE_FOUND.format(marks=_marks(within))
+    return [row[0] for row in _fetched(query, [match, *within, base, most])]
 
-    def counts(self, words: Sequence[str]) -> dict[str, int]:
-        with connection.cursor() as cursor:
-            cursor.execute(_POSTGRES_COUNTS, [COUNTED, [*words], [_lexeme(word) for word in words]])
-            return {word: count for word, count in cursor.fetchall() if count}
 
-    def having_all(
-        self, words: Mapping[str, float], *, base: str, namespaces: Collection[Namespace], most: int
-    ) -> list[int]:
-        return self._found(" & ".join(map(_lexeme, words)), words, base, namespaces, most)
+def _postgres_counts(words: Sequence[str]) -> dict[str, int]:
+    rows = _fetched(_POSTGRES_COUNTS, [COUNTED, [*words], [_lexeme(word) for word in words]])
+    return {word: count for word, count in rows if count}
 
-    def having_any(
-        self, words: Mapping[str, float], *, base: str, namespaces: Collection[Namespace], most: int
-    ) -> list[int]:
-        return self._found(" | ".join(map(_lexeme, words)), words, base, namespaces, most)
 
-    def _found(
-        self,
-        query: str,
-        words: Mapping[str, float],
-        base: str,
-        namespaces: Collection[Namespace],
-        most: int,
-    ) -> list[int]:
-        told, values = [], []
-        for column, weight in (("title", TITLE), ("body", 1.0)):
-            told += [_POSTGRES_TOLD.format(column=column)] * len(words)
-            for word, tells in words.items():
-                values += [_lexeme(word), weight * tells]
-        within = [*(namespaces or NAMESPACES)]
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _POSTGRES_FOUND.format(told=" + ".join(told)), [query, within, base, *values, most]
-            )
-            return [row[0] for row in cursor.fetchall()]
+def _postgres_found(
+    joint: Joint, words: Mapping[str, float], base: str, within: Sequence[Namespace], most: int
+) -> list[int]:
+    match = {"all": " & ", "any": " | "}[joint].join(map(_lexeme, words))
+    told, values = [], []
+    for column, weight in (("title", TITLE), ("body", 1.0)):
+        told += [_POSTGRES_TOLD.format(column=column)] * len(words)
+        for word, tells in words.items():
+            values += [_lexeme(word), weight * tells]
+    query = _POSTGRES_FOUND.format(told=" + ".join(told))
+    return [row[0] for row in _fetched(query, [match, [*within], base, *values, most])]
+
+
+def _fetched(query: str, values: Sequence[Any]) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return list(cursor.fetchall())
 
 
 def _fts_quoted(word: str) -> str:
@@ -172,8 +124,8 @@ def _lexeme(word: str) -> str:
 
 
 DATABASES: Final[Mapping[str, PageDatabase]] = {
-    "sqlite": SqlitePages(),
-    "postgresql": PostgresPages(),
+    "sqlite": PageDatabase(_sqlite_counts, _sqlite_found),
+    "postgresql": PageDatabase(_postgres_counts, _postgres_found),
 }
 """By what Django calls the kind of database."""
 
@@ -278,11 +230,12 @@ def _candidates(
 ) -> set[int]:
     """The rows of pages that may be the best."""
     database, most, words = _database(), max(RANKED, limit), asked.rarities
-    rows = set(database.having_all(words, base=base, namespaces=namespaces, most=most))
+    within = tuple(namespaces) or NAMESPACES
+    rows = set(database.found("all", words, base, within, most))
     rarest = asked.rarest or (tuple(words)[:1] if len(rows) < limit else ())
     if rarest and len(words) > 1:
         told = {word: words[word] for word in rarest}
-        rows.update(database.having_any(told, base=base, namespaces=namespaces, most=most))
+        rows.update(database.found("any", told, base, within, most))
     return rows
 
 

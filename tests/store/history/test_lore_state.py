@@ -9,9 +9,10 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import lore_state, record_rows, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import lore_states, reset_lore
 from tests.history.builders import a_prompt
 
 FERRY = LoreState(
@@ -42,7 +43,7 @@ def written() -> list[int]:
 
 
 def test_a_new_conversation_remembers_nothing(quay):
-    assert lore_state.states(quay.id) == NO_STATE
+    assert lore_states(quay.id) == NO_STATE
     assert written() == []
 
 
@@ -50,14 +51,14 @@ def test_a_state_is_there_after_a_reload_with_all_that_is_in_it(quay):
     begun(quay, FERRY)
     forget_everything()
 
-    assert lore_state.states(quay.id) == FERRY
+    assert lore_states(quay.id) == FERRY
 
 
 def test_a_warm_read_makes_no_query(quay, no_queries):
     begun(quay, FERRY)
 
     with no_queries():
-        assert lore_state.states(quay.id) == FERRY
+        assert lore_states(quay.id) == FERRY
 
 
 def test_a_state_is_the_newest_turn_s(quay):
@@ -65,7 +66,7 @@ def test_a_state_is_the_newest_turn_s(quay):
     begun(quay, BELL)
     forget_everything()
 
-    assert lore_state.states(quay.id) == BELL
+    assert lore_states(quay.id) == BELL
     assert written() == [2]
 
 
@@ -74,7 +75,7 @@ def test_a_state_that_did_not_change_is_not_written(quay, lore):
     begun(quay, BELL)
     begun(quay, lore)
 
-    assert lore_state.states(quay.id) == BELL
+    assert lore_states(quay.id) == BELL
     assert written() == [1]
 
 
@@ -89,7 +90,7 @@ def test_a_state_that_ran_out_is_written(quay):
     begun(quay, NO_STATE)
     forget_everything()
 
-    assert lore_state.states(quay.id) == NO_STATE
+    assert lore_states(quay.id) == NO_STATE
     assert written() == [2]
 
 
@@ -99,7 +100,7 @@ def test_each_conversation_has_its_own_state(quay):
     begun(private, BELL)
     forget_everything()
 
-    assert (lore_state.states(quay.id), lore_state.states(private.id)) == (FERRY, BELL)
+    assert (lore_states(quay.id), lore_states(private.id)) == (FERRY, BELL)
 
 
 def test_a_turn_that_could_not_be_begun_changes_no_state(quay, monkeypatch):
@@ -113,7 +114,7 @@ def test_a_turn_that_could_not_be_begun_changes_no_state(quay, monkeypatch):
         with pytest.raises(StoreError, match="disk full"):
             begun(quay, FERRY)
 
-    assert lore_state.states(quay.id) == BELL
+    assert lore_states(quay.id) == BELL
     assert turns.last_turn("12").number == 1
 
 
@@ -121,21 +122,21 @@ def test_a_failed_turn_keeps_the_state_its_prompt_was_sent_with(quay):
     turns.fail(begun(quay, FERRY), "the model is away")
     forget_everything()
 
-    assert lore_state.states(quay.id) == FERRY
+    assert lore_states(quay.id) == FERRY
 
 
 def test_a_turn_that_is_rolled_back_is_forgotten(quay):
     begun(quay, BELL)
     with pytest.raises(RuntimeError), transaction.atomic():
         begun(quay, FERRY)
-        assert lore_state.states(quay.id) == FERRY
+        assert lore_states(quay.id) == FERRY
         raise RuntimeError
 
-    assert lore_state.states(quay.id) == BELL
+    assert lore_states(quay.id) == BELL
 
 
 def test_after_a_conflict_the_state_of_the_other_writer_is_read(quay):
-    lore_state.states(quay.id)
+    lore_states(quay.id)
     append(quay, [NewRecord(kind=RecordKind.USER, role="user", body="The bell?")])
     turns.next_number("12")
     other = models.Turn.objects.create(
@@ -156,7 +157,7 @@ def test_after_a_conflict_the_state_of_the_other_writer_is_read(quay):
     with pytest.raises(HistoryConflictError):
         begun(quay, FERRY)
 
-    assert lore_state.states(quay.id) == BELL
+    assert lore_states(quay.id) == BELL
 
 
 def test_a_reset_lets_the_lore_begin_anew(quay):
@@ -164,17 +165,17 @@ def test_a_reset_lets_the_lore_begin_anew(quay):
     begun(quay, FERRY)
     begun(private, BELL)
 
-    assert lore_state.reset(quay, by="Mira")
-    assert lore_state.states(quay.id) == NO_STATE
-    assert lore_state.states(private.id) == BELL
-    assert not lore_state.reset(quay, by="Mira")
+    assert reset_lore(quay, by="Mira")
+    assert lore_states(quay.id) == NO_STATE
+    assert lore_states(private.id) == BELL
+    assert not reset_lore(quay, by="Mira")
 
 
 @pytest.mark.parametrize("text", ["[]", "no JSON", '{"sticky": {"a": 7}}'])
 def test_a_state_that_was_written_past_the_store_says_so_and_can_be_reset(quay, text):
     models.LoreState.objects.create(conversation_id=quay.id, state=text, turn=1, updated_at=1.0)
     with pytest.raises(StoreError, match=f"the lore state of conversation {quay.id} is none"):
-        lore_state.states(quay.id)
+        lore_states(quay.id)
 
-    lore_state.reset(quay, by="Mira")
-    assert lore_state.states(quay.id) == NO_STATE
+    reset_lore(quay, by="Mira")
+    assert lore_states(quay.id) == NO_STATE

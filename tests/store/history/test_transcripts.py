@@ -10,11 +10,11 @@ from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history import conversations, lore_state, record_rows, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import append, begin_segment, conversation
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.transcripts import export_lines, import_lines
-from evennia_ai.store.history.windows import windows
+from evennia_ai.store.history.windows import lore_states, remember_lore, windows
 from tests.store.builders import a_line, a_staying_text, a_turn, talked
 
 SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="system", name="")
@@ -32,7 +32,7 @@ def quay():
     begin_segment(quay, SUMMARY, summarised=now, first_kept=now.stop - 3)
     a_turn(quay, "And now?", reply=None)
     with one_transaction("remembering"):
-        lore_state.remember(quay, LoreState(sticky={"fog#1": Spell(1, 4)}), turn=2)
+        remember_lore(quay, LoreState(sticky={"fog#1": Spell(1, 4)}), turn=2)
     return quay
 
 
@@ -108,7 +108,7 @@ def test_its_turns_come_after_those_the_npc_has(quay):
 def test_what_the_lore_remembers_comes_along(quay):
     made = import_lines(export_lines(quay), npc_ref="99")
 
-    assert lore_state.states(made.id) == lore_state.states(quay.id) != LoreState()
+    assert lore_states(made.id) == lore_states(quay.id) != LoreState()
 
 
 def test_the_conversation_goes_on_there(quay):

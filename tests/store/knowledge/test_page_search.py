@@ -1,5 +1,7 @@
 """Searching pages in the database of the tests."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import DatabaseError, connection, transaction
 
@@ -212,10 +214,10 @@ class TestCommonWords:
         monkeypatch.setattr(page_search, "_common", {})
         self.base, self.asked = harbour, []
         database = page_search.DATABASES[connection.vendor]
-        counts = database.counts
-        monkeypatch.setattr(
-            database, "counts", lambda words: self.asked.append(words) or counts(words)
+        counting = replace(
+            database, counts=lambda words: self.asked.append(words) or database.counts(words)
         )
+        monkeypatch.setitem(page_search.DATABASES, connection.vendor, counting)
         for number in range(3):
             write(harbour, f"Reef {number}", "coral atoll" if number == 1 else "coral")
         self.stored(10)
