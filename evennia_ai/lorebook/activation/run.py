@@ -212,7 +212,7 @@ class ActivationRun:
             rests=book.identities[index] in self._inputs.timers.resting,
             text=text,
             searched=text + book.key_index.entry_keys[index].hidden,
-            is_constant_text=not entry.template.reads,
+            is_constant_text=not (entry.template.names or entry.template.rolls),
             tokens=tokens,
             counter=self._inputs.counter,
             speaker=self._speaker(found.found),
