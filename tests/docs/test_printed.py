@@ -1,6 +1,7 @@
 """What a page shows as output is what the real thing prints, where `...` stands for anything."""
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from evennia.utils import logger
 from evennia_ai.cli import run
 from evennia_ai.scenario import run_scenario
 from tests.docs.fences import ROOT, Block, blocks
+from tests.game.watch.test_slow import Loop, Watched
 
 
 def _a_trace(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
@@ -58,10 +60,26 @@ def _request_log(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> 
     return re.sub(r'("seconds": )[\d.]+', r"\g<1>1.2", log).replace('"turn": 1', '"turn": 3')
 
 
+def _what_is_slow(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+    """A game's own function that holds everybody up, with the time of the page."""
+    weather: dict[str, Any] = {"time": time}
+    lines = "\n" * 38 + "def blow():\n    time.sleep(0.2)\n"
+    exec(compile(lines, "world/weather.py", "exec"), weather)
+    loop = Loop()
+    watched = Watched(loop)
+    try:
+        loop.done(weather["blow"])
+        return re.sub(r"for \d+ ms", "for 63 ms", watched.waits_until_told())
+    finally:
+        watched.dog.end()
+        loop.stop()
+
+
 PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
     ("README.md", "What a trace looks like"): _a_trace,
     ("lorebook.md", "Why, and why not"): _reasons_of_lore,
     ("watching.md", "The request log"): _request_log,
+    ("watching.md", "What holds the game up"): _what_is_slow,
 }
 """What prints the outputs that stand under a heading."""
 
