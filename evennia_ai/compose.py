@@ -48,7 +48,7 @@ from evennia_ai.prompt.notes import ExpandedNote, expanded_notes
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import anchored, fixed_stands, place
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Verdict, not_expanded
 
 NO_LORE: Final = Activation()
 
@@ -134,12 +134,8 @@ def _taking_part(
         NO_HISTORY if "conversation_history" in off else inputs.history,
         None if "pending_event" in off else inputs.event,
         () if "tool_result" in off else inputs.tools,
-        [_left_out(item, f"component {key} is disabled") for key, item in off.items()],
+        [not_expanded(item, f"component {key} is disabled") for key, item in off.items()],
     )
-
-
-def _left_out(item: str, reason: str) -> Verdict:
-    return Verdict(stage="expand", item=item, kept=False, reason=reason)
 
 
 def _filling(inputs: Inputs) -> Filling:

@@ -7,7 +7,7 @@ Records are called by their places, which are the same in every database, and ke
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from math import isfinite
 from typing import Any, Final, NoReturn
 
@@ -30,6 +30,7 @@ KINDS: Final = ("room", "private")
 STATES: Final = ("open", "done", "failed", "interrupted")
 MOST_NAME: Final = 200
 _TEXTS: Final = ("npc_ref", "partner_ref", "place_ref", "origin")
+_RECORD: Final = ("kind", "role", "name", "body", "content_sha256", "sha256", "created_at")
 _MADE_BADLY: Final = (AttributeError, KeyError, ReplayError, TypeError, ValueError)
 
 
@@ -60,40 +61,19 @@ class TranscriptTurn:
 
 def header_line(header: Header) -> str:
     """The first line."""
-    told = {name: getattr(header, name) for name in (*_TEXTS, "kind", "opened_at")}
-    return canonical_json({"transcript": FORMAT, **told})
+    return canonical_json({"transcript": FORMAT, **asdict(header)})
 
 
 def record_line(record: Record) -> str:
     """The line of one record."""
-    return canonical_json(
-        {
-            "place": record.place,
-            "kind": record.kind.value,
-            "role": record.role,
-            "name": record.name,
-            "body": record.body,
-            "meta": dict(record.meta),
-            "content_sha256": record.content_sha256,
-            "sha256": record.sha256,
-            "created_at": record.created_at,
-        }
-    )
+    told = {name: getattr(record, name) for name in ("place", *_RECORD)}
+    return canonical_json({**told, "meta": dict(record.meta)})
 
 
 def turn_line(turn: TranscriptTurn) -> str:
     """The line of one turn."""
-    return canonical_json(
-        {
-            "turn": turn.number,
-            "state": turn.state,
-            "event": turn.event,
-            "manifest": dict(turn.manifest),
-            "outcome": turn.outcome,
-            "created_at": turn.created_at,
-            "ended_at": turn.ended_at,
-        }
-    )
+    told = {one.name: getattr(turn, one.name) for one in fields(turn)}
+    return canonical_json({"turn": told.pop("number"), **told, "manifest": dict(turn.manifest)})
 
 
 def lore_line(state: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message, Part
 from evennia_ai.prompt.pieces import Piece, make_piece, without_origin
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Verdict, not_expanded
 
 
 class Score(NamedTuple):
@@ -344,9 +344,7 @@ def with_memories(
     text = "\n".join(map(line_of, memories))
     data = as_data(text, claim)
     if not memories:
-        piece: Piece | Verdict = Verdict(
-            stage="expand", item=_ORIGIN, kept=False, reason="nothing is remembered here"
-        )
+        piece: Piece | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
     elif _is_framed(place):
         piece = filling.with_values({MEMORIES_NAME: data}).expand_one(place)
     else:

@@ -27,7 +27,7 @@ from evennia_ai.prompt.messages import OF_DYNAMIC, OF_LORE, Message
 from evennia_ai.prompt.pieces import Claim, Piece, make_piece, without_origin
 from evennia_ai.prompt.placement import join, members_of
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Verdict, not_expanded
 
 # The components that facts may fill -> the value that a builder's text for them names.
 FILLED: Final[Mapping[str, str]] = MappingProxyType(
@@ -95,11 +95,13 @@ def _with_one(
     key = place.component.key
     if not place.component.enabled or place.template is None:
         problem = "has a template error" if place.component.enabled else "is disabled"
-        return [*made, *(_left_out(block, f"component {key} {problem}") for block in told)]
+        return [
+            *made,
+            *(not_expanded(block.origin, f"component {key} {problem}") for block in told),
+        ]
     others = without_origin(made, place.origin)
     if not told:
-        empty = Verdict(stage="expand", item=place.origin, kept=False, reason="nothing to tell")
-        return [*others, empty]
+        return [*others, not_expanded(place.origin, "nothing to tell")]
     facts = as_data("\n".join(block.text for block in told), place.claim(filling.layout))
     return [*others, _filled(place, facts, filling=filling)]
 
@@ -119,7 +121,7 @@ def _filled(place: CompiledComponent, facts: str, *, filling: Filling) -> Piece 
 
 def _alone(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
     if not block.text.strip():
-        return _left_out(block, "empty")
+        return not_expanded(block.origin, "empty")
     claim = Claim(
         origin=block.origin, id=DYNAMIC.id, key=block.key, role="user", order=index, joint=DYNAMIC
     )
@@ -130,16 +132,12 @@ def without_facts(made: Iterable[Piece | Verdict]) -> list[Piece | Verdict]:
     """What is left where the component of the dynamic message is off: no facts, no frozen lore."""
     reason = f"component {DYNAMIC.key} is disabled"
     return [
-        Verdict(stage="expand", item=one.claim.origin, kept=False, reason=reason)
+        not_expanded(one.claim.origin, reason)
         if isinstance(one, Piece)
         and (one.claim.joint is DYNAMIC or one.claim.stays.startswith(OF_LORE))
         else one
         for one in made
     ]
-
-
-def _left_out(block: DynamicBlock, reason: str) -> Verdict:
-    return Verdict(stage="expand", item=block.origin, kept=False, reason=reason)
 
 
 GUIDANCE_KEY: Final = "runtime_guidance"
@@ -208,10 +206,10 @@ def with_guidance(
         if components.find(GUIDANCE_KEY) is not None:
             return [*made]  # the verdict of the component says that it is off
         reason = components.why_off(GUIDANCE_KEY)
-        return [*made, Verdict(stage="expand", item=GUIDANCE_ORIGIN, kept=False, reason=reason)]
+        return [*made, not_expanded(GUIDANCE_ORIGIN, reason)]
     if components.find(GUIDANCE_KEY) is not None or any(map(_has_mark, made)):
         reason = f"a component has {GUIDANCE_MARK} or its key already"
-        return [*made, Verdict(stage="expand", item=GUIDANCE_ORIGIN, kept=False, reason=reason)]
+        return [*made, not_expanded(GUIDANCE_ORIGIN, reason)]
     claim = Claim(origin=GUIDANCE_ORIGIN, id=GUIDANCE_ID, key=GUIDANCE_KEY, role="system")
     return [*made, make_piece(guidance, claim, counter=counter)]
 

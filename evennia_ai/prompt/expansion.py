@@ -26,7 +26,7 @@ from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
 from evennia_ai.prompt.templates.template import Template, compile_template
 from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Verdict, not_expanded
 
 Layout = Literal["cache", "classic"]
 LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
@@ -289,7 +289,7 @@ class CompiledComponent:
         return block_breaks(text, filled_in=(values[name] for name in names if name in values))
 
     def _no(self, reason: str) -> Verdict:
-        return Verdict(stage="expand", item=self.origin, kept=False, reason=reason)
+        return not_expanded(self.origin, reason)
 
 
 @lru_cache

@@ -9,7 +9,7 @@ from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents, F
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Role, Trust
 from evennia_ai.prompt.pieces import Piece
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Verdict, not_expanded
 
 # floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
 # drifted too far. tail: said at the end of the history now and then, and from then on part of it.
@@ -107,7 +107,7 @@ def not_due(
         return None
     every = f"due every {note.every} messages of role user, {said} were said"
     reason = every if note.every else "never due: every is 0"
-    return Verdict(stage="expand", item=note_origin(index), kept=False, reason=reason)
+    return not_expanded(note_origin(index), reason)
 
 
 def _tail_not_due(
@@ -119,8 +119,7 @@ def _tail_not_due(
     if at is None:
         if said >= note.every:
             return None
-        reason = f"{every}, {said} were said"
-        return Verdict(stage="expand", item=origin, kept=False, reason=reason)
+        return not_expanded(origin, f"{every}, {said} were said")
     since = history.users_from(at)
     revisions = {part.revision for part in history[at].parts if part.origin == origin}
     if since >= note.every or revisions - {note.revision}:

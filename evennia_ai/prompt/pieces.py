@@ -163,11 +163,11 @@ def without_origin(made: Iterable[Piece | Verdict], origin: str) -> list[Piece |
     ]
 
 
-# Markers with nothing between them begin one block together.
 # How many of the first blocks, counted by what.
 _Asked = tuple[int, TokenCounter]
 _BLOCK_TOKENS: Final = Slot[dict[_Asked, int]]("block tokens")
 _LEADING_BLOCKS: Final = Slot[tuple[_Asked, Piece]]("leading blocks")
+# Markers with nothing between them begin one block together.
 _MARKERS: Final = re.compile(r"(?:(?ai:<START>)\s*)+")
 
 
@@ -220,11 +220,6 @@ def _first_blocks(piece: Piece, count: int, counter: TokenCounter) -> Piece:
 
 def _made(piece: Piece, count: int, counter: TokenCounter) -> Piece:
     text = piece.message.content[: piece.breaks[count - 1]].rstrip()
-    return make_piece(
-        text,
-        piece.claim,
-        counter=counter,
-        note=piece.note,
-        cause=piece.cause,
-        breaks=piece.breaks[: count - 1],
-    )
+    breaks = piece.breaks[: count - 1]
+    made = make_piece(text, piece.claim, counter=counter, note=piece.note, cause=piece.cause)
+    return made._replace(breaks=breaks)

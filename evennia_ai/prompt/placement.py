@@ -150,7 +150,7 @@ def joined_in_history(pieces: Iterable[Piece]) -> list[Piece]:
     made: list[Piece] = []
     for joint, members in by_joint:
         parts = list(members)
-        made.append(max(parts, key=_rank)._replace(message=join(joint, parts)))
+        made.append(max(parts, key=lambda piece: piece.rank)._replace(message=join(joint, parts)))
     return made
 
 
@@ -190,10 +190,6 @@ def members_of(joint: Joint, pieces: Iterable[Piece]) -> list[Piece]:
     """The pieces that share this message, in the order they have in it."""
     sharing = (piece for piece in pieces if piece.claim.joint == joint)
     return sorted(sharing, key=_joint_key)
-
-
-def _rank(piece: Piece) -> Rank:
-    return piece.rank
 
 
 def _joint(piece: Piece) -> Joint:

@@ -27,6 +27,11 @@ class Verdict:
     cause: str | None = None
 
 
+def not_expanded(item: str, reason: str) -> Verdict:
+    """The verdict on a text that has no place among those of the prompt."""
+    return Verdict(stage="expand", item=item, kept=False, reason=reason)
+
+
 class ManyVerdicts(Protocol):
     """What a stage tells that judges many items of which few matter: lore, memories."""
 
