@@ -55,9 +55,9 @@ def _account(report: Report, *, cells: int) -> Iterable[Text]:
         bar.append("█" * share.cells, style=style)
         legend.append(f"■ {share.label} {share.tokens}  ", style=style)
     bar.append("░" * (cells - len(bar)), style="dim")
-    percent = 100 * report.tokens // max(report.limit, 1)
+    percent = 100 * report.tokens // max(report.limit_tokens, 1)
     yield Text(
-        f"{report.tokens} of {report.limit} tokens ({percent} %), layout {report.layout},"
+        f"{report.tokens} of {report.limit_tokens} tokens ({percent} %), layout {report.layout},"
         f" counted by {report.counter}"
     )
     yield bar

@@ -1,12 +1,12 @@
 """Prompt: the messages a model gets, and the account of every byte of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from typing import Final
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
 from evennia_ai.prompt.blocks import BlocksMode, Standing
 from evennia_ai.prompt.budget import Fitted
-from evennia_ai.prompt.cache_account import CacheAccount, Sent, account, breakpoints
+from evennia_ai.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
 from evennia_ai.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet, Layout
@@ -21,6 +21,32 @@ from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 _SHA256: Final = Slot[str]("sha256")
 _BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
 _LORE: Final = Slot[ManyVerdicts]("lore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptFigures:
+    """What a prompt cost and shared with the one before it, also of one that was sent long ago."""
+
+    tokens: int
+    limit_tokens: int
+    by_origin: Mapping[str, int]
+    breakpoints: tuple[int, ...]
+    stable_tokens: int
+    sha256: str
+    layout: Layout
+    counter: str
+    """The name of the token counter."""
+    shared_tokens: int | None = None
+    """The start it has in common with the prompt before it; None where there was none."""
+    broken_by: str | None = None
+    """The origin of the piece that ended what is shared, None where nothing did."""
+    break_reason: Reason | None = None
+    """And why it did, None where it is not known."""
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """These fields by their names."""
+        return {one.name: getattr(self, one.name) for one in fields(PromptFigures)}
 
 
 @typed_frozen
@@ -149,6 +175,22 @@ class Prompt:
             dice=self.dice,
             tight=self.fitted.judged is not None,
         )
+
+    def figures(self, account: CacheAccount | None) -> dict[str, Any]:
+        """What it cost, and by this account shared with the one before, as `PromptFigures`."""
+        return PromptFigures(
+            tokens=self.tokens,
+            limit_tokens=self.limit_tokens,
+            by_origin=self.by_origin,
+            breakpoints=self.breakpoints,
+            stable_tokens=self.stable_tokens,
+            sha256=self.sha256,
+            layout=self.layout,
+            counter=self.counter.name,
+            shared_tokens=account.shared_tokens if account else None,
+            broken_by=account.broken_by if account else None,
+            break_reason=account.reason if account else None,
+        ).figures
 
     def account(self, older: Sent | Sequence[Message]) -> CacheAccount:
         """What this prompt still shares with an older one, and why no more where that is known."""

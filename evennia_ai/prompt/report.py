@@ -8,15 +8,14 @@ lore is called, where whoever asks knows the names.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby, islice
 from typing import Final
 
-from evennia_ai.prompt.cache_account import MEANINGS, Reason, Sent
-from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.cache_account import MEANINGS, Sent
 from evennia_ai.prompt.messages import Block, Message, Part, Role, costs
-from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.prompt import Prompt, PromptFigures
 from evennia_ai.prompt.trace import Verdict, about
 from evennia_ai.text.columns import (
     WIDTH,
@@ -72,26 +71,11 @@ class ReportMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """The account of one prompt.
-
-    `shared_tokens` is the start it has in common with the conversation's prompt before, None where
-    there was none; `broken_by` the origin that ended it, None where nothing did.
-    """
+class Report(PromptFigures):
+    """The account of one prompt."""
 
     messages: tuple[ReportMessage, ...]
     verdicts: tuple[Verdict, ...]
-    tokens: int
-    limit: int
-    by_origin: Mapping[str, int] = field(default_factory=dict)
-    breakpoints: tuple[int, ...] = ()
-    stable_tokens: int = 0
-    sha256: str
-    layout: Layout
-    counter: str
-    shared_tokens: int | None = None
-    broken_by: str | None = None
-    break_reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,21 +92,8 @@ class Share:
 def report_of(prompt: Prompt, *, older: Sent | Sequence[Message] | None = None) -> Report:
     """The account of `prompt`; `older` is the conversation's prompt before."""
     account = prompt.account(older) if older is not None else None
-    return Report(
-        messages=tuple(map(reported, prompt.messages, costs(prompt.messages, prompt.counter))),
-        verdicts=prompt.verdicts,
-        tokens=prompt.tokens,
-        limit=prompt.limit_tokens,
-        by_origin=dict(prompt.by_origin),
-        breakpoints=prompt.breakpoints,
-        stable_tokens=prompt.stable_tokens,
-        sha256=prompt.sha256,
-        layout=prompt.layout,
-        counter=prompt.counter.name,
-        shared_tokens=account.shared_tokens if account else None,
-        broken_by=account.broken_by if account else None,
-        break_reason=account.reason if account else None,
-    )
+    messages = map(reported, prompt.messages, costs(prompt.messages, prompt.counter))
+    return Report(messages=tuple(messages), verdicts=prompt.verdicts, **prompt.figures(account))
 
 
 def reported(message: Message, tokens: int) -> ReportMessage:
@@ -156,7 +127,7 @@ def shares(report: Report, *, cells: int) -> list[Share]:
     for origin, cost in report.by_origin.items():
         kind = origin.partition(":")[0]
         tokens[kind] = tokens.get(kind, 0) + cost
-    whole = max(report.limit, report.tokens, 1)
+    whole = max(report.limit_tokens, report.tokens, 1)
     made: list[Share] = []
     left = cells
     for kind, cost in tokens.items():
@@ -186,14 +157,14 @@ def fates(report: Report) -> tuple[list[Verdict], list[Verdict]]:
 
 def _head(report: Report, width: int) -> Iterator[str]:
     yield clipped(
-        f"{report.tokens} of {report.limit} tokens, {len(report.messages)} messages,"
+        f"{report.tokens} of {report.limit_tokens} tokens, {len(report.messages)} messages,"
         f" layout {report.layout}, counted by {report.counter}",
         width,
     )
     cells = width - 9
     parts = shares(report, cells=cells)
     bar = "".join(share.mark * share.cells for share in parts)
-    percent = 100 * report.tokens // max(report.limit, 1)
+    percent = 100 * report.tokens // max(report.limit_tokens, 1)
     yield f"[{bar.ljust(cells, '.')}] {percent:3} %"[:width]
     yield from comma_lines([f"{share.mark} {share.label} {share.tokens}" for share in parts], width)
 
@@ -349,7 +320,9 @@ def _about_origin(report: Report, origin: str, names: Mapping[str, str], width: 
     for verdict in about(report.verdicts, origin):
         lines += indented(_in_words(verdict), width)
     if origin in report.by_origin:
-        lines += indented(f"costs {report.by_origin[origin]} tokens of {report.limit}", width)
+        lines += indented(
+            f"costs {report.by_origin[origin]} tokens of {report.limit_tokens}", width
+        )
     for index, message in enumerate(report.messages):
         for part in (part for part in message.parts if part.origin == origin != "history"):
             at = f"characters {part.start} to {part.end}"

@@ -17,10 +17,11 @@ from evennia_ai.errors import ReplayError
 from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.book import Unmatched
-from evennia_ai.prompt.cache_account import REASONS, Reason
-from evennia_ai.prompt.expansion import LAYOUTS, Layout
+from evennia_ai.prompt.cache_account import REASONS
+from evennia_ai.prompt.expansion import LAYOUTS
 from evennia_ai.prompt.messages import Block, Message, ToolCall
 from evennia_ai.prompt.placement import Anchor, Anchors
+from evennia_ai.prompt.prompt import PromptFigures
 from evennia_ai.prompt.trace import Verdict
 
 FORMAT: Final = 3
@@ -51,30 +52,14 @@ class RenderedMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnManifest:
+class TurnManifest(PromptFigures):
     """What one prompt consisted of."""
 
     messages: tuple[RecordedMessage | RenderedMessage, ...]
     verdicts: tuple[Verdict, ...]
     silent: tuple[Unmatched, ...] = ()
     """Entries of lore without a verdict of their own, by the reason they share."""
-    tokens: int
-    limit_tokens: int
-    by_origin: Mapping[str, int]
-    breakpoints: tuple[int, ...]
-    stable_tokens: int
     cut: int
-    layout: Layout
-    counter: str
-    """The name of the token counter."""
-    sha256: str
-    """The prompt's own."""
-    shared_tokens: int | None = None
-    """What it had in common with the conversation's prompt before; None where there was none."""
-    broken_by: str | None = None
-    """The origin of the piece that ended what is shared."""
-    break_reason: Reason | None = None
-    """And why it did."""
     model: str = ""
     sent_sha256: str = ""
     """Of the messages as the provider's adapter sent them."""

@@ -95,17 +95,7 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
             for message, kept in zip(rebuilt, manifest.messages, strict=True)
         ),
         verdicts=_all_verdicts(manifest),
-        tokens=manifest.tokens,
-        limit=manifest.limit_tokens,
-        by_origin=manifest.by_origin,
-        breakpoints=manifest.breakpoints,
-        stable_tokens=manifest.stable_tokens,
-        sha256=manifest.sha256,
-        layout=manifest.layout,
-        counter=manifest.counter,
-        shared_tokens=manifest.shared_tokens,
-        broken_by=manifest.broken_by,
-        break_reason=manifest.break_reason,
+        **manifest.figures,
     )
 
 

@@ -237,42 +237,26 @@ def draft_of(
     the small values it was made from, `tools` is the list of the tools that goes with it.
     """
     messages = storable_messages(prompt.messages)
-    manifest = replace(
-        _manifest_of(prompt, messages, account),
+    figures = prompt.figures(account)
+    if messages is not prompt.messages:
+        figures["sha256"] = digest(messages)
+    manifest = TurnManifest(
+        messages=(),
+        verdicts=prompt.touched,
+        silent=tuple(silent),
+        cut=prompt.cut,
         model=model,
         sent_sha256=sent_sha256,
-        silent=tuple(silent),
         revisions={**_revisions(prompt), **(revisions or {})},
         inputs=inputs or {},
+        anchors=prompt.anchors,
+        **figures,
     )
     return Draft(
         lines=tuple(_line(message, event) for message in messages),
         tokens=costs(messages, prompt.counter),
         manifest=manifest,
         tools=tools,
-    )
-
-
-def _manifest_of(
-    prompt: Prompt, messages: Sequence[Message], account: CacheAccount | None
-) -> TurnManifest:
-    """What the prompt itself says; `messages` are its own as they are stored."""
-    return TurnManifest(
-        messages=(),
-        verdicts=prompt.touched,
-        tokens=prompt.tokens,
-        limit_tokens=prompt.limit_tokens,
-        by_origin=prompt.by_origin,
-        breakpoints=prompt.breakpoints,
-        stable_tokens=prompt.stable_tokens,
-        cut=prompt.cut,
-        layout=prompt.layout,
-        counter=prompt.counter.name,
-        sha256=prompt.sha256 if messages is prompt.messages else digest(messages),
-        shared_tokens=account.shared_tokens if account else None,
-        broken_by=account.broken_by if account else None,
-        break_reason=account.reason if account else None,
-        anchors=prompt.anchors,
     )
 
 
