@@ -4,28 +4,32 @@ Where the first prompt is nearly full, the older part of the history is summaris
 composed again from what is left. There is one round more for each time the model used tools or
 another model had to be asked instead. All of them are made from the same inputs, so that each
 prompt is the one before it and the tools' messages after it; each is stored as a turn of its own,
-with its own manifest.
+with its own manifest. How a round ended is committed with what the call of its model took.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
 
 from evennia_ai.compose import Composition
+from evennia_ai.errors import HistoryConflictError, TurnClosedError
 from evennia_ai.game.inputs.gather import Gathered, gathered
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import own_paths
+from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.clients import Access
 from evennia_ai.game.recording.heard import CommittedEvent
+from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_of
+from evennia_ai.history.records import NewRecord
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
-from evennia_ai.llm.chat import (
-    ChatReply,
-    ChatRequest,
-    Passage,
-    sent_sha256,
-)
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, sent_sha256
+from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.tools import reply_from
 from evennia_ai.minds.turn_sources import made_of, recorded_inputs
@@ -34,9 +38,11 @@ from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.npc import NPCSettings
+from evennia_ai.store import model_calls
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.history.windows import windows
+from evennia_ai.store.model_calls import NewCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,3 +250,57 @@ def _passages(made: Composition) -> tuple[Passage, ...]:
         for entry in made.lore.entries
         if entry.origin in kept
     )
+
+
+T = TypeVar("T")
+
+
+class Commits:
+    """What one turn of an NPC commits; `call` is the newest call of a model, until it is."""
+
+    def __init__(self, npc_ref: str) -> None:
+        self.call: CountedCall | None = None
+        self._npc_ref: Final = npc_ref
+
+    def written(self, write: Callable[[], T]) -> T:
+        """Write, and once more after what another process wrote while the model thought."""
+        try:
+            return write()
+        except HistoryConflictError as error:
+            logger.log_err(f"evennia_ai: NPC {self._npc_ref}: it is written again: {error}")
+            return write()
+
+    def finish(self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str) -> None:
+        """Commit that a round has ended, with these records."""
+        self.written(lambda: turns.finish(stored, new, outcome=outcome, call=self._row))
+        self.call = None
+
+    def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
+        """Commit that a round failed, with what was said instead of a reply."""
+        self.written(lambda: turns.fail(stored, why, new=new, call=self._row))
+        self.call = None
+
+    def interrupt(self, stored: StoredTurn, why: str) -> None:
+        """Commit that the server stops before the turn has ended."""
+        self.written(lambda: turns.interrupt(stored, why, call=self._row))
+        self.call = None
+
+    def close(self, stored: StoredTurn, why: str, *, clock: Clock) -> "Deferred[None]":
+        """Commit that a turn broke off, as soon as that can be written; fires then.
+
+        Before that its history has calls without results, and no other prompt may be made of it.
+        """
+        doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
+        return until_written(partial(self._closed, stored, why), doing, clock=clock)
+
+    def _closed(self, stored: StoredTurn, why: str) -> None:
+        """The end, or where the turn has ended already only what its call took."""
+        try:
+            self.fail(stored, why)
+        except TurnClosedError:
+            if self._row is not None:
+                model_calls.add_alone(self._row)
+
+    @property
+    def _row(self) -> NewCall | None:
+        return self.call.row if self.call is not None else None

@@ -2,9 +2,9 @@
 
     1  greet          a conversation that is opened is opened first         voice
     2  gather         all that the prompt depends on, read once             gather
-    3  compose        and where there is too little room, compact first     composing
+    3  compose        and where there is too little room, compact first     rounds
     4  commit         the prompt, as a round of the turn                    rounds
-    5  ask            the model, or the next one where it is away           models
+    5  ask            the model, or the next one where it is away           asking
     6  act            what the reply calls for, then on with 4              acting
     7  end            the reply is committed, then said                     voice
     8  rest           what may be done while nobody waits                   idle_time
@@ -14,44 +14,36 @@ builder who edits changes it. A failure ends the turn: it is committed, logged, 
 NPC's fallback line.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.errors import (
     BudgetError,
-    ModelRubbish,
-    ModelTimeout,
-    ModelUnavailable,
     StoreError,
     ThrashError,
     on_one_line,
 )
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.clients import Access
-from evennia_ai.game.models.limits import CallKey, ModelStopped
+from evennia_ai.game.models.limits import ModelStopped
 from evennia_ai.game.models.watching import TurnOutcome
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.game.senses.events import began_by
 from evennia_ai.game.senses.presence import is_on, own_names, why_gone
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.game.speech.voice import Start, Voice
+from evennia_ai.game.speech.voice import Voice
 from evennia_ai.game.tools.registry import toolbox_of
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import Toolbox
 from evennia_ai.game.turn.acting import Acted, Acts
-from evennia_ai.game.turn.endings import Commits
-from evennia_ai.game.turn.rounds import Round, Rounds, with_room
+from evennia_ai.game.turn.asking import Asking
+from evennia_ai.game.turn.rounds import Commits, Round, Rounds, with_room
 from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.speech import is_silence
 from evennia_ai.settings.npc import USUAL
 from evennia_ai.store.history import conversations
 
@@ -80,13 +72,10 @@ class Turn:
         self._tries = 0
         self._greeting = heard.greeting
         self._voice: Voice | None = None
-        self._toolbox = Toolbox((), npc=mind.npc, event=heard.event)
-        self._accesses: Sequence[Access] = ()  # the models to ask, each instead of the one before
-        self._asked_profiles: set[str] = set()
+        self._toolbox: Toolbox  # from the first round on
+        self._asking: Asking | None = None
         self._rounds: Final = Rounds(mind, heard)
         self._round: Round | None = None  # the one that is not ended yet
-        self._asked: Deferred[ChatReply] | None = None
-        self._start: Start | None = None
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
         self._commits: Final = Commits(mind.ref)
@@ -116,23 +105,22 @@ class Turn:
     def cancel(self, why: str) -> None:
         """Give the turn up: nobody waits for it any more, or nobody may speak."""
         self._cancelled = self._cancelled or why
-        if self._start is not None:
-            self._start.stop()
-        if self._asked is not None:
-            self._asked.cancel()
+        if self._asking is not None:
+            self._asking.cancel()
         if self._acting is not None:
             self._acting.cancel()
 
     async def _taken(self) -> None:
         """From the greeting to the end, whatever happens on the way."""
-        if await self._has_begun():  # 1 to 4
-            last = await self._to_the_end()  # 5 to 7
+        asking = await self._begun()  # 1 to 4
+        if asking is not None:
+            last = await self._to_the_end(asking)  # 5 to 7
             self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)  # 8
 
-    async def _has_begun(self) -> bool:
-        """Whether the first prompt is committed."""
+    async def _begun(self) -> Asking | None:
+        """Who asks the models, now that the first prompt is committed; None where none is."""
         try:
-            self._round = await self._first_round()
+            return await self._first_round()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
             self._unanswered()
@@ -144,16 +132,16 @@ class Turn:
         except Exception:  # a game's own hooks may raise anything
             self._unanswered()
             raise
-        return self._round is not None
+        return None
 
-    async def _first_round(self) -> Round | None:
-        """The prompt, committed; None: nobody waits for it any more."""
+    async def _first_round(self) -> Asking | None:
+        """Commit the prompt; None: nobody waits for it any more."""
         mind, heard, live = self._mind, self.heard, self._live
         if self._is_stale():
             return None
         self.greet()  # 1
         self.settings = settings = mind.settings
-        self._accesses = live.models.of_role("speaker", settings=settings)
+        accesses = live.models.of_role("speaker", settings=settings)
         self._toolbox = toolbox_of(mind.npc, settings.tools, event=heard.event)
         composed = await with_room(  # 2 and 3
             mind, heard, settings=settings, tools=self._toolbox.specs, compactor=live.compactor
@@ -161,7 +149,9 @@ class Turn:
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
-        return self._rounds.first(composed, access=self._accesses[0])  # 4
+        self._round = self._rounds.first(composed, access=accesses[0])  # 4
+        self._asking = Asking(accesses, live.calls, self._commits, event=heard.event)
+        return self._asking
 
     def _voice_of(self, *names: str) -> Voice:
         """The NPC's voice; by these names and its own a model may call it."""
@@ -175,14 +165,14 @@ class Turn:
         """The voice, also before it is known what the NPC is made of."""
         return self._voice or self._voice_of(*own_names(self._mind.npc))
 
-    async def _to_the_end(self) -> Round:
+    async def _to_the_end(self, asking: Asking) -> Round:
         """Ask, act and ask again, and end the turn with what came of it; the last round."""
         this = self._open_round
         try:
             while True:
-                reply = await self._reply()  # 5
+                reply = await self._reply(asking)  # 5
                 this = self._open_round
-                if reply is None or not await self._goes_on(reply):  # 6 and 7
+                if reply is None or not await self._goes_on(reply, asking):  # 6 and 7
                     return this
         except Exception as error:  # a game's own hooks may raise anything
             await self._broken_off(error)
@@ -190,71 +180,28 @@ class Turn:
                 raise
         return this
 
-    async def _reply(self) -> ChatReply | None:
+    async def _reply(self, asking: Asking) -> ChatReply | None:
         """What a model answered that can be said or done; None where the turn has ended."""
-        self._asked_profiles.add(self._open_round.access.profile.name)
         while True:
+            this = self._open_round
             try:
-                return await self._replied()
+                return await asking.reply(
+                    this,
+                    self._speaking,
+                    is_wanted=lambda: not self._is_stale(),
+                    is_enough=lambda reply: self._acts(reply) or self._has_spoken,
+                )
             except Exception as error:  # whatever a model raises ends the turn, never the server
-                other = self._other(error)
-                if other is None:
-                    self._failed(error)
+                other = asking.other(this, error)
+                if other is None or self._is_stale():
+                    self._failed(error, asking)
                     return None
                 self._ask_instead(error, other)
-
-    async def _replied(self) -> ChatReply:
-        """The reply, its text as it is said; ModelRubbish where it is of no use at all."""
-        this = self._open_round
-        self._start = start = self._speaking.start(
-            this.stored,
-            early=this.access.profile.speaks_early,
-            is_wanted=lambda: not self._is_stale(),
-        )
-        self._commits.call = call = self._call_of(this)
-        self._asked = maybeDeferred(
-            call.ask, this.asked, listener=start, prompt=this.prompt.messages
-        )
-        try:
-            reply = this.read(await self._asked)
-        finally:
-            self._asked = None
-            start.stop()
-        text = start.whole(reply.text)
-        if is_silence(text):
-            return replace(reply, text="")
-        if not text and not self._acts(reply) and not self._has_spoken:
-            raise ModelRubbish(reply.model, "nothing of it can be said aloud")
-        return replace(reply, text=text)
-
-    def _call_of(self, this: Round) -> CountedCall:
-        event = self.heard.event
-        key = CallKey(
-            npc_ref=self._npc_ref,
-            player_ref=began_by(event),
-            line=event.line,
-            turn=this.stored.number,
-            prompt_tokens=this.prompt.tokens,
-        )
-        return CountedCall(self._live.calls, this.access, key)
-
-    def _other(self, error: Exception) -> Access | None:
-        """The model to ask instead, None where there is none or nobody is to be asked."""
-        is_away = isinstance(error, ModelUnavailable | ModelTimeout)
-        if not is_away or self._has_said_the_start or self._is_stale():
-            return None
-        needed_tokens = self._open_round.prompt.tokens
-        for access in self._accesses:
-            profile = access.profile
-            if profile.name not in self._asked_profiles and profile.limit_tokens >= needed_tokens:
-                return access
-        return None
 
     def _ask_instead(self, error: Exception, access: Access) -> None:
         failed, why = self._open_round, f"{on_one_line(error)}; {access.name} is asked instead"
         self._log(f"turn {failed.stored.number}: {why}")
         self._commits.fail(failed.stored, why)
-        self._asked_profiles.add(access.profile.name)
         instead = partial(self._rounds.instead, failed, access=access)
         self._round = self._commits.written(instead)
 
@@ -273,15 +220,18 @@ class Turn:
     def _has_spoken(self) -> bool:
         return any(acted.spoke for acted in self._acted)
 
-    async def _goes_on(self, reply: ChatReply) -> bool:
+    async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
         """Do what the reply asks for; whether the model is asked once more."""
-        if self._is_stale() or not self._acts(reply):
-            self._answered(reply)
+        if stale := self._is_stale():
+            self._drop(stale)
+            return False
+        if not self._acts(reply):
+            self._answered(reply, asking)
             return False
         this, clock = self._open_round, self._live.clock
         acts = Acts(self._use(this), self._toolbox, stored=this.stored, clock=clock)
         called = self._commits.written(lambda: acts.called(reply.tool_calls, text=reply.text))
-        self._say_rest(reply)
+        asking.say_rest(reply)
         self._acting = acts
         acted = await acts.done(called)
         self._acting = None
@@ -325,32 +275,17 @@ class Turn:
             return False
         return True
 
-    def _answered(self, reply: ChatReply) -> None:
-        text, stored, stale = reply.text, self._open_round.stored, self._is_stale()
-        if stale:
-            self._drop(stale)
-            return
+    def _answered(self, reply: ChatReply, asking: Asking) -> None:
+        text, stored = reply.text, self._open_round.stored
         recorded = fallback_record if reply.is_fallback else reply_record
         said = [recorded(text)] if text else []
         outcome = "answered" if text or self._has_spoken else "chose to say nothing"
         self._commits.finish(stored, said, outcome=outcome)
         self._outcome = "answered"
         self._mind.answered(self.heard, self.settings)
-        self._say_rest(reply)
+        asking.say_rest(reply)
 
-    def _say_rest(self, reply: ChatReply) -> None:
-        """Say what of the reply was not said while it came."""
-        if self._start is not None:
-            self._start.say_rest(reply.text, by_rote=reply.offline)
-        elif reply.text:
-            self._speaking.say(reply.text, by_rote=reply.offline)
-
-    @property
-    def _has_said_the_start(self) -> bool:
-        """Whether the start of the reply was said already."""
-        return self._start is not None and bool(self._start.said)
-
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception, asking: Asking) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
         stored, stale = self._open_round.stored, self._is_stale()
         if isinstance(error, CancelledError) and not stale:
@@ -361,7 +296,7 @@ class Turn:
             self._drop(stale or on_one_line(error))
             return
         self._log(f"turn {stored.number}: {on_one_line(error)}")
-        if self._has_said_the_start:  # what was said of it stands, and is closed by the end
+        if asking.has_said_the_start:  # what was said of it stands, and is closed by the end
             self._commits.fail(stored, on_one_line(error))
             return
         line = self._mind.fallback_line

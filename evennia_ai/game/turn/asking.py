@@ -1,0 +1,104 @@
+"""Asking: the models of one turn, each instead of the one before it where that one is away.
+
+What is read of a reply while it comes is said as soon as it may be.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from twisted.internet.defer import Deferred, maybeDeferred
+
+from evennia_ai.errors import ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.game.models.calls import CountedCall, ModelCalls
+from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.limits import CallKey
+from evennia_ai.game.senses.events import Event, began_by
+from evennia_ai.game.speech.voice import Start, Voice
+from evennia_ai.game.turn.rounds import Commits, Round
+from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.speech import is_silence
+
+
+class Asking:
+    """Asks the models of one turn that answers `event`; their order is that of `accesses`."""
+
+    def __init__(
+        self, accesses: Sequence[Access], calls: ModelCalls, commits: Commits, *, event: Event
+    ) -> None:
+        self.accesses: Final = accesses
+        self._calls: Final = calls
+        self._commits: Final = commits
+        self._event: Final = event
+        self._tried: set[str] = set()  # the names of the profiles that were asked
+        self._asked: Deferred[ChatReply] | None = None
+        self._start: Start | None = None
+
+    def cancel(self) -> None:
+        """Wait no longer, and say nothing more of what comes."""
+        if self._start is not None:
+            self._start.stop()
+        if self._asked is not None:
+            self._asked.cancel()
+
+    async def reply(
+        self,
+        this: Round,
+        voice: Voice,
+        *,
+        is_wanted: Callable[[], bool],
+        is_enough: Callable[[ChatReply], bool],
+    ) -> ChatReply:
+        """The reply to a round, its text as it is said. It fails as the call of the model does.
+
+        `is_wanted` tells whether its start may still be said, `is_enough` whether a reply without
+        words is of use. ModelRubbish: it is of none.
+        """
+        self._tried.add(this.access.profile.name)
+        early = this.access.profile.speaks_early
+        self._start = start = voice.start(this.stored, early=early, is_wanted=is_wanted)
+        self._commits.call = call = CountedCall(self._calls, this.access, self._key(this))
+        self._asked = maybeDeferred(
+            call.ask, this.asked, listener=start, prompt=this.prompt.messages
+        )
+        try:
+            reply = this.read(await self._asked)
+        finally:
+            self._asked = None
+            start.stop()
+        text = start.whole(reply.text)
+        if is_silence(text):
+            return replace(reply, text="")
+        if not text and not is_enough(reply):
+            raise ModelRubbish(reply.model, "nothing of it can be said aloud")
+        return replace(reply, text=text)
+
+    def other(self, failed: Round, error: Exception) -> Access | None:
+        """The model to ask instead, None where there is none or it is too late for another."""
+        if not isinstance(error, ModelUnavailable | ModelTimeout) or self.has_said_the_start:
+            return None
+        needed_tokens = failed.prompt.tokens
+        for access in self.accesses:
+            profile = access.profile
+            if profile.name not in self._tried and profile.limit_tokens >= needed_tokens:
+                return access
+        return None
+
+    @property
+    def has_said_the_start(self) -> bool:
+        """Whether the start of the reply was said already."""
+        return self._start is not None and bool(self._start.said)
+
+    def say_rest(self, reply: ChatReply) -> None:
+        """Say what of the reply was not said while it came."""
+        if self._start is not None:
+            self._start.say_rest(reply.text, by_rote=reply.offline)
+
+    def _key(self, this: Round) -> CallKey:
+        return CallKey(
+            npc_ref=this.stored.conversation.npc_ref,
+            player_ref=began_by(self._event),
+            line=self._event.line,
+            turn=this.stored.number,
+            prompt_tokens=this.prompt.tokens,
+        )
