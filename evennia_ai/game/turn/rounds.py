@@ -25,7 +25,7 @@ from evennia_ai.game.models.clients import Access
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
-from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_of
+from evennia_ai.game.upkeep.summarising import Fullness, fullness_of
 from evennia_ai.history.records import NewRecord
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, sent_sha256

@@ -26,19 +26,17 @@ from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
-from evennia_ai.game.upkeep.compaction_due import (
-    Fullness,
-    fullness_of,
-    summaries_in,
-    summarisable,
-    tokens_since,
-)
 from evennia_ai.game.upkeep.summarising import (
+    Fullness,
     InThread,
     ReplyRefusedError,
     Summariser,
     Summary,
     Task,
+    fullness_of,
+    summaries_in,
+    summarisable,
+    tokens_since,
 )
 from evennia_ai.history.compaction.planning import (
     Breaker,

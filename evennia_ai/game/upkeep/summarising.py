@@ -1,11 +1,12 @@
-"""Summarising: the text that stands for the older part of a history, from a model or by extraction.
+"""Summarising: how full a history is, what of it is summarised, and the text in its place.
 
-The models of the role `summariser` are asked, each where the one before it was not to be reached,
-through the same queue, time limit and breaker as for replies, with messages that were committed
-before. What one answers is checked like any stranger's text; an extract is as well.
+Dialogue examples do not count as full: they give way to the history, so compacting for them gains
+nothing. The models of the role `summariser` are asked, each where the one before it was not to be
+reached, through the same queue, time limit and breaker as for replies, with messages that were
+committed before. What one answers is checked like any stranger's text; an extract is as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,18 +18,32 @@ from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.history.compaction.extract import extract
-from evennia_ai.history.compaction.planning import By, CompactionPlan, CompactionSettings
+from evennia_ai.history.compaction.planning import (
+    By,
+    CompactionPlan,
+    CompactionRules,
+    CompactionSettings,
+    When,
+    is_due,
+    refuse_thrash,
+)
 from evennia_ai.history.compaction.summaries import (
     REQUEST_TOKENS,
     Reply,
     checked_summary,
     summary_request,
+    unframed,
 )
+from evennia_ai.history.projection import record_of
+from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.llm.reasoning import takes_another_role, without_reasoning
 from evennia_ai.llm.roles import chat_messages
+from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.pieces import Tier
+from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.store.history import model_requests
 from evennia_ai.store.history.model_requests import ModelRequest
@@ -165,3 +180,104 @@ def _reply(asked: ModelRequest, answer: ChatReply) -> Reply:
         model=answer.model,
         tokens=(usage.input_tokens, usage.output_tokens) if usage else None,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fullness:
+    """Tokens of a history from its cut on, and of what else a prompt with it holds."""
+
+    history_tokens: int
+    other_tokens: int
+    limit_tokens: int
+    counter: TokenCounter
+
+    @property
+    def tokens(self) -> int:
+        """What a prompt with the whole history needs."""
+        return self.history_tokens + self.other_tokens
+
+    def is_due(self, rules: CompactionRules, when: When) -> bool:
+        """Whether the history is to be compacted."""
+        return is_due(
+            self.history_tokens,
+            limit_tokens=self.limit_tokens,
+            rules=rules,
+            when=when,
+            other_tokens=self.other_tokens,
+        )
+
+    def refuse_thrash(self, rules: CompactionRules) -> None:
+        """ThrashError if the history, which was just compacted, is due again at once."""
+        refuse_thrash(
+            self.history_tokens,
+            limit_tokens=self.limit_tokens,
+            rules=rules,
+            other_tokens=self.other_tokens,
+        )
+
+
+def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
+    """That of a prompt whose history was cut at `cut` by the one before."""
+    return _fullness(prompt, prompt.history, cut=cut, other_tokens=_beside_history(prompt))
+
+
+def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
+    """That of the next prompt, as far as it can be told: like `prompt`, with what was said since.
+
+    What the prompt answered is in the history now.
+    """
+    answered = sum(tokens for _, tokens in prompt.fixed)
+    other_tokens = _beside_history(prompt) - answered
+    return _fullness(prompt, history, cut=cut, other_tokens=other_tokens)
+
+
+def summarisable(
+    history: History, *, opening: Message | None, unanswered: Collection[str]
+) -> History:
+    """What of a history may be summarised, as a value for another thread.
+
+    Nothing from the first of the `unanswered` records on: each is in the prompt that answers it.
+    `opening` is the summary that the segment begins with; it counts also where the window has left
+    it behind. Frames of summaries are taken off.
+    """
+    stop = next((i for i, m in enumerate(history) if m.record in unanswered), len(history))
+    messages = [_plain(message) for message in history.between(history.earlier, history.stop)]
+    kept = messages[:stop]
+    earlier = history.earlier
+    if opening is not None and all(message.record != opening.record for message in history):
+        kept, earlier = [unframed(opening), *kept], earlier - 1
+    return History(kept, earlier=earlier, segment=history.segment)
+
+
+def tokens_since(cut: int, history: History, counter: TokenCounter) -> int:
+    """Tokens of a history from the index on at which prompts cut it."""
+    first = min(max(cut, history.earlier), history.stop)
+    return history.tokens_from(first, counter=counter)
+
+
+def summaries_in(history: History) -> frozenset[str]:
+    """The ids of the records of this history that are summaries."""
+    return frozenset(m.record for m in history if m.record is not None and _is_summary(m))
+
+
+def _beside_history(prompt: Prompt) -> int:
+    yielding = sum(p.tokens for p in prompt.pieces if p.claim.tier is Tier.YIELDING)
+    return prompt.tokens - prompt.fitted.history_tokens - yielding
+
+
+def _fullness(prompt: Prompt, history: History, *, cut: int, other_tokens: int) -> Fullness:
+    return Fullness(
+        history_tokens=tokens_since(cut, history, prompt.counter),
+        other_tokens=other_tokens,
+        limit_tokens=prompt.limit_tokens,
+        counter=prompt.counter,
+    )
+
+
+def _plain(message: Message) -> Message:
+    return unframed(message) if _is_summary(message) else message
+
+
+def _is_summary(message: Message) -> bool:
+    record = record_of(message)
+    return record is not None and record.kind is RecordKind.SUMMARY

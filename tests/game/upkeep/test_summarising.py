@@ -1,6 +1,6 @@
 """Fullness: what of a history may be summarised, and as which messages."""
 
-from evennia_ai.game.upkeep.compaction_due import summaries_in, summarisable
+from evennia_ai.game.upkeep.summarising import summaries_in, summarisable
 from evennia_ai.history.compaction.summaries import FRAME, summary_record
 from evennia_ai.history.projection import message_of
 from evennia_ai.prompt.history import History
