@@ -110,8 +110,6 @@ PATIENCE_SECONDS: Final = 30.0
 
 YES_OF_ANOTHER: Final = "somebody else decided sooner to answer"
 
-_Key = tuple[str, ...]
-
 
 class Bidder(Protocol):
     """One NPC that may answer one utterance; exactly one of these is called, `decide` before."""
@@ -125,6 +123,10 @@ class Bidder(Protocol):
     def decide(self) -> "Deferred[str]":
         """Why it does not want to answer, "" if it does; cancelled where that is not asked any
         more."""
+
+
+def nobody_waits() -> None:
+    """No other NPC waits for this answer to end."""
 
 
 class Floors:
@@ -141,7 +143,7 @@ class Floors:
         self._clock: Final = clock
         self._when_committed: Final = when_committed
         self.chains: Final = Chains(seconds=clock.seconds, budget_seconds=hop_seconds)
-        self._open: dict[_Key, dict[str, tuple[Bid, Bidder]]] = {}
+        self._open: dict[tuple[str, ...], dict[str, tuple[Bid, Bidder]]] = {}
         self._full: list[dict[str, tuple[Bid, Bidder]]] = []
         self._is_planned = False
 
@@ -185,7 +187,7 @@ class Floors:
         first, *others = bidders
         following = partial(self._speak_in_turn, others)
         if not others:
-            first.speak(ended=_nothing)
+            first.speak(ended=nobody_waits)
             return
         patience = self._clock.callLater(PATIENCE_SECONDS, following)
 
@@ -223,14 +225,10 @@ class _AskedDeciders:
         self._is_taken = True
         for other in self._asked:
             other.cancel()
-        bidder.speak(ended=_nothing)
+        bidder.speak(ended=nobody_waits)
 
     def _failed(self, failure: Failure, bidder: Bidder) -> None:
         if not failure.check(CancelledError):
             logger.log_err(f"evennia_ai: a decider failed: {failure.getErrorMessage()}")
         why = YES_OF_ANOTHER if self._is_taken else failure.getErrorMessage()
         bidder.keep_silent(why)
-
-
-def _nothing() -> None:
-    """Nobody waits for this answer."""

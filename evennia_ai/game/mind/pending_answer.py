@@ -44,10 +44,7 @@ class PendingAnswer:
         offer: "Callable[[PendingAnswer], None]",
         over: "Callable[[PendingAnswer, str], None]",
     ) -> None:
-        """`offer` lets its turn wait for its time, `over` is told that it was answered, or why not.
-
-        That is "" where it was.
-        """
+        """`offer` has its turn wait for its time; `over` is told why it is silent, or ""."""
         self.heard: Final = heard
         self.event: Final = heard.event
         self.address: Final = address

@@ -28,53 +28,51 @@ NOBODYS: Final = frozenset({TICK, ERRAND})
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Line:
-    """Something a person said or did, with all that it set off; counted while it goes on.
-
-    `player_ref` is who began it, "" where that was nobody; `calls` are the calls of models, `npcs`
-    the NPCs that answered.
-    """
+    """Something a person said or did, with all that it set off; counted while it goes on."""
 
     player_ref: str = ""
+    """Who began it, "" where that was nobody."""
     calls: int = 0
+    """Of models."""
     npcs: set[str] = field(default_factory=set)
+    """Those that answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something an NPC heard or saw.
-
-    `text` is what was said, without markup and without the frame around it, or one line about
-    what happened; `to_ref` is the id of the one it was said or done to, "" where that was nobody
-    in particular. Where nobody did it, `speaker_ref` and `speaker_name` are "".
-    `speaker_rank` is the speaker's permission in words, "NPC" for one of ours. `private` events
-    belong to the conversation with their speaker alone. `hops` counts the NPC replies in a row
-    that led to this event; 0 is a person. `alone` is true when nobody but the speaker was there
-    to be meant. `language` and `volume` are words of the game, "" where it told none. `item` is
-    the name of the thing it is about, `data` holds facts of the game's own as JSON values.
-    `wants_answer`: what happened is addressed to the NPC. `client` is the sort of client
-    that who says or poses it types at ("telnet", "websocket"), "" where nobody types and for what
-    happened. `by_rote` is what an NPC said that no model chose. `line` is what led to it, however
-    many replies of NPCs ago; None where that is not known.
-    """
+    """Something an NPC heard or saw. Where nobody did it, who did and their name are ""."""
 
     kind: Kind
     speaker_ref: str
     speaker_name: str
     speaker_rank: str = "Player"
+    """The speaker's permission in words, "NPC" for one of ours."""
     text: str
+    """What was said, without markup and without the frame around it, or what happened; one line."""
     room_ref: str
     to_ref: str = ""
+    """Whom it was said or done to, "" where that was nobody in particular."""
     private: bool = False
+    """Whether it belongs to the conversation with its speaker alone."""
     alone: bool = False
+    """Whether nobody but the speaker was there to be meant."""
     hops: int = 0
+    """The NPC replies in a row that led to it; 0 is a person."""
     language: str = ""
     volume: str = ""
+    """As the game calls them, "" where it told none."""
     item: str = ""
+    """The name of the thing it is about."""
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Facts of the game's own, as JSON values."""
     wants_answer: bool = False
+    """Whether what happened is addressed to the NPC."""
     by_rote: bool = False
+    """Whether an NPC said what no model chose."""
     client: str = field(default="", compare=False)
+    """The client at which who says or poses it types; "" for nobody, and for what happened."""
     line: Line | None = field(default=None, compare=False, repr=False)
+    """What led to it, however many replies of NPCs ago; None where that is not known."""
 
     @property
     def is_happening(self) -> bool:
