@@ -16,6 +16,8 @@ from itertools import chain
 from math import log
 from typing import Final, TypeVar
 
+import regex
+
 from evennia_ai.knowledge.pages.page import Page
 from evennia_ai.text.words import neighbours_of, pairs_of
 from evennia_ai.text.words import words_of as spaced_words
@@ -170,9 +172,7 @@ MAX_CHARACTERS: Final = 1200
 _PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]]{0,4}\s+|[。！？][」』”’）]{0,4}|\n")
 _BLANK: Final = re.compile(r"\s+")
-# How far back a letter with its marks may begin.
-_MOST_MARKS: Final = 64
-_JOINER: Final = "\u200d"
+_LETTER: Final = regex.compile(r"\X")
 
 
 def chunks(body: str) -> tuple[str, ...]:
@@ -229,29 +229,9 @@ def _cut_after(text: str, border: re.Pattern[str]) -> Iterator[str]:
 
 
 def _letters(text: str) -> Iterator[str]:
-    start = 0
-    while len(text) - start > MAX_CHARACTERS:
-        stop = _letter_border(text, start + MAX_CHARACTERS)
-        yield text[start:stop]
-        start = stop
-    yield text[start:]
-
-
-def _letter_border(text: str, at: int) -> int:
-    """The last place up to `at` where no letter is torn from its marks; `at` where all are."""
-    for place in range(at, at - _MOST_MARKS, -1):
-        if not _joined(text[place - 1], text[place]):
-            return place
-    return at
-
-
-def _joined(before: str, after: str) -> bool:
-    """Whether two characters are a part of one letter, as far as the two alone tell."""
-    marks = (
-        unicodedata.category(after) in {"Mn", "Me", "Mc"} or "\U0001f3fb" <= after <= "\U0001f3ff"
-    )
-    flags = "\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= after <= "\U0001f1ff"
-    return marks or flags or _JOINER in {before, after}
+    """Its letters with their marks, and of more marks than fit single ones."""
+    for letter in _LETTER.findall(text):
+        yield from (letter,) if len(letter) <= MAX_CHARACTERS else letter
 
 
 def passage(body: str, rarities: Mapping[str, float]) -> str:

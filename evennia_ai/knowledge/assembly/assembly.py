@@ -5,9 +5,11 @@ The order of the steps is fixed; each writes one line into the trace.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from evennia_ai.knowledge.assembly import gathering, instructing, packages, planning
-from evennia_ai.knowledge.assembly.config import QUERY, AssemblyRules
+from evennia_ai.knowledge.assembly.config import QUERY, AssemblyRules, TaskType
 from evennia_ai.knowledge.assembly.packages import (
     BUCKETS,
     DroppedPage,
@@ -21,6 +23,13 @@ from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 
 Dropped = tuple[DroppedPage, ...]
 
+OBVIOUS_QUERY: Final = Planned(
+    task_type=TaskType(key=QUERY, description=QUERY),
+    type_from="precheck",
+    bypass_reason="the task is obviously a query",
+)
+"""The plan of a task that step 2 found to be one."""
+
 
 def assemble(
     task: LoreTask, *, rules: AssemblyRules | None = None, counter: TokenCounter = ESTIMATE
@@ -33,10 +42,10 @@ def assemble(
     trace = Trace()
     rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1
     if planning.is_query(task, rules, trace):  # 2
-        return bypassed_by_words(task, trace)
+        return without_pages(task, OBVIOUS_QUERY, trace)
     plan = yield from planning.plan(task, rules, trace)  # 3
     if plan.bypass_reason:
-        return bypassed(task, plan, trace)
+        return without_pages(task, plan, trace)
     bible = yield from instructing.world_bible(rules, trace)  # 4
     core = yield from instructing.core_instructions(task, plan, rules, trace)  # 5
     instructions = yield from instructing.required([*bible, *core], rules, trace)  # 6
@@ -54,20 +63,8 @@ def assemble(
     )
 
 
-def bypassed_by_words(task: LoreTask, trace: Trace) -> Package:
-    """The package of a task that step 2 found to be a query."""
-    return Package(
-        task=task,
-        task_type=QUERY,
-        type_from="precheck",
-        bypass_reason="the task is obviously a query",
-        steps=tuple(trace.steps),
-        warnings=tuple(trace.warnings),
-    )
-
-
-def bypassed(task: LoreTask, plan: Planned, trace: Trace) -> Package:
-    """The package of a task that needs no pages by its type."""
+def without_pages(task: LoreTask, plan: Planned, trace: Trace) -> Package:
+    """The package of a task before anything is put into it."""
     return Package(
         task=task,
         task_type=plan.task_type.key,
@@ -142,19 +139,14 @@ def package(
     world = world_of(task, rules)
     total_tokens = counter.count(serialised(pages, world=world))
     trace.did(15, f"{len(pages)} pages, {total_tokens} tokens")
-    return Package(
-        task=task,
-        task_type=plan.task_type.key,
-        type_from=plan.type_from,
-        entities=tuple(one.full for one in plan.entities),
+    return replace(
+        without_pages(task, plan, trace),
         world=world,
         pages=pages,
         dropped=dropped,
         tokens=packages.section_tokens(pages, world=world, counter=counter),
         total_tokens=total_tokens,
         limit_tokens=rules.limit_tokens,
-        steps=tuple(trace.steps),
-        warnings=tuple(trace.warnings),
     )
 
 
