@@ -1,10 +1,8 @@
 """CHARX: a ZIP archive with the card in `card.json` at its root, read and written in memory.
 
-Nothing is ever written under a member's name, and no archive inside an archive is opened. Members
-come from the central directory alone; sizes that the archive declares are not believed.
-
-Nothing is written under a member's name here; a name is still refused where a program that unpacks
-the archive could be led astray, because an export hands it on.
+No archive inside an archive is opened. Members come from the central directory alone; sizes that
+the archive declares are not believed. Nothing is ever written under a member's name; one is still
+refused where a program that unpacks the archive could be led astray: an export hands it on.
 """
 
 import re

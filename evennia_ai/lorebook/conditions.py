@@ -7,20 +7,13 @@ kind of speaker are conditions on facts of these names.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 # One fact: a text, a number, a flag, or several texts (tags, zones).
 Fact = str | int | float | bool | tuple[str, ...]
 Facts = Mapping[str, Fact]
 Test = Literal["is_any", "is_none", "at_least", "at_most", "has_any", "has_none"]
-TESTS: Final[tuple[Test, ...]] = (
-    "is_any",
-    "is_none",
-    "at_least",
-    "at_most",
-    "has_any",
-    "has_none",
-)
+TESTS: Final[tuple[Test, ...]] = get_args(Test)
 
 # Facts that the game and the scenarios give; a game may add others.
 CHARACTER_NAME: Final = "character.name"

@@ -42,7 +42,7 @@ Logic = Literal["any", "not_all", "not_any", "all"]
 Patterns = Literal["none", "by_form", "all"]
 # What a duration counts: the NPC's own turns, messages it perceived, seconds of game time.
 ClockName = Literal["turns", "messages", "seconds"]
-CLOCKS: Final[tuple[ClockName, ...]] = ("turns", "messages", "seconds")
+CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 # What may be scanned beside the conversation, where an entry asks for it.
 SourceName = Literal[
     "persona",
@@ -197,3 +197,13 @@ class LoreEntry:
     decorators: tuple[Decorator, ...] = ()
     refused: str | None = None
     """What it asks for and nobody can do: then it is never active, and this is why."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can ever be active, as far as itself goes."""
+        return self.enabled and self.refused is None
+
+    @property
+    def key_lists(self) -> tuple[tuple[str, ...], ...]:
+        """All its lists of keys, those of its decorators too."""
+        return (self.keys, self.secondary_keys, *self.gates.additional, self.gates.excluded)

@@ -19,7 +19,6 @@ from evennia_ai.cards.report.parts import (
     card_texts,
     grant_uses,
     greeting_parts,
-    is_usable,
     note_role,
     pattern_keys,
     speaks_as,
@@ -93,7 +92,7 @@ def neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterato
 
 
 def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
-    usable = [entry for entry in book.entries if is_usable(entry)]
+    usable = [entry for entry in book.entries if entry.is_usable]
     lacking = Counter(grant for entry in usable for grant in missing(entry, grants))
     if moved := lacking["positions"]:
         yield f"{_entries(moved)} outside the history: at its top instead"
@@ -128,7 +127,7 @@ def _decorators(card: Card) -> Iterator[str]:
 
 def _at_depths(book: Lorebook | None) -> Iterator[LoreEntry]:
     for entry in book.entries if book is not None else ():
-        if entry.depth is not None and is_usable(entry):
+        if entry.depth is not None and entry.is_usable:
             yield entry
 
 
@@ -236,7 +235,7 @@ def _in_lore(book: Lorebook, progress: Progress) -> Iterator[Found]:
         where = named(entry)
         yield from in_text(entry.template.source, where)
         yield from patterns.of(entry, where)
-        if is_usable(entry):
+        if entry.is_usable:
             yield from _behaviour(entry, where)
     progress("lore entries looked at", total, total)
 

@@ -4,7 +4,7 @@ Of each text it says what it becomes and where it stands, of lore where its entr
 of them stand out, of each grant what it would give.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.cards.card import Card, greetings
@@ -151,7 +151,7 @@ def book_account(
 ) -> BookAccount:
     """The book in numbers; one walk over its entries."""
     tokens = list(_counted(book, counter, progress))
-    usable = [entry for entry in book.entries if is_usable(entry)]
+    usable = [entry for entry in book.entries if entry.is_usable]
     always = [entry for entry in usable if is_always_on(entry)]
     rows = [row for entry in usable if (row := _row(entry, tokens[entry.index], grants)).why]
     rows.sort(key=lambda row: (-len(row.why), -row.tokens))  # stable: then as in the file
@@ -173,11 +173,6 @@ def book_account(
     )
 
 
-def is_usable(entry: LoreEntry) -> bool:
-    """Whether the entry can ever be active, as far as itself goes."""
-    return entry.enabled and entry.refused is None
-
-
 def is_always_on(entry: LoreEntry) -> bool:
     """Whether the entry waits for no key."""
     return entry.constant or entry.gates.forced
@@ -187,8 +182,7 @@ def pattern_keys(entry: LoreEntry) -> list[str]:
     """The keys that are regular expressions, as written."""
     if entry.patterns == "none":
         return []
-    lists = (entry.keys, entry.secondary_keys, *entry.gates.additional, entry.gates.excluded)
-    written = [key.strip() for keys in lists for key in keys if key.strip()]
+    written = [key.strip() for keys in entry.key_lists for key in keys if key.strip()]
     return written if entry.patterns == "all" else [key for key in written if is_delimited(key)]
 
 
@@ -273,44 +267,37 @@ def _why(entry: LoreEntry, tokens: int) -> Iterator[str]:
         yield "long"
 
 
-# The entries that can be active, and the card: what a grant would give, "" where nothing.
-_Entries = list[LoreEntry]
-
-
 def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[GrantUse, ...]:
     """The grants that would change something, in the order in which they are told."""
-    entries = [entry for entry in book.entries if is_usable(entry)] if book else []
-    asked = book.token_budget if book else None
-    made = []
-    for grant in ALLOWS:
-        gives = (
-            _lore_budget(entries, asked) if grant == "lore_budget" else _GIVES[grant](card, entries)
-        )
-        if gives:
-            made.append(GrantUse(grant=grant, gives=gives, given=grant in grants))
-    return tuple(made)
+    entries = [entry for entry in book.entries if entry.is_usable] if book else []
+    would_give: dict[Grant, str] = {
+        "fields": _fields(card),
+        "system_prompt": ALLOWS["system_prompt"] if card.system_prompt.strip() else "",
+        "after_history": ALLOWS["after_history"] if card.post_history_instructions.strip() else "",
+        "positions": _positions(entries),
+        "roles": _roles(card, entries),
+        "lore_budget": _lore_budget(entries, book.token_budget if book else None),
+        "regex": _regex(entries),
+    }
+    return tuple(
+        GrantUse(grant=grant, gives=gives, given=grant in grants)
+        for grant in ALLOWS
+        if (gives := would_give[grant])
+    )
 
 
-def _fields(card: Card, entries: _Entries) -> str:
+def _fields(card: Card) -> str:
     texts = [field for field in FIELDS.values() if getattr(card, field).strip()]
     stand = "stands" if len(texts) == 1 else "stand"
     return f"{_listed(texts)} {stand} before the history" if texts else ""
 
 
-def _system_prompt(card: Card, entries: _Entries) -> str:
-    return ALLOWS["system_prompt"] if card.system_prompt.strip() else ""
-
-
-def _after_history(card: Card, entries: _Entries) -> str:
-    return ALLOWS["after_history"] if card.post_history_instructions.strip() else ""
-
-
-def _positions(card: Card, entries: _Entries) -> str:
+def _positions(entries: Sequence[LoreEntry]) -> str:
     moved = sum(entry.position not in IN_HISTORY for entry in entries)
     return f"{_entries_stand(moved)} where they ask to, outside the history" if moved else ""
 
 
-def _roles(card: Card, entries: _Entries) -> str:
+def _roles(card: Card, entries: Sequence[LoreEntry]) -> str:
     others = sum("roles" in missing(entry, NO_GRANTS) for entry in entries)
     told = [f"{_entries_stand(others)} as system or assistant"] if others else []
     if note_role(card) not in ("", "user"):
@@ -318,26 +305,16 @@ def _roles(card: Card, entries: _Entries) -> str:
     return "; ".join(told)
 
 
-def _lore_budget(entries: _Entries, asked: int | None) -> str:
+def _lore_budget(entries: Sequence[LoreEntry], asked: int | None) -> str:
     told = [] if asked is None else [f"its lore has a budget of {asked} tokens of its own"]
     if ignoring := sum(entry.ignore_budget for entry in entries):
         told.append(f"{_entries_stand(ignoring)} outside any budget")
     return "; ".join(told)
 
 
-def _regex(card: Card, entries: _Entries) -> str:
+def _regex(entries: Sequence[LoreEntry]) -> str:
     keys = sum(len(pattern_keys(entry)) for entry in entries)
     return f"{ALLOWS['regex']} ({keys} of them)" if keys else ""
-
-
-_GIVES: Final[Mapping[Grant, Callable[[Card, _Entries], str]]] = {
-    "fields": _fields,
-    "system_prompt": _system_prompt,
-    "after_history": _after_history,
-    "positions": _positions,
-    "roles": _roles,
-    "regex": _regex,
-}
 
 
 def _entries_stand(number: int) -> str:

@@ -128,15 +128,15 @@ class Evidence:
         by_form = self.rules.flags.patterns_by_form or entry.patterns == "by_form"
         if not by_form and entry.patterns == "none":
             return []
-        lists = (entry.keys, entry.secondary_keys, *entry.gates.additional, entry.gates.excluded)
-        written = dict.fromkeys(key.strip() for keys in lists for key in keys if key.strip())
+        listed = (key.strip() for keys in entry.key_lists for key in keys)
+        written = dict.fromkeys(filter(None, listed))
         meant = [key for key in written if not by_form or is_delimited(key)]
         found = ((key, self._refusal(key)) for key in meant)
         return [_refused(key, why, by_form=by_form) for key, why in found if why is not None]
 
     @cached_property
     def _enabled(self) -> list[LoreEntry]:
-        return [entry for entry in self.book.entries if entry.enabled and not entry.refused]
+        return [entry for entry in self.book.entries if entry.is_usable]
 
     @cached_property
     def _feeders(self) -> list[int]:

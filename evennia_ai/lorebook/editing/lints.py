@@ -77,7 +77,7 @@ def _budgets(evidence: Evidence) -> Iterator[Lint]:
     budget = evidence.budget
     if budget is None:
         return
-    entries = [entry for entry in evidence.book.entries if entry.enabled and not entry.refused]
+    entries = [entry for entry in evidence.book.entries if entry.is_usable]
     constants = sum(evidence.tokens[entry.index] for entry in entries if entry.constant)
     total = sum(evidence.tokens[entry.index] for entry in entries)
     if constants > budget:

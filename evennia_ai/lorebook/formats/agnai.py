@@ -77,15 +77,7 @@ def is_agnai(data: Mapping[str, Any]) -> bool:
 def from_agnai(data: Mapping[str, Any], *, where: str) -> Translation:
     """The book as V3 has it; FormatError names the field that is wrong."""
     book = _Book.read(data, where=where)
-    head = without_nulls(
-        {
-            "name": book.name,
-            "description": book.description,
-            "scan_depth": book.scan_depth,
-            "token_budget": book.token_budget,
-            "recursive_scanning": book.recursive_scanning,
-        }
-    )
+    head = book.model_dump(exclude_none=True)
     kept = {name: value for name, value in data.items() if name != "entries"}
     return gathered(
         {**head, "extensions": {NAMESPACE: kept}},

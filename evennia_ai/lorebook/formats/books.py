@@ -145,7 +145,7 @@ def _entries(
         uid = told_apart(made.uid, times)
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
-        keys += _keys_of(made)
+        keys += sum(map(len, made.key_lists))
         entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
         for doubt in dict.fromkeys((*read.doubts.get(index, ()), *found)):
             doubted.setdefault(doubt, []).append(made.uid)
@@ -168,12 +168,6 @@ def in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
     if isinstance(listed, list):
         return [(str(index), entry) for index, entry in enumerate(listed)]
     return [(name, listed[name]) for name in as_javascript_walks(listed, below=2**32 - 1)]
-
-
-def _keys_of(entry: LoreEntry) -> int:
-    gates = entry.gates
-    gated = len(gates.excluded) + sum(map(len, gates.additional))
-    return len(entry.keys) + len(entry.secondary_keys) + gated
 
 
 def _without_keys(entry: LoreEntry) -> LoreEntry:

@@ -132,18 +132,11 @@ def _macros(book: Lorebook) -> dict[str, Template]:
     """The keys of the book that have macros, compiled."""
     known = book.memo.get(_KEY_MACROS)
     if known is None:
-        written = {text for entry in book.entries for text in _written(entry) if "{{" in text}
+        lists = (keys for entry in book.entries for keys in entry.key_lists)
+        written = {text for keys in lists for text in keys if "{{" in text}
         known = {text: compile_template(text, trust="imported") for text in sorted(written)}
         book.memo[_KEY_MACROS] = known
     return known
-
-
-def _written(entry: LoreEntry) -> Iterator[str]:
-    yield from entry.keys
-    yield from entry.secondary_keys
-    for line in entry.gates.additional:
-        yield from line
-    yield from entry.gates.excluded
 
 
 def _seen(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
@@ -185,7 +178,7 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled])
 
 
 def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
-    if not entry.enabled or entry.refused:
+    if not entry.is_usable:
         return False
     gates = entry.gates
     by_itself = entry.constant or gates.forced or gates.kept_after_match
@@ -235,7 +228,7 @@ class _KeyReader:
 
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
         """The entry's keys; those of an entry that can never be active are not looked for."""
-        if not entry.enabled or entry.refused:
+        if not entry.is_usable:
             return EntryKeys()
         refused: list[str] = []
         keys = self._list(entry, entry.keys, refused)
