@@ -5,7 +5,6 @@ import json
 import pytest
 
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
-from evennia_ai.game.inputs import gather
 from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.turn.turn import Turn
@@ -16,6 +15,7 @@ from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.windows import windows
+from tests.game.gathering import inputs_for
 
 FIRST = "Mind the wet planks."
 HELLO = 'Oren says, "Mind the wet planks."'
@@ -398,7 +398,7 @@ class TestCommits:
         stage.says(stage.anna, "Oren?")
         heard = heard_next(stage, "Oren?")
         with no_queries():
-            inputs = gather.inputs_for(stage.npc, stage.npc.ai.view(), heard)
+            inputs = inputs_for(stage.npc, heard)
         assert inputs.rules.lore.greeting_index == 1
 
 

@@ -16,6 +16,7 @@ from evennia_ai.store.authored.lorebooks import attach, detach, save_book
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.windows import empty, lore_states, remember_lore, reset_lore
+from tests.game.gathering import inputs_for
 
 FERRY = "The ferry sails with the tide."
 BELL = "The bell is cracked."
@@ -59,7 +60,7 @@ def heard_next(stage, text, speaker=None):
 
 def inputs_now(stage, text="Oren, well?", speaker=None):
     heard = heard_next(stage, text, speaker)
-    return gather.inputs_for(stage.npc, stage.npc.ai.view(), heard)
+    return inputs_for(stage.npc, heard)
 
 
 class TestWhoseBooksCount:
@@ -133,7 +134,7 @@ class TestWhoseBooksCount:
         stage.says(stage.anna, "Oren, the bell?")
         heard = heard_next(stage, "Oren, well?")
         with no_queries():
-            inputs = gather.inputs_for(stage.npc, stage.npc.ai.view(), heard)
+            inputs = inputs_for(stage.npc, heard)
         assert {book.label for book in inputs.books} == {"anna", "harbour"}
 
     def test_a_book_of_several_rooms_is_parsed_once(self, stage):
@@ -265,6 +266,7 @@ class TestTheClock:
             stage.npc,
             view,
             talk,
+            context=gather.context_of(None),
             conversation=None,
             window=empty(),
             event=None,

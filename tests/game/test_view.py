@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.compose import compose
-from evennia_ai.game.inputs import gather
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.tokens import TokenCounter, estimate
 from evennia_ai.store.authored.cards import assign, save_card
 from evennia_ai.store.authored.components import create, update
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.authored.notes import set_note
+from tests.game.gathering import inputs_for
 
 CARD = {
     "spec": "chara_card_v3",
@@ -196,8 +196,7 @@ def warm(furnished):
 def test_a_warm_turn_asks_the_database_nothing(warm, no_queries):
     heard = heard_next(warm, "Oren, the bell again?")
     with no_queries():
-        request = gather.request_for(warm.npc, warm.npc.ai.view(), heard)
-        prompt = request.composed().prompt
+        prompt = compose(inputs_for(warm.npc, heard))
     assert "drowned bell" in str(prompt.messages)
 
 
@@ -215,7 +214,7 @@ def test_a_warm_turn_counts_only_what_is_new(warm):
     warm.says(warm.anna, "Oren, the bell?")
     counted.clear()
     heard = heard_next(warm, "Oren, and the lantern?")
-    compose(gather.inputs_for(warm.npc, mind.view(), heard))
+    compose(inputs_for(warm.npc, heard))
     said = ["Oren, and the lantern?"]  # the reply was counted when its turn ended
     facts = [text for text in counted if text.startswith(("Who speaks:", "Place:"))]
     lore = [text for text in counted if text == "The lantern burns whale oil."]

@@ -105,8 +105,8 @@ def opening(
     return greeting_record(greeting, text) if text else None
 
 
-def _said_and_before(
-    heard: CommittedEvent, now: History, *, waiting: Collection[str]
+def said_and_before(
+    heard: CommittedEvent, now: History, *, waiting: Collection[str] = ()
 ) -> tuple[Message, History]:
     """The event as the message that is answered, and the history that it answers.
 
@@ -150,7 +150,7 @@ def gathered(
     npc, view, event = mind.npc, mind.view(settings), heard.event
     context, window = context_of(event), windows(heard.conversation.id)
     waiting = mind.waiting_records()
-    said, history = _said_and_before(heard, window.history, waiting=waiting)
+    said, history = said_and_before(heard, window.history, waiting=waiting)
     made = inputs(
         npc,
         view,

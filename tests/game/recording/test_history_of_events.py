@@ -32,12 +32,14 @@ def heard(where, text: str) -> CommittedEvent:
     return CommittedEvent(event=event, conversation=where, record=record, before=before)
 
 
+def said_and_before(event: CommittedEvent, *, waiting=()):
+    now = windows(event.conversation.id).history
+    return gather.said_and_before(event, now, waiting=waiting)
+
+
 def answers(event: CommittedEvent, *, waiting=()) -> list[str]:
     """The history that answers it."""
-    return [
-        m.content
-        for m in gather.history_for(event, windows(event.conversation.id).history, waiting=waiting)
-    ]
+    return [m.content for m in said_and_before(event, waiting=waiting)[1]]
 
 
 def test_the_newest_event_is_answered_from_all_before_it(quay):
@@ -45,7 +47,7 @@ def test_the_newest_event_is_answered_from_all_before_it(quay):
     event = heard(quay, "Two.")
 
     assert answers(event) == ["One."]
-    assert gather.history_for(event, windows(event.conversation.id).history) is event.before
+    assert said_and_before(event)[1] is event.before
 
 
 def test_an_event_that_waited_sees_the_replies_since_and_not_itself(quay):
@@ -62,7 +64,7 @@ def test_texts_that_came_to_stay_before_it_move_nothing_else(quay):
     conversations.append(quay, [a_reply("To one.")])
 
     assert answers(second) == ["Dusk.", "One.", "To one."]
-    assert gather.pending_message(second, windows(second.conversation.id).history).content == "Two."
+    assert said_and_before(second)[0].content == "Two."
 
 
 def test_after_a_compaction_it_sees_the_summary(quay):
@@ -74,9 +76,7 @@ def test_after_a_compaction_it_sees_the_summary(quay):
     begin_segment(quay, summary, summarised=now, first_kept=now.stop - 2)
 
     assert answers(event) == ["They talked.", "Line 3."]
-    assert (
-        gather.pending_message(event, windows(event.conversation.id).history).content == "And now?"
-    )
+    assert said_and_before(event)[0].content == "And now?"
 
 
 def test_an_event_that_was_summarised_itself_is_still_answered(quay):
@@ -87,4 +87,4 @@ def test_an_event_that_was_summarised_itself_is_still_answered(quay):
     begin_segment(quay, summary, summarised=now, first_kept=now.stop - 1)
 
     assert answers(event) == ["They talked.", "Two."]
-    assert gather.pending_message(event, windows(event.conversation.id).history).content == "One."
+    assert said_and_before(event)[0].content == "One."

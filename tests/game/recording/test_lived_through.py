@@ -6,10 +6,8 @@ What `entity_context` and `context_buffer` are filled with comes from records al
 from typing import Any
 
 import pytest
-from django.test import override_settings
 
 from evennia_ai.compose import compose
-from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.providers import SHIPPED
 from evennia_ai.game.inputs.shipped_providers import HEADING
 from evennia_ai.game.recording.heard import Lately, event_record, key_of, opened
@@ -22,6 +20,7 @@ from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.past_turns import turns_in_order
+from tests.game.gathering import inputs_for
 
 ROOM = "evennia.objects.objects.DefaultRoom"
 THING = "evennia.objects.objects.DefaultObject"
@@ -137,8 +136,8 @@ def told_after_twelve_beers(stage: Any) -> str:
 @pytest.mark.req("S3-35")
 @pytest.mark.parametrize("tokens", [0, 5, 40, 90])
 def test_only_the_newest_that_the_budget_has_room_for_is_told(quay, tokens) -> None:
-    with override_settings(EVENNIA_AI_ELSEWHERE_TOKENS=tokens):
-        text = told_after_twelve_beers(quay)
+    quay.talks_with(lambda _: "Aye.", elsewhere_tokens=tokens)
+    text = told_after_twelve_beers(quay)
     assert ESTIMATE.count(text) <= tokens
     if tokens < 40:
         assert text == ""
@@ -236,7 +235,7 @@ def test_a_warm_turn_with_both_asks_the_database_nothing(quay, no_queries) -> No
     where, record = opened(mind.ref, key_of(event)), event_record(event)
     heard = committed(Prepared(conversation=where, event=event, record=record, greeting=None))
     with no_queries():
-        made = compose(gather.inputs_for(quay.npc, mind.view(), heard))
+        made = compose(inputs_for(quay.npc, heard))
     assert HEADING in str(made.messages)
 
 
