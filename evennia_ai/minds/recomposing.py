@@ -329,11 +329,6 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
 
 
-def as_it_was(past: PastInputs) -> Inputs:
-    """The edit that changes nothing."""
-    return past.inputs
-
-
 def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
     """The prompt of a past turn from what it was made of.
 

@@ -26,11 +26,14 @@ from evennia_ai.models.history import (
     Conversation,
     Errand,
     Halt,
+    KnowledgeSearch,
     LoreState,
     ModelCall,
     ModelCallDay,
     Record,
     Turn,
+    VaultedChunk,
+    VaultReading,
 )
 from evennia_ai.models.knowledge import (
     KnowledgeAlias,
@@ -43,10 +46,7 @@ from evennia_ai.models.knowledge import (
     KnowledgePageRevision,
     KnowledgePageVector,
     KnowledgePageWords,
-    KnowledgeSearch,
     LorekeeperTask,
-    VaultedChunk,
-    VaultReading,
 )
 from evennia_ai.models.memory import KnownName, Memory, MemoryRevision
 

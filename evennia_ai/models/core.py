@@ -8,6 +8,8 @@ KINDS: Final = 16
 REF: Final = 255
 NAME: Final = 200
 SHA256: Final = 64
+KEY: Final = 64
+TITLE: Final = 255
 
 
 class StateRevision(models.Model):

@@ -150,16 +150,6 @@ def used_by_player(since: float) -> Mapping[str, Used]:
     return _used_by("player_ref", since)
 
 
-def newest_of(
-    npc_ref: str, *, limit_calls: int, before: float | None = None
-) -> tuple[NewCall, ...]:
-    """The newest calls for an NPC, the newest first, of those begun before a moment if there is."""
-    rows = models.ModelCall.objects.filter(npc_ref=npc_ref)
-    if before is not None:
-        rows = rows.filter(started_at__lt=before)
-    return _calls(rows.order_by("-started_at", "-pk")[:limit_calls])
-
-
 def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
     """The calls of these turns of an NPC, the oldest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn__in=numbers)

@@ -1,9 +1,14 @@
 """What the tests of the store say, hear and send; each shows only what matters."""
 
+from evennia_ai import models
+from evennia_ai.history.projection import project
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
+from evennia_ai.store import model_calls
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.conversations import records_in
+from evennia_ai.store.history.record_rows import records_at
 from evennia_ai.store.history.windows import windows
 from tests.history.builders import a_prompt
 
@@ -52,3 +57,16 @@ def give(snapshots, value, *, patch):
     patch.setattr(
         Snapshots, "__call__", lambda own, key: value if own is snapshots else real(own, key)
     )
+
+
+def history_in(where, segment):
+    """The whole history as a prompt at the end of this segment could show it."""
+    records = list(records_in(where, segment))
+    places = [place for record in records[:1] for place in record.meta.get("tail", ())]
+    return project(records, tail=records_at(where.id, places), segment=segment)
+
+
+def newest_calls(npc_ref, *, limit):
+    """The newest calls of models for an NPC, the newest first."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref).order_by("-started_at", "-pk")
+    return model_calls._calls(rows[:limit])

@@ -8,6 +8,7 @@ from evennia_ai.models import ModelCall, ModelCallDay
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import DAY_SECONDS, NewCall, Used
+from tests.store.builders import newest_calls
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
 
@@ -42,7 +43,7 @@ def test_a_call_is_read_as_it_was_written() -> None:
         outcome="failed:timeout",
     )
     written(call)
-    assert model_calls.newest_of("5", limit_calls=5) == (call,)
+    assert newest_calls("5", limit=5) == (call,)
 
 
 def test_a_call_is_gone_with_the_transaction_that_wrote_it() -> None:
@@ -50,13 +51,6 @@ def test_a_call_is_gone_with_the_transaction_that_wrote_it() -> None:
         written(a_call())
         transaction.set_rollback(True)
     assert model_calls.used(0) == Used()
-
-
-def test_the_newest_calls_of_an_npc_come_first() -> None:
-    written(a_call(turn=1), a_call(turn=2, started_at=NOON + 1), a_call(npc_ref="6"))
-    newest = model_calls.newest_of("5", limit_calls=5)
-    assert [call.turn for call in newest] == [2, 1]
-    assert model_calls.newest_of("5", limit_calls=5, before=NOON + 1) == newest[1:]
 
 
 def test_calls_are_summed_by_whom_they_were_for() -> None:

@@ -17,7 +17,7 @@ from django.db.models import OuterRef, Subquery
 
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
-from evennia_ai.history.projection import project, project_newest, record_of
+from evennia_ai.history.projection import project_newest, record_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
@@ -30,7 +30,6 @@ from evennia_ai.store.history.record_rows import (
     end_of,
     insert,
     record_from,
-    records_at,
     ref_of,
     rows_after,
 )
@@ -275,14 +274,6 @@ def records_in(conversation: ConversationRef, segment: int) -> Iterator[Record]:
     rows = models.Record.objects.filter(conversation_id=conversation.id, segment=segment)
     for row in rows.order_by("seq").iterator(chunk_size=_CHUNK):
         yield record_from(row)
-
-
-def history_in(conversation: ConversationRef, segment: int) -> History:
-    """The whole history as a prompt at the end of this segment could show it."""
-    records = list(records_in(conversation, segment))
-    places = [place for record in records[:1] for place in record.meta.get("tail", ())]
-    tail = records_at(conversation.id, places)
-    return project(records, tail=tail, segment=segment)
 
 
 def refuse_what_came_between(conversation: ConversationRef, end: End) -> None:

@@ -15,6 +15,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import Halt, halt
+from tests.store.builders import newest_calls
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="hello there"),),
@@ -168,7 +169,7 @@ def test_a_call_outside_of_turns_is_written_down_by_itself(stage: Any) -> None:
     stage.talks_with(REPLY)
     waiting = asked()
     assert outcome_of(waiting) is REPLY
-    (row,) = model_calls.newest_of("5", limit_calls=5)
+    (row,) = newest_calls("5", limit=5)
     assert (row.role, row.player_ref, row.turn, row.output_tokens) == ("decider", "", None, 3)
 
 
@@ -176,7 +177,7 @@ def test_a_failed_call_outside_of_turns_is_written_down_too(stage: Any) -> None:
     stage.talks_with(ModelTimeout("small", 5.0))
     waiting = asked()
     assert outcome_of(waiting).check(ModelTimeout)
-    (row,) = model_calls.newest_of("5", limit_calls=5)
+    (row,) = newest_calls("5", limit=5)
     assert row.outcome == "failed:timeout"
 
 
@@ -196,7 +197,7 @@ def test_a_row_that_cannot_be_written_is_written_later(
     stage.talks_with(REPLY)
     assert outcome_of(asked()) is REPLY
     stage.passes(5)
-    assert len(model_calls.newest_of("5", limit_calls=5)) == 1
+    assert len(newest_calls("5", limit=5)) == 1
     assert "not written down" in logged[0]
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.watch.request_log import RequestLog
-from evennia_ai.store import model_calls
 from tests.game.upkeep.compacting_games import (
     FULL,
     GOOD,
@@ -16,10 +15,11 @@ from tests.game.upkeep.compacting_games import (
     rules,
     talks,
 )
+from tests.store.builders import newest_calls
 
 
 def summaries(stage: Any) -> list[Any]:
-    calls = model_calls.newest_of(stage.npc.ai.ref, limit_calls=100)
+    calls = newest_calls(stage.npc.ai.ref, limit=100)
     return [call for call in calls if call.role == "summariser"]
 
 

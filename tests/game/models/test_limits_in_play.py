@@ -6,11 +6,11 @@ from typing import Any
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store import model_calls
+from tests.store.builders import newest_calls
 
 
 def rows(stage: Any) -> list[Any]:
-    return list(model_calls.newest_of(stage.npc.ai.ref, limit_calls=50))
+    return list(newest_calls(stage.npc.ai.ref, limit=50))
 
 
 def told(stage: Any) -> list[str]:

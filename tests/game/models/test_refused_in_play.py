@@ -16,6 +16,7 @@ from evennia_ai.llm.resilience import CircuitBreaker, Guarded
 from evennia_ai.store import model_calls
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.model_calls import Used
+from tests.store.builders import newest_calls
 
 TIGHT = replace(Quotas(), player=Quota(calls_per_minute=2))
 
@@ -34,7 +35,7 @@ def used(stage: Any, scope: Any = "player") -> tuple[int, int]:
 
 
 def outcomes(stage: Any) -> list[str]:
-    rows = model_calls.newest_of(stage.npc.ai.ref, limit_calls=50)
+    rows = newest_calls(stage.npc.ai.ref, limit=50)
     return [row.outcome for row in reversed(rows)]
 
 

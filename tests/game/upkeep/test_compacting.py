@@ -9,7 +9,6 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.conversations import history_in
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
@@ -29,6 +28,7 @@ from tests.game.upkeep.compacting_games import (
     rules,
     segment_of,
 )
+from tests.store.builders import history_in
 
 
 @pytest.fixture

@@ -12,13 +12,12 @@ from evennia_ai.store.history.conversations import (
     append,
     begin_segment,
     conversation,
-    history_in,
     opening_summary,
     records_in,
 )
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
-from tests.store.builders import a_line, a_reply, a_turn, give, said, talked
+from tests.store.builders import a_line, a_reply, a_turn, give, history_in, said, talked
 
 
 def a_summary(body="They spoke of the tide."):
