@@ -71,24 +71,16 @@ class _Form:
     made: Callable[[Any], Any]
 
 
+_LEFT_BEHIND: Final = ("earlier", "earlier_users", "earlier_replies", "segment")
+
+
 def _window(history: History) -> _Window:
-    return _Window(
-        messages=tuple(history),
-        earlier=history.earlier,
-        earlier_users=history.earlier_users,
-        earlier_replies=history.earlier_replies,
-        segment=history.segment,
-    )
+    left = {name: getattr(history, name) for name in _LEFT_BEHIND}
+    return _Window(messages=tuple(history), **left)
 
 
 def _history(window: _Window) -> History:
-    return History(
-        window.messages,
-        earlier=window.earlier,
-        earlier_users=window.earlier_users,
-        earlier_replies=window.earlier_replies,
-        segment=window.segment,
-    )
+    return History(window.messages, **{name: getattr(window, name) for name in _LEFT_BEHIND})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

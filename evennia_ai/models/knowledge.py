@@ -1,9 +1,9 @@
-"""Tables of knowledge bases: pages, what finds and guards them, drafts, tasks of the lorekeeper.
+"""Tables of knowledge bases: pages, what finds and guards them, drafts, the lorekeeper's tasks.
 
 Titles are kept as they are shown and, folded, as they are looked for. Columns of JSON are texts, so
-that a revision is the same bytes on every database. A task of the lorekeeper is there before its model
-is asked, so that whatever can come of it is known to have been asked for. A migration makes what
-this database has for searching texts from the words of pages (`migrations/_page_search.py`).
+that a revision is the same bytes on every database. A task of the lorekeeper is there before its
+model is asked, so that whatever can come of it is known to have been asked for. A migration makes
+what this database has for searching texts from the words of pages (`migrations/_page_search.py`).
 """
 
 from django.db import models

@@ -8,9 +8,10 @@ it the new one. The old segment stays readable.
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Subquery
@@ -171,27 +172,13 @@ def written_past(conversation: ConversationRef) -> None:
 
 
 _Key = tuple[str, ConversationKind, str, str]
-
-
-def _key(conversation: ConversationRef) -> _Key:
-    return (
-        conversation.npc_ref,
-        conversation.kind,
-        conversation.partner_ref,
-        conversation.place_ref,
-    )
+_COLUMNS: Final = ("npc_ref", "kind", "partner_ref", "place_ref")
+_key: Final[Callable[[ConversationRef], _Key]] = attrgetter(*_COLUMNS)
 
 
 def _opened(key: _Key) -> ConversationRef:
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
-        npc_ref, kind, partner_ref, place_ref = key
-        row = models.Conversation(
-            npc_ref=npc_ref,
-            kind=kind,
-            partner_ref=partner_ref,
-            place_ref=place_ref,
-            opened_at=time.time(),
-        )
+        row = models.Conversation(**_named(key), opened_at=time.time())
         try:
             with transaction.atomic():
                 row.save()
@@ -206,11 +193,12 @@ def _opened(key: _Key) -> ConversationRef:
 
 
 def _load_conversation(key: _Key) -> ConversationRef | None:
-    npc_ref, kind, partner_ref, place_ref = key
-    row = models.Conversation.objects.filter(
-        npc_ref=npc_ref, kind=kind, partner_ref=partner_ref, place_ref=place_ref
-    ).first()
+    row = models.Conversation.objects.filter(**_named(key)).first()
     return None if row is None else ref_of(row)
+
+
+def _named(key: _Key) -> dict[str, Any]:
+    return dict(zip(_COLUMNS, key, strict=True))
 
 
 _conversations: Final = Snapshots(HISTORY, _load_conversation)
