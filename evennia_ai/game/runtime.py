@@ -40,7 +40,7 @@ from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
 from evennia_ai.settings.kinds import GLOBAL_TRACES
-from evennia_ai.store.model_calls import used_by_npc, used_by_player
+from evennia_ai.store.model_calls import used_by
 
 SHUTDOWN_SECONDS: Final = 2.0
 """How long the last spans may take to be sent when the server stops."""
@@ -225,7 +225,7 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
         conf.limits,
         line=conf.limit_line,
         now=clock.seconds,
-        used_since=lambda since: (used_by_npc(since), used_by_player(since)),
+        used_since=lambda since: (used_by("npc_ref", since), used_by("player_ref", since)),
     )
 
 

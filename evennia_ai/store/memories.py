@@ -68,10 +68,7 @@ class MemoryChange(Change):
 
 def memory(npc_ref: str, memory_id: int) -> Memory:
     """One memory; NotStoredError: the NPC has none of this id."""
-    found = held_by(npc_ref).find(memory_id)
-    if found is None:
-        raise NotStoredError(f"memory of NPC {npc_ref}", memory_id)
-    return found
+    return _found(held_by(npc_ref), npc_ref, memory_id)
 
 
 def add(npc_ref: str, new: Memory, *, by: str, most: int) -> Added:
@@ -101,7 +98,7 @@ def change(npc_ref: str, memory_id: int, *, by: str, **given: Any) -> Memory:
     NotStoredError: there is none of this id. ComponentValueError: a value is not allowed.
     """
     with changing(MEMORIES, f"changing memory {memory_id} of NPC {npc_ref}"):
-        old = _stored(npc_ref, memory_id)
+        old = _found(_load(npc_ref), npc_ref, memory_id)
         new = replace(old, **given, _memo=Memo())
         if new == old:
             return old
@@ -112,7 +109,7 @@ def change(npc_ref: str, memory_id: int, *, by: str, **given: Any) -> Memory:
 def remove(npc_ref: str, memory_id: int, *, by: str) -> Memory:
     """Take a memory away; what it was. NotStoredError: there is none of this id."""
     with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}"):
-        gone = _stored(npc_ref, memory_id)
+        gone = _found(_load(npc_ref), npc_ref, memory_id)
         _end(npc_ref, [gone], action="removed", by=by)
         held_by.written(npc_ref)
     return gone
@@ -219,17 +216,19 @@ def _merged(npc_ref: str, known: Memory, new: Memory, *, by: str) -> Memory:
 
 def _changed(npc_ref: str, new: Memory, *, action: Action, by: str) -> Memory:
     new = replace(new, revision=new.revision + 1)
-    columns = {name: getattr(new, name) for name in _COLUMNS if name != "id"}
-    models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**columns)
+    models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**_columns(new))
     record_all(npc_ref, [new], action=action, by=by)
     held_by.written(npc_ref)
     return new
 
 
 def _inserted(npc_ref: str, new: Memory) -> Memory:
-    columns = {name: getattr(new, name) for name in _COLUMNS if name != "id"}
-    row = models.Memory.objects.create(npc_ref=npc_ref, **columns)
+    row = models.Memory.objects.create(npc_ref=npc_ref, **_columns(new))
     return replace(new, id=row.pk)
+
+
+def _columns(memory: Memory) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in _COLUMNS if name != "id"}
 
 
 def _end(npc_ref: str, gone: Iterable[Memory], *, action: Action, by: str) -> None:
@@ -240,9 +239,8 @@ def _end(npc_ref: str, gone: Iterable[Memory], *, action: Action, by: str) -> No
         record_all(npc_ref, ended, action=action, by=by)
 
 
-def _stored(npc_ref: str, memory_id: int) -> Memory:
-    """The memory as the current transaction sees it."""
-    found = _load(npc_ref).find(memory_id)
+def _found(held: Held, npc_ref: str, memory_id: int) -> Memory:
+    found = held.find(memory_id)
     if found is None:
         raise NotStoredError(f"memory of NPC {npc_ref}", memory_id)
     return found

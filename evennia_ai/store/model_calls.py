@@ -10,7 +10,7 @@ noticed by other processes as every change of an authored thing is, and read wit
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -140,14 +140,10 @@ def used(since: float, scope: Scope = GAME) -> Used:
     return _used(_of(rows, scope).aggregate(**_SUMS))
 
 
-def used_by_npc(since: float) -> Mapping[str, Used]:
-    """What each NPC used since a moment; one query."""
-    return _used_by("npc_ref", since)
-
-
-def used_by_player(since: float) -> Mapping[str, Used]:
-    """What each player used since a moment, "" for calls that were nobody's alone; one query."""
-    return _used_by("player_ref", since)
+def used_by(whom: Literal["npc_ref", "player_ref"], since: float) -> Mapping[str, Used]:
+    """What each NPC or player used since a moment, "" for calls that were nobody's; one query."""
+    rows = models.ModelCall.objects.filter(started_at__gte=since).values(whom)
+    return {row[whom]: _used(row) for row in rows.annotate(**_SUMS)}
 
 
 def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
@@ -181,14 +177,7 @@ def refused_times(since: float, *, npc_ref: str = "", limit: int) -> tuple[Refus
     by_whom = rows.values("npc_ref", "player_ref", "outcome")
     found = by_whom.annotate(times=Count("pk"), last_at=Max("started_at")).order_by("-last_at")
     return tuple(
-        RefusedTimes(
-            npc_ref=row["npc_ref"],
-            player_ref=row["player_ref"],
-            limit=row["outcome"].removeprefix(UNSENT),
-            times=row["times"],
-            last_at=row["last_at"],
-        )
-        for row in found[:limit]
+        RefusedTimes(limit=row.pop("outcome").removeprefix(UNSENT), **row) for row in found[:limit]
     )
 
 
@@ -275,11 +264,6 @@ def _of(rows: QuerySet, scope: Scope) -> QuerySet:
     if scope.kind == "npc":
         return rows.filter(npc_ref=scope.ref)
     return rows.filter(player_ref=scope.ref) if scope.kind == "player" else rows
-
-
-def _used_by(column: str, since: float) -> Mapping[str, Used]:
-    rows = models.ModelCall.objects.filter(started_at__gte=since).values(column)
-    return {row[column]: _used(row) for row in rows.annotate(**_SUMS)}
 
 
 def _used(row: Mapping[str, Any]) -> Used:

@@ -67,13 +67,13 @@ def test_calls_are_summed_by_whom_they_were_for() -> None:
 
 def test_all_npcs_are_summed_at_once() -> None:
     written(a_call(), a_call(), a_call(npc_ref="6"))
-    found = model_calls.used_by_npc(NOON)
+    found = model_calls.used_by("npc_ref", NOON)
     assert {ref: used.calls for ref, used in found.items()} == {"5": 2, "6": 1}
 
 
 def test_all_players_are_summed_at_once() -> None:
     written(a_call(), a_call(player_ref="8"), a_call(player_ref=""))
-    assert set(model_calls.used_by_player(NOON)) == {"7", "8", ""}
+    assert set(model_calls.used_by("player_ref", NOON)) == {"7", "8", ""}
 
 
 def test_tokens_that_nobody_told_count_as_none() -> None:
@@ -131,7 +131,7 @@ def test_whose_words_calls_answered_is_forgotten() -> None:
     assert model_calls.count_of_player("7") == 2
     assert model_calls.forget_player("7", npc_ref="6") == 1
     assert model_calls.forget_player("7") == 1
-    assert set(model_calls.used_by_player(0)) == {"", "8"}
+    assert set(model_calls.used_by("player_ref", 0)) == {"", "8"}
 
 
 def test_a_text_too_long_for_its_column_is_cut() -> None:

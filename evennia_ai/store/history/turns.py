@@ -143,15 +143,12 @@ def begin(
             remember_lore(conversation, lore, turn=number)
         if recalled:
             memories.recalled(npc_ref, recalled, at_hours=at_hours)
-    begun = StoredTurn(
-        id=row.pk,
-        npc_ref=npc_ref,
-        number=number,
+    begun = value_of(
+        StoredTurn,
+        row,
         conversation=conversation,
         event_record=event.id if event else None,
-        state="open",
         manifest=manifest,
-        created_at=row.created_at,
     )
     return BegunTurn(turn=begun, messages=messages)
 

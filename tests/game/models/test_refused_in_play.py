@@ -66,8 +66,8 @@ class TestABreaker:
 
     def test_a_restart_counts_none_of_it_either(self, resting: Any) -> None:
         asks(resting, 5)
-        assert model_calls.used_by_npc(0.0)[resting.npc.ai.ref].calls == 1
-        assert model_calls.used_by_player(0.0)[str(resting.anna.id)].calls == 1
+        assert model_calls.used_by("npc_ref", 0.0)[resting.npc.ai.ref].calls == 1
+        assert model_calls.used_by("player_ref", 0.0)[str(resting.anna.id)].calls == 1
 
     def test_a_call_that_failed_on_its_way_still_counts(self, stage: Any, logged: Any) -> None:
         stage.talks_with(*[ModelUnavailable("small", "away")] * 2, limits=TIGHT)
