@@ -130,9 +130,6 @@ def _value(row: models.KnowledgeDraft) -> StoredDraft:
     )
 
 
-_ENDS: Final = "writing down the end of task"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
     """A task that a model is about to be asked to do."""
@@ -178,26 +175,23 @@ def begin_task(new: NewTask) -> int:
 
 def end_task(number: int, *, text: str, context_meta: Mapping[str, Any]) -> None:
     """Keep what the model wrote."""
-    with one_transaction(f"{_ENDS} {number}"):
-        models.LorekeeperTask.objects.filter(pk=number).update(
-            text=storable(text),
-            context_meta=canonical_json(dict(context_meta)),
-            ended_at=time.time(),
-        )
+    meta = canonical_json(dict(context_meta))
+    _write(number, text=storable(text), context_meta=meta, ended_at=time.time())
 
 
 def keep_drafts(number: int, drafts: Sequence[int]) -> None:
     """Keep which drafts came of the answer."""
-    with one_transaction(f"{_ENDS} {number}"):
-        models.LorekeeperTask.objects.filter(pk=number).update(drafts=canonical_json(list(drafts)))
+    _write(number, drafts=canonical_json(list(drafts)))
 
 
 def fail_task(number: int, error: str) -> None:
     """Keep why there is no answer."""
-    with one_transaction(f"{_ENDS} {number}"):
-        models.LorekeeperTask.objects.filter(pk=number).update(
-            error=storable(error), ended_at=time.time()
-        )
+    _write(number, error=storable(error), ended_at=time.time())
+
+
+def _write(number: int, **columns: Any) -> None:
+    with one_transaction(f"writing down the end of task {number}"):
+        models.LorekeeperTask.objects.filter(pk=number).update(**columns)
 
 
 def newest_task(asked_by: str) -> StoredTask | None:
