@@ -6,7 +6,7 @@ until the Attribute changes, whoever changes it.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from evennia.utils import logger
@@ -66,12 +66,15 @@ def changed(npc: NPC, *, by: str = "", **values: Any) -> NPCSettings:
     wanted = {name: value for name, value in {**kept, **values}.items() if value is not None}
     new = judged(wanted, who=npc.key)
     differing = [name for name in {**old, **values} if old.get(name) != new.get(name)]
-    made = [_change(name, by=by, old=old.get(name), new=new.get(name)) for name in differing]
+    made = [
+        SettingChange(at=time.time(), by=by, name=name, old=old.get(name), new=new.get(name))
+        for name in differing
+    ]
     if made:
-        changes = [*_changes_in(stored), *made][-MOST_CHANGES:]
+        changes = [*_changes_in(stored), *map(asdict, made)][-MOST_CHANGES:]
         npc.attributes.add(ATTRIBUTE, {"values": new, "changes": changes})
     for one in made:
-        told = f"{one['name']} was {one['old']!r}, is {one['new']!r}"
+        told = f"{one.name} was {one.old!r}, is {one.new!r}"
         logger.log_msg(f"evennia_ai: NPC {npc.id}: {told}, set by {by or 'the game'}")
     return settings_of(npc)
 
@@ -91,7 +94,3 @@ def _changes_in(stored: Any) -> list[dict[str, Any]]:
     changes = stored.get("changes") if isinstance(stored, Mapping) else None
     listed = changes if isinstance(changes, list) else []
     return [dict(one) for one in listed if isinstance(one, Mapping) and set(one) == _OF_A_CHANGE]
-
-
-def _change(name: str, *, by: str, old: Any, new: Any) -> dict[str, Any]:
-    return {"at": time.time(), "by": by, "name": name, "old": old, "new": new}

@@ -71,7 +71,7 @@ def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
         ],
     )
     made.location = npc  # nobody gets it yet, so that no hook of receiving is asked
-    _set_times(npc, [*_times(npc), time.time()])
+    npc.attributes.add(_TIMES, [*_times(npc), time.time()], category=_TIMES_CATEGORY)
     return made
 
 
@@ -79,7 +79,8 @@ def why_no_more(npc: NPC, limits: WritingLimits) -> str:
     """Why the NPC writes nothing now, "" where it may; told to its model."""
     if not limits.most:
         return "You may not write anything."
-    if _alive(npc) >= limits.most:
+    own = {"db_tags__db_key": str(npc.id), "db_tags__db_category": WRITER}
+    if ObjectDB.objects.filter(**own).count() >= limits.most:
         return (
             f"You have written {limits.most} letters and books that are still about;"
             " write no more until some of them are gone."
@@ -106,18 +107,8 @@ def _is_plain(letter: str) -> bool:
     return letter in _IN_TITLES or unicodedata.category(letter)[0] in _LETTERS_AND_DIGITS
 
 
-def _alive(npc: NPC) -> int:
-    """How many writings of the NPC there are in the game."""
-    own = {"db_tags__db_key": str(npc.id), "db_tags__db_category": WRITER}
-    return int(ObjectDB.objects.filter(**own).count())
-
-
 def _times(npc: NPC) -> list[float]:
     """When the NPC wrote, in the last 24 hours; those that are gone are counted too."""
     since = time.time() - DAY_SECONDS
     kept = npc.attributes.get(_TIMES, default=(), category=_TIMES_CATEGORY)
     return [at for at in kept if at > since]
-
-
-def _set_times(npc: NPC, times: list[float]) -> None:
-    npc.attributes.add(_TIMES, times, category=_TIMES_CATEGORY)
