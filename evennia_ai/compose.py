@@ -31,7 +31,16 @@ from evennia_ai.lorebook.activation.placed_entries import (
 from evennia_ai.lorebook.activation.timers import NO_STATE
 from evennia_ai.lorebook.rules import PRESET_FLAGS
 from evennia_ai.lorebook.scan.window import Scan
-from evennia_ai.memory.recalling import NOTHING, Recalled, recall, shown, with_memories
+from evennia_ai.memory.recalling import (
+    NOTHING,
+    Recalled,
+    no_place,
+    recalled,
+    refused,
+    shown,
+    with_memories,
+    words_said,
+)
 from evennia_ai.prompt.blocks import (
     blocks_alone,
     fit_beside,
@@ -184,15 +193,18 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, st
 
 def _recalled(inputs: Inputs) -> Recalled:
     """The memories that the NPC is reminded of."""
-    return recall(
+    if not inputs.memories:
+        return NOTHING
+    if problem := no_place(inputs.components):
+        return refused(inputs.memories, problem)
+    rules = inputs.rules
+    return recalled(
         inputs.memories,
-        components=inputs.components,
-        history=inputs.history,
-        event=inputs.event,
-        rules=inputs.rules.memory,
+        rules=rules.memory,
         moment=inputs.moment,
-        limit_tokens=inputs.rules.budget.limit_tokens,
-        counter=inputs.rules.counter,
+        said=words_said(inputs.history, inputs.event, messages=rules.memory.scan_messages),
+        limit_tokens=rules.budget.limit_tokens,
+        counter=rules.counter,
     )
 
 

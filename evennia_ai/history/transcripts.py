@@ -125,20 +125,16 @@ class TranscriptReader:
 
     def header(self, line: str | bytes) -> Header:
         """The first line."""
-        told = self._read(line)
+        told = self.line(line)
         if told.get("transcript") != FORMAT:
-            self._refuse(f"this is no transcript of format {FORMAT}")
+            self.refuse(f"this is no transcript of format {FORMAT}")
         texts = {name: self._text(told, name, most=255) for name in _TEXTS}
         kind = self._one_of(told, "kind", KINDS)
         if bool(texts["partner_ref"]) == (kind == "room") or bool(texts["place_ref"]) != (
             kind == "room"
         ):
-            self._refuse("a room is told by place_ref alone, a private one by partner_ref alone")
+            self.refuse("a room is told by place_ref alone, a private one by partner_ref alone")
         return Header(**texts, kind=kind, opened_at=self._moment(told, "opened_at"))
-
-    def line(self, line: str | bytes) -> Mapping[str, Any]:
-        """A line that is not the first, as JSON values; `record` or `turn` say what is in it."""
-        return self._read(line)
 
     def record(self, told: Mapping[str, Any]) -> Record:
         """The record of a line, which must follow from the one before it."""
@@ -158,7 +154,7 @@ class TranscriptReader:
             created_at=self._moment(told, "created_at"),
         )
         if first_broken([record], previous=self.before):
-            self._refuse(
+            self.refuse(
                 f"record {record.place} was changed: its hash does not cover what it says or what"
                 " stands before it; take the transcript from the game again"
             )
@@ -187,26 +183,23 @@ class TranscriptReader:
     def end(self, told: Mapping[str, Any], *, records: int, turns: int) -> None:
         """The last line, which must count what was read."""
         if (told.get("records"), told.get("turns")) != (records, turns):
-            self._refuse(
+            self.refuse(
                 f"the last line must count {records} records and {turns} turns; lines are missing"
             )
 
     def cut_short(self) -> NoReturn:
         """The lines ended before the last one."""
-        self._refuse("the transcript is cut short: the line that ends it is missing")
+        self.refuse("the transcript is cut short: the line that ends it is missing")
 
-    def refuse(self, problem: str) -> NoReturn:
-        """The line that was read last cannot be taken."""
-        self._refuse(problem)
-
-    def _read(self, line: str | bytes) -> Mapping[str, Any]:
+    def line(self, line: str | bytes) -> Mapping[str, Any]:
+        """A line as JSON values; `record` or `turn` say what is in one that is not the first."""
         self.number += 1
         try:
             told = json.loads(line, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
-            self._refuse(f"this is no JSON: {error}")
+            self.refuse(f"this is no JSON: {error}")
         if not isinstance(told, dict):
-            self._refuse("must be a JSON object")
+            self.refuse("must be a JSON object")
         return told
 
     def _next_place(self, told: Mapping[str, Any]) -> tuple[int, int]:
@@ -214,7 +207,7 @@ class TranscriptReader:
         if found == f"{segment + 1}.1":
             return segment + 1, 1
         if found != f"{segment}.{seq}":
-            self._refuse(f"record {segment}.{seq} must come here, not {str(found)[:40]!r}")
+            self.refuse(f"record {segment}.{seq} must come here, not {str(found)[:40]!r}")
         return segment, seq
 
     def _check_meta(self, record: Record) -> None:
@@ -224,20 +217,20 @@ class TranscriptReader:
             self._known(meta["before"])
         tail = meta.get("tail", [])
         if not isinstance(tail, list) or (tail and record.kind is not RecordKind.SUMMARY):
-            self._refuse("meta.tail must be a list, and a summary's")
+            self.refuse("meta.tail must be a list, and a summary's")
         for place in tail:
             self._known(place)
         try:
             message_of(record)
         except _MADE_BADLY:
-            self._refuse(f"the meta of record {record.place} is none of a message")
+            self.refuse(f"the meta of record {record.place} is none of a message")
 
     def _known(self, place: Any) -> None:
         segment, _, seq = place.partition(".") if isinstance(place, str) else ("", "", "")
         if not (segment.isdecimal() and seq.isdecimal()):
-            self._refuse(f"{str(place)[:40]!r} is no place of a record, such as 1.12")
+            self.refuse(f"{str(place)[:40]!r} is no place of a record, such as 1.12")
         if not 1 <= int(seq) <= self.lengths.get(int(segment), 0):
-            self._refuse(f"there is no record {place[:40]} before this line")
+            self.refuse(f"there is no record {place[:40]} before this line")
 
     def _manifest(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         manifest = self._object(told, "manifest")
@@ -246,9 +239,9 @@ class TranscriptReader:
             calling(manifest, self._checked)
             wrong = wrong_field(made)
         except _MADE_BADLY:
-            self._refuse("manifest is none of a turn")
+            self.refuse("manifest is none of a turn")
         if wrong is not None:
-            self._refuse(f"manifest.{wrong} has no value that a turn writes")
+            self.refuse(f"manifest.{wrong} has no value that a turn writes")
         return manifest
 
     def _checked(self, place: str) -> str:
@@ -258,36 +251,37 @@ class TranscriptReader:
     def _text(self, told: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
         value = told.get(name)
         if not isinstance(value, str) or storable(value) != value:
-            self._refuse(f"{name} must be a text without null characters")
+            self.refuse(f"{name} must be a text without null characters")
         if most is not None and len(value) > most:
-            self._refuse(f"{name} must have at most {most} characters, not {len(value)}")
+            self.refuse(f"{name} must have at most {most} characters, not {len(value)}")
         return value
 
     def _count(self, told: Mapping[str, Any], name: str) -> int:
         value = told.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            self._refuse(f"{name} must be a number from 1 on")
+            self.refuse(f"{name} must be a number from 1 on")
         return value
 
     def _object(self, told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         value = told.get(name)
         if not isinstance(value, dict):
-            self._refuse(f"{name} must be a JSON object")
+            self.refuse(f"{name} must be a JSON object")
         return value
 
     def _one_of(self, told: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
         value = told.get(name)
         if not isinstance(value, str) or value not in known:
-            self._refuse(f"{name} must be one of {', '.join(known)}")
+            self.refuse(f"{name} must be one of {', '.join(known)}")
         return value
 
     def _moment(self, told: Mapping[str, Any], name: str) -> float:
         value = told.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            self._refuse(f"{name} must be a time in seconds")
+            self.refuse(f"{name} must be a time in seconds")
         return float(value)
 
-    def _refuse(self, problem: str) -> NoReturn:
+    def refuse(self, problem: str) -> NoReturn:
+        """The line that was read last cannot be taken."""
         raise FormatError("transcript", f"line {self.number}: {problem}; nothing was taken over")
 
 

@@ -195,32 +195,6 @@ def recalled(
     )
 
 
-def recall(
-    memories: Sequence[Memory],
-    *,
-    components: ComponentSet,
-    history: History,
-    event: Message | None,
-    rules: RecallRules,
-    moment: Moment,
-    limit_tokens: int,
-    counter: TokenCounter,
-) -> Recalled:
-    """The candidates judged by what was just said; all left out where they have no place."""
-    if not memories:
-        return NOTHING
-    if problem := no_place(components):
-        return refused(memories, problem)
-    return recalled(
-        memories,
-        rules=rules,
-        moment=moment,
-        said=words_said(history, event, messages=rules.scan_messages),
-        limit_tokens=limit_tokens,
-        counter=counter,
-    )
-
-
 def refused(memories: Sequence[Memory], reason: str) -> Recalled:
     """All candidates left out for one reason."""
     return Recalled(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
