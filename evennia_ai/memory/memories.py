@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, get_args
 
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.text.words import COMMON_WORDS, neighbours_of, unspaced_runs
-from evennia_ai.text.words import words_of as spaced_words
+from evennia_ai.text.words import COMMON_WORDS, neighbours_of, unspaced_runs, words_of
 
 STEM: Final = 6
 """Letters of a word that count: enough for "remember" and "remembrance" to be one."""
@@ -27,10 +26,10 @@ _PLURAL_FROM: Final = 4
 _FULL_WEIGHT: Final = 6
 
 
-def words_of(text: str) -> frozenset[str]:
+def compared_words(text: str) -> frozenset[str]:
     """The words of `text` as they are compared: folded, without endings."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = {_stem(word) for word in spaced_words(folded) if word not in COMMON_WORDS}
+    words = {_stem(word) for word in words_of(folded) if word not in COMMON_WORDS}
     return frozenset(words.union(neighbours_of(folded)))
 
 
@@ -113,7 +112,7 @@ class Memory:
         """Its words as they are compared with what is said; worked out once."""
         known = self._memo.get(_WORDS)
         if known is None:
-            known = self._memo[_WORDS] = words_of(self.text)
+            known = self._memo[_WORDS] = compared_words(self.text)
         return known
 
     @property

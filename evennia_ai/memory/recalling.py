@@ -19,7 +19,14 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field
 
 from evennia_ai.foreign.fields import read_fields
-from evennia_ai.memory.memories import DIGITS, Memory, importance, recency, weight_of, words_of
+from evennia_ai.memory.memories import (
+    DIGITS,
+    Memory,
+    compared_words,
+    importance,
+    recency,
+    weight_of,
+)
 from evennia_ai.prompt.blocks import Standing, as_data
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Filling
 from evennia_ai.prompt.history import History
@@ -255,7 +262,7 @@ def _words_in(message: Message) -> frozenset[str]:
     known = message.memo.get(_WORDS)
     if known is not None:
         return known
-    made = words_of(f"{message.name or ''} {message.content}")
+    made = compared_words(f"{message.name or ''} {message.content}")
     message.memo[_WORDS] = made
     return made
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from evennia_ai.memory.memories import MOST_CANDIDATES, Held, Memory, surplus, weight_of, words_of
+from evennia_ai.memory.memories import (
+    MOST_CANDIDATES,
+    Held,
+    Memory,
+    compared_words,
+    surplus,
+    weight_of,
+)
 from tests.memory.builders import ANNA, BEN, a_memory
 
 
@@ -73,28 +80,28 @@ def test_a_new_form_of_a_memory_takes_its_place() -> None:
     ],
 )
 def test_two_forms_of_a_word_share_something(one: str, other: str) -> None:
-    assert words_of(one) & words_of(other)
+    assert compared_words(one) & compared_words(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("rope", "road"), ("boss", "bos"), ("灯塔", "码头")])
 def test_two_words_share_nothing(one: str, other: str) -> None:
-    assert not words_of(one) & words_of(other)
+    assert not compared_words(one) & compared_words(other)
 
 
 def test_marks_are_no_words() -> None:
-    assert words_of("... !? -- \"'") == frozenset()
+    assert compared_words("... !? -- \"'") == frozenset()
 
 
 def test_a_script_without_blanks_counts_by_pairs() -> None:
-    assert words_of("旧灯塔") == {"旧灯", "灯塔"}
+    assert compared_words("旧灯塔") == {"旧灯", "灯塔"}
 
 
 def test_a_single_character_of_such_a_script_is_a_word() -> None:
-    assert words_of("x 火 b") == {"x", "火", "b"}
+    assert compared_words("x 火 b") == {"x", "火", "b"}
 
 
 def test_the_commonest_words_are_none() -> None:
-    assert words_of("Where is the rope?") == {"rope"}
+    assert compared_words("Where is the rope?") == {"rope"}
 
 
 def test_a_short_word_tells_less_than_a_long_one() -> None:

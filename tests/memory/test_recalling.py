@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.errors import FormatError
-from evennia_ai.memory.memories import Memory, words_of
+from evennia_ai.memory.memories import Memory, compared_words
 from evennia_ai.memory.recalling import (
     LEFT_OUT,
     MemorySettings,
@@ -41,7 +41,7 @@ def judged(
         memories,
         rules=RecallRules(**rules),
         moment=moment,
-        said=words_of(words),
+        said=compared_words(words),
         limit_tokens=limit,
         counter=ESTIMATE,
     )
@@ -151,13 +151,13 @@ def test_of_a_past_turn_the_many_others_are_told_in_one_line() -> None:
 def test_the_newest_messages_and_their_speakers_count() -> None:
     history = History([said("user", "rope", name="Anna"), said("assistant", "ferry")])
     words = words_said(history, pending("coins", name="Ben"), messages=2)
-    assert words == words_of("ferry coins Ben")
+    assert words == compared_words("ferry coins Ben")
 
 
 def test_what_stays_in_the_history_was_said_by_nobody() -> None:
     left = Message(role="user", content="rope", counted=False, stays=True, of="dynamic")
     history = History([said("user", "coins"), left])
-    assert words_said(history, None, messages=1) == words_of("coins")
+    assert words_said(history, None, messages=1) == compared_words("coins")
 
 
 @given(
@@ -192,7 +192,7 @@ memories = st.builds(
 
 
 def score_of(memory: Memory, *others: Memory, hours: float = 0.0, said: str = "") -> Score:
-    return scored([memory, *others], hours=hours, said=words_of(said))[0]
+    return scored([memory, *others], hours=hours, said=compared_words(said))[0]
 
 
 @pytest.mark.parametrize(("hours", "wanted"), [(0, 1.0), (1, 0.995), (24, 0.8867), (240, 0.3003)])
@@ -244,7 +244,7 @@ def test_the_score_says_what_it_is_made_of() -> None:
 
 @given(st.lists(memories, max_size=5), st.floats(0, 1e6), st.text(max_size=20))
 def test_every_number_stays_between_0_and_1(some: list[Memory], hours: float, said: str) -> None:
-    for score in scored(some, hours=hours, said=words_of(said)):
+    for score in scored(some, hours=hours, said=compared_words(said)):
         assert all(0 <= number <= 1 for number in (*score, score.total))
 
 
@@ -255,7 +255,7 @@ def test_the_order_of_the_candidates_changes_no_score(some: list[Memory], random
 
 
 def by_id(some: list[Memory]) -> dict[int, Score]:
-    scores = scored(some, hours=9, said=words_of("Anna, the rope and the ferry"))
+    scores = scored(some, hours=9, said=compared_words("Anna, the rope and the ferry"))
     return {memory.id: score for memory, score in zip(some, scores, strict=True)}
 
 

@@ -16,7 +16,7 @@ from evennia_ai.game.senses.presence import bystanders, label_of, object_of, own
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.memory.learning import People, judged
-from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, words_of
+from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, compared_words
 from evennia_ai.memory.recalling import MemorySettings, Moment, is_open, scored
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.store import memories
@@ -124,7 +124,9 @@ def recall(
         for memory in memories.held_by(npc_ref).memories
         if is_open(memory, moment) and about in (None, memory.about)
     ]
-    best = _best(found, words_of(query), hours=moment.hours)[: max(0, min(limit, MOST_RECALLED))]
+    best = _best(found, compared_words(query), hours=moment.hours)[
+        : max(0, min(limit, MOST_RECALLED))
+    ]
     with one_transaction(f"recalling memories of NPC {npc_ref}"):
         memories.recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
     return best
