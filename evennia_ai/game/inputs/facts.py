@@ -155,7 +155,7 @@ def _log(path: str, problem: str) -> None:
     logger.log_err(f"evennia_ai: EVENNIA_AI_LORE_FACTS: {path} {problem}; it is left out")
 
 
-_SECONDS: int = 3600
+_SECONDS: Final = 3600
 
 
 def hours_now() -> float:

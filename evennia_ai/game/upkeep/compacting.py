@@ -266,7 +266,7 @@ class Compactor:
             reason=str(error),
             breaker=work.newest.breaker.after_failure(work.turn, rules=self._settings.rules),
         )
-        _refuse_another_segment(work)
+        model_requests.refuse_another_segment(wanted.conversation, work.history.segment)
         _log(wanted, f"{error} ({failed.breaker.failures} in a row)")
         reply = error.reply if isinstance(error, ReplyRefusedError) else None
         model_requests.tell_attempt(wanted.conversation, attempt_record(failed, reply=reply))
@@ -328,8 +328,8 @@ def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: SummaryAt
 
     It is looked for by its id: what was said meanwhile belongs to what is kept.
     """
-    _refuse_another_segment(work)
     where = work.wanted.conversation
+    model_requests.refuse_another_segment(where, work.history.segment)
     now = windows(where.id).history
     last = made.summarised[-1].record
     found = (at for at in range(now.earlier, now.stop) if now[at].record == last)
@@ -342,16 +342,6 @@ def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: SummaryAt
     with one_transaction(f"compacting {where}"):
         conversations.append(where, [attempt_record(taken, reply=summary.reply)])
         return begin_segment(where, new, summarised=now, first_kept=at + 1)
-
-
-def _refuse_another_segment(work: _Work) -> None:
-    """HistoryConflictError where the conversation went on in another segment meanwhile.
-
-    It may have been erased, and then no word of the model's may be kept either.
-    """
-    where = work.wanted.conversation
-    if windows(where.id).end.segment != work.history.segment:
-        raise HistoryConflictError(str(where))
 
 
 def _given_up(failure: Failure, wanted: Wanted) -> Outcome:

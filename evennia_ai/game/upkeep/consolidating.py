@@ -16,7 +16,7 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import EvenniaAIError, HistoryConflictError, ModelError, ReplayError
+from evennia_ai.errors import EvenniaAIError, ModelError, ReplayError
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.clients import Access
@@ -208,14 +208,14 @@ class Consolidator:
         """Write down that the model gave nothing of use; after some failures it rests."""
         breaker = work.before.breaker.after_failure(work.turn + 1, rules=self._rules)
         state = replace(work.before, breaker=breaker)
-        _refuse_another_segment(work)
+        model_requests.refuse_another_segment(work.where, work.segment)
         _tell(work, Observed(outcome=f"failed: {error}", reply=work.reply, state=state))
         _log(work.where, f"{error} ({breaker.failures} in a row)")
         return f"nothing was learnt: {error}"
 
     def _kept(self, work: _Work, found: Sequence[Observation]) -> str:
         """Keep what passes the rules, and write down what came of it."""
-        _refuse_another_segment(work)
+        model_requests.refuse_another_segment(work.where, work.segment)
         made = [_remembered(work, one, rules=self._settings) for one in found]
         kept = [memory for memory, _ in made if memory is not None]
         refusals = [refusal for memory, refusal in made if memory is None]
@@ -283,12 +283,6 @@ def _doubles(held: Held) -> list[tuple[Memory, list[Memory]]]:
 def _noted(work: _Work, reply: ChatReply) -> ChatReply:
     work.reply = reply.text
     return reply
-
-
-def _refuse_another_segment(work: _Work) -> None:
-    """HistoryConflictError where the conversation was erased or compacted meanwhile."""
-    if windows(work.where.id).end.segment != work.segment:
-        raise HistoryConflictError(str(work.where))
 
 
 def _tell(work: _Work, observed: Observed) -> None:

@@ -93,7 +93,7 @@ def ask_for_summary(
     HistoryConflictError: the conversation has left the segment since, and may have been erased.
     StoreError: another reason. Nothing was committed, so ask no model.
     """
-    _refuse_another_segment(conversation, segment)
+    refuse_another_segment(conversation, segment)
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
         prompt = [handle.record for handle in sent]
@@ -146,7 +146,7 @@ def ask_to_observe(
     HistoryConflictError: the conversation has left the segment since, and may have been erased.
     StoreError: another reason. Nothing was committed, so ask no model.
     """
-    _refuse_another_segment(conversation, segment)
+    refuse_another_segment(conversation, segment)
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
         return _invoke(sent, schema, of=_CONSOLIDATION, model=model)
@@ -272,6 +272,10 @@ def _invoke(sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: An
     return NewRecord(kind=RecordKind.INVOKE, role="system", meta=meta)
 
 
-def _refuse_another_segment(conversation: ConversationRef, segment: int) -> None:
+def refuse_another_segment(conversation: ConversationRef, segment: int) -> None:
+    """HistoryConflictError where the conversation went on in another segment meanwhile.
+
+    It may have been erased, and then no word of a model's may be kept either.
+    """
     if windows(conversation.id).end.segment != segment:
         raise HistoryConflictError(str(conversation))
