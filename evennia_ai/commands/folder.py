@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from evennia_ai.commands.strict import CommandError
+from evennia_ai.commands.strict import CommandError, and_more
 from evennia_ai.private_files import private
 from evennia_ai.settings.conf import conf
 from evennia_ai.text.columns import visible
@@ -86,8 +86,8 @@ def offered(folder: Path, *, suffixes: Sequence[str] = JSON) -> list[str]:
     if not found:
         kinds = ", ".join(suffixes)
         return [f"There are no card files ({kinds}) in {folder} (EVENNIA_AI_CARD_FOLDER)."]
-    more = [f"  and {len(found) - _MOST_FILES} more"] if len(found) > _MOST_FILES else []
-    return [f"Card files in {folder}:", *(f"  {name}" for name in found[:_MOST_FILES]), *more]
+    rows = [f"  {name}" for name in found]
+    return [f"Card files in {folder}:", *and_more(rows, most=_MOST_FILES)]
 
 
 def new_file(folder: Path, name: str, content: bytes, *, suffix: str = ".json") -> Path:

@@ -1,6 +1,8 @@
-"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, `<npc>/<number>`, places of lorebooks.
+"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, `<npc>/<number>`, places, locks.
 
-Each function gives a value or raises `CommandError` with one clear line.
+Each function gives a value or raises `CommandError` with one clear line. Locks are Evennia's lock
+strings. What one does not mention, the command's own lock has decided already; the lock of an entry
+or a page counts beside that of its book or base: both must allow it. A superuser passes every lock.
 """
 
 import re
@@ -126,7 +128,7 @@ def _game_scope(caller: Any, name: str) -> Scope:
     return GAME
 
 
-def _zone_scope(caller: Any, name: str) -> Scope:
+def _zone_scope(_caller: Any, name: str) -> Scope:
     if not name:
         raise CommandError("Name the zone by its tag: @zone:<tag>.")
     return Scope(kind="zone", ref=name.lower())  # Evennia keeps tags in small letters

@@ -1,4 +1,9 @@
-"""`ai/why`: what an NPC knew in a turn, since when, and where it is recorded."""
+"""`ai/why`, `lore/why` and `ai/debug`: what an NPC knew in a turn, since when, and why.
+
+All of it is told from what is stored. The four steps of `ai/debug` are those in which something can
+have gone wrong, in their order: were the facts in the request, was the knowledge base searched, was
+a safe summary begun, and what came of it.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard

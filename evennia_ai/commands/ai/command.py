@@ -1,6 +1,6 @@
 """The command `ai`: what an NPC's mind is doing and why its prompt was what it was."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Final
 
 from evennia_ai.commands.ai.history import (
@@ -13,11 +13,10 @@ from evennia_ai.commands.ai.history import (
     verify_lines,
 )
 from evennia_ai.commands.ai.memory import (
-    Request,
     forgetting,
     memory_lines,
     memory_written,
-    request_of,
+    player_named,
 )
 from evennia_ai.commands.ai.operating import OperatingSwitches
 from evennia_ai.commands.ai.settings import (
@@ -43,6 +42,7 @@ from evennia_ai.commands.setup.lore.shown import item_to_explain
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.turn_shown import debug_lines, item_lines, turn_lines, why_lines
 from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.prompt.report import trace_lines
 
 ADMIN_LOCK: Final = "perm(Admin)"
@@ -261,37 +261,16 @@ class CmdAI(OperatingSwitches):
             self.say(tools_chosen(npc, self.rhs, by=self.typed_by))
 
     def mode(self) -> None:
-        usage = "ai/mode <npc> [= <mode>]"
-        npc = npc_named(self.caller, self.wanted(usage))
-        if self.rhs is None:
-            self.show(mode_lines(npc))
-        elif not self.rhs:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        else:
-            self.say(mode_set(npc, self.rhs, by=self.typed_by))
+        self._looked_or_set("ai/mode <npc> [= <mode>]", mode_lines, mode_set)
 
     def set_one(self) -> None:
-        usage = "ai/set <npc> [= <setting> [<value>]]"
-        npc = npc_named(self.caller, self.wanted(usage))
-        if self.rhs is None:
-            self.show(set_lines(npc))
-            return
-        if not self.rhs:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        self.say(set_told(npc, self.rhs, by=self.typed_by))
+        self._looked_or_set("ai/set <npc> [= <setting> [<value>]]", set_lines, set_told)
 
     def profile(self) -> None:
         if not self.args:
             self.show(profile_lines())
             return
-        usage = "ai/profile [<npc> [= <profile>]]"
-        npc = npc_named(self.caller, self.wanted(usage))
-        if self.rhs is None:
-            self.say(profile_of(npc))
-            return
-        if not self.rhs:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        self.say(profile_told(npc, self.rhs, by=self.typed_by))
+        self._looked_or_set("ai/profile [<npc> [= <profile>]]", profile_of, profile_told)
 
     def verify(self) -> None:
         self.show(verify_lines(self._npc("ai/verify <npc>")))
@@ -314,7 +293,9 @@ class CmdAI(OperatingSwitches):
         self._refuse_all_but_admins("forget")
         if not self.rhs:
             raise CommandError("Usage: ai/forget [<npc>] = <player>. Nothing was erased.")
-        return self._forgotten(request_of(self.caller, self.lhs, self.rhs))
+        player = player_named(self.caller, self.rhs)
+        npc = npc_named(self.caller, self.lhs) if self.lhs else None
+        return self._forgotten(player, npc)
 
     def on(self) -> None:
         npc = self._npc("ai/on <npc>")
@@ -325,6 +306,20 @@ class CmdAI(OperatingSwitches):
         npc = self._npc("ai/off <npc>")
         npc.ai.disable()
         self.say(f"{npc.key} is silent from now on, and still remembers what it hears.")
+
+    def _looked_or_set(
+        self,
+        usage: str,
+        look: Callable[[NPC], Iterable[str]],
+        write: Callable[..., str],
+    ) -> None:
+        npc = npc_named(self.caller, self.wanted(usage))
+        if self.rhs is None:
+            self.show(look(npc))
+            return
+        if not self.rhs:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        self.say(write(npc, self.rhs, by=self.typed_by))
 
     def _npc(self, usage: str) -> Any:
         self._refuse_right_side(usage)
@@ -338,5 +333,6 @@ class CmdAI(OperatingSwitches):
         if not self.caller.locks.check_lockstring(self.caller, ADMIN_LOCK):
             raise CommandError(f"ai/{switch} is for Admins. Nothing was changed.")
 
-    def _forgotten(self, request: Request) -> Generator[Any, Any, None]:
-        self.say((yield from forgetting(request, self.typed_by)))
+    def _forgotten(self, player_ref: str, npc: NPC | None) -> Generator[Any, Any, None]:
+        by = self.typed_by
+        self.say((yield from forgetting(player_ref, npc, by=by, agreed=self.agreed)))

@@ -1,7 +1,8 @@
 """`ai/history`, `ai/replay` and `ai/cache`: what is recorded of an NPC and nothing that is not.
 
 A past prompt is rebuilt from its records alone; of each prompt is told how much a provider may have
-found in its cache.
+found in its cache. `ai/verify`, `ai/export` and `ai/import` are about the records as a whole: the
+game waits for them, so there are limits; `evennia-ai history` has none.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,16 +1,18 @@
 """`ai/memory`: what an NPC remembers, how much each memory counts now, and a builder's own words.
 
 `<npc>/<page>` is a page of the list, `<npc>/#<id>` one memory with its changes; with a right side
-one is added, rewritten, made more or less important, or removed.
+one is added, rewritten, made more or less important, or removed. `ai/forget` erases what a player
+whispered and what is remembered of them, once it was asked twice: a right of the player, done by
+whoever may; its lock is stricter than that of `ai`.
 """
 
 import re
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
-from evennia_ai.commands.strict import CommandError, day_and_time, name_of, shown_line
+from evennia_ai.commands.strict import CommandError, counted, day_and_time, name_of
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.recording import heard
@@ -44,6 +46,7 @@ _ABOUT: Final = re.compile(r"about\s+(?P<who>[^:]{1,80}):\s*(?P<text>.+)", re.IG
 _IMPORTANCE: Final = re.compile(r"importance\s+(?P<number>-?[0-9]{1,4})", re.IGNORECASE)
 _REMOVE: Final = ("remove", "off")
 _DAY_HOURS: Final = 24
+Asked = Generator[str, Any, bool]
 NOBODY: Final = Moment()
 """A moment in which nobody is spoken with in private."""
 
@@ -230,55 +233,31 @@ def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
             yield clipped(visible(f"         {text}"), WIDTH)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """Who is to be forgotten, by one NPC or, without, by every NPC."""
-
-    player_ref: str
-    npc: Any = None
-
-    @property
-    def found(self) -> Forgotten:
-        """What there is to erase."""
-        ref, npc_ref = self.player_ref, self._npc_ref
-        return Forgotten(
-            private=erasable_private(ref, npc_ref=npc_ref),
-            memories=count_about(ref, npc_ref=npc_ref),
-            calls=model_calls.count_of_player(ref, npc_ref=npc_ref),
-        )
-
-    def __str__(self) -> str:
-        who, with_whom = name_of(self.player_ref), self.npc.key if self.npc else "every NPC"
-        return f"the private conversations of {who} with {with_whom}, and the memories of {who}"
-
-    def erase(self, by: str) -> Forgotten:
-        """Erase it all; `by` is recorded."""
-        return forget_person(self.player_ref, by=by, npc_ref=self._npc_ref)
-
-    @property
-    def _npc_ref(self) -> str | None:
-        return self.npc.ai.ref if self.npc else None
-
-
-def request_of(caller: Any, npc_name: str, player_name: str) -> Request:
-    """What was typed as a value; a player who is gone is named by number, as #12."""
+def player_named(caller: Any, name: str) -> str:
+    """The reference of a player; one who is gone is named by number, as #12."""
     known = {Scope(kind="player", ref=ref) for ref in (*private_partners(), *people())}
-    player = place_named(caller, f"player:{player_name}", known=known)
-    npc = npc_named(caller, npc_name) if npc_name else None
-    return Request(player_ref=player.ref, npc=npc)
+    return place_named(caller, f"player:{name}", known=known).ref
 
 
-def forgetting(request: Request, by: str) -> Generator[Any, Any, str]:
-    """Ask, then erase; what came of it."""
-    found = request.found
+def forgetting(
+    player_ref: str, npc: NPC | None, *, by: str, agreed: Callable[[str], Asked]
+) -> Generator[Any, Any, str]:
+    """Ask, then erase what an NPC, or without one every NPC, has of a player; what came of it."""
+    npc_ref = npc.ai.ref if npc else None
+    who, with_whom = name_of(player_ref), npc.key if npc else "every NPC"
+    what = f"the private conversations of {who} with {with_whom}, and the memories of {who}"
+    found = Forgotten(
+        private=erasable_private(player_ref, npc_ref=npc_ref),
+        memories=count_about(player_ref, npc_ref=npc_ref),
+        calls=model_calls.count_of_player(player_ref, npc_ref=npc_ref),
+    )
     if not (found.private.conversations or found.memories or found.calls):
-        return f"There is nothing to erase of {request}."
-    answer = yield shown_line(f"Erase {request}: {_counted(found)}? There is no way back. yes/[no]")
-    if str(answer).strip().lower() not in ("y", "yes"):
+        return f"There is nothing to erase of {what}."
+    if not (yield from agreed(f"Erase {what}: {_counted(found)}? There is no way back.")):
         return "Nothing was erased."
-    done = request.erase(by)
+    done = forget_person(player_ref, by=by, npc_ref=npc_ref)
     return (
-        f"Erased {request}: {_counted(done)}. What was said aloud in rooms stays, as do exported"
+        f"Erased {what}: {_counted(done)}. What was said aloud in rooms stays, as do exported"
         f" files and backups.{_calls_told(done)}"
     )
 
@@ -293,12 +272,10 @@ def _calls_told(done: Forgotten) -> str:
 
 def _counted(erased: Forgotten) -> str:
     private, memories = erased.private, erased.memories
-    counts = {
-        "conversation": private.conversations,
-        "record": private.records,
-        "turn": private.turns,
-    }
-    told = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items()]
-    if memories:
-        told.append(f"{memories} {'memory' if memories == 1 else 'memories'}")
+    told = [
+        counted(private.conversations, "conversation"),
+        counted(private.records, "record"),
+        counted(private.turns, "turn"),
+        *([counted(memories, "memory", "memories")] if memories else []),
+    ]
     return ", ".join(told)

@@ -1,11 +1,11 @@
-"""`ai/set`, `ai/profile` and `ai/mode`: what is set for an NPC, from where, and how it changes.
+"""`ai/set`, `ai/profile`, `ai/mode`, `ai/tools`: what is set for an NPC, from where, and changes.
 
 What a value may be is judged by `evennia_ai.game.npc_settings`; here is how builders write and read
 it, and what an NPC that listens made of what it heard last.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
@@ -78,7 +78,11 @@ def set_told(npc: NPC, typed: str, *, by: str) -> str:
     if not text.strip():
         return _reset(npc, row, by=by)
     before = _shown(row, _origins(npc))
-    _change(npc, row, row.read(text.strip()), by=by)
+    try:
+        changed(npc, by=by, **{row.field: row.read(text.strip())})
+    except SettingError as error:  # it is told of by the name that builders know
+        told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
+        raise CommandError(told) from error
     runtime().ticker.stirs(npc)  # it may tick from now on, or no more
     after = _shown(row, _origins(npc))
     return f"{npc.key}: {row.name} is {_marked(after)} now; it was {_marked(before)}."
@@ -107,14 +111,14 @@ def profile_lines() -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def profile_of(npc: NPC) -> str:
-    """With which models an NPC speaks."""
+def profile_of(npc: NPC) -> list[str]:
+    """With which models an NPC speaks, in one line."""
     settings = settings_of(npc)
     asked = runtime().models.of_role("speaker", settings=settings)
     first, *others = (access.profile.name for access in asked)
     instead = f", or {', then '.join(others)} where that gives no answer" if others else ""
     whose = "its own profile" if settings.profile else "the game's usual profile"
-    return f"{npc.key} speaks with {first}, {whose}{instead}."
+    return [f"{npc.key} speaks with {first}, {whose}{instead}."]
 
 
 def profile_told(npc: NPC, name: str, *, by: str) -> str:
@@ -140,16 +144,7 @@ def _reset(npc: NPC, row: Row, *, by: str) -> str:
     return f"{npc.key}: {row.name} is {now} again; it was {_marked(before)}."
 
 
-def _change(npc: NPC, row: Row, value: Any, *, by: str) -> None:
-    """Change a setting; what is wrong is told of the name that builders know."""
-    try:
-        changed(npc, by=by, **{row.field: value})
-    except SettingError as error:
-        told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
-        raise CommandError(told) from error
-
-
-def change_in_words(change: SettingChange) -> str:
+def change_in_words(change: Change) -> str:
     """A change of a setting as builders type and read it."""
     row = next((row for row in ROWS if row.field == change.name), None)
     name = row.name if row is not None else change.name
@@ -159,12 +154,14 @@ def change_in_words(change: SettingChange) -> str:
 
 def _value(value: Any) -> str:
     """A value as it is kept, in words."""
-    if value is None:
-        return "not set"
+    return "not set" if value is None else _plain(value, empty="none")
+
+
+def _plain(value: Any, *, empty: str) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}={most}" for name, most in value.items()) or "none"
+        return ", ".join(f"{name}={most}" for name, most in value.items()) or empty
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(map(str, value)) or empty
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -196,17 +193,13 @@ def _shown(row: Row, origins: Origins) -> str:
     """The value that counts, in words."""
     own = getattr(origins.settings, row.field)
     value = row.usual(origins) if own is None or own == "" else own
-    if isinstance(value, tuple):
-        return ", ".join(value) or row.empty
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}={most}" for name, most in value.items()) or row.empty
-    if not value and row.nothing:
+    if not value and row.nothing and not isinstance(value, tuple | Mapping):
         return row.nothing
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return _plain(value, empty=row.empty)
 
 
 def _marked(value: str) -> str:
-    """A value as it stands in a sentence; one that is a sentence itself, in quotes."""
+    # One that is a sentence itself stands in quotes.
     return f"'{value}'" if value.endswith(".") else value
 
 
@@ -217,21 +210,17 @@ def _state(access: Access) -> str:
 
 
 def _reason(access: Access) -> str:
-    """Why a profile cannot be asked; which one it is stands before it."""
     assert isinstance(access.client, NotReady)
     return re.sub(r"^endpoint '.*?': ", "", access.client.reason)
 
 
 def _roles(access: Access, models: Models) -> str:
     roles = models.roles_of(access.profile.name)
-    if len(roles) == len(MODEL_ROLES):
-        return "every role"
-    return ", ".join(roles) or "what an NPC is given"
+    some = ", ".join(roles) or "what an NPC is given"
+    return "every role" if len(roles) == len(MODEL_ROLES) else some
 
 
-def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """The rows with their columns under one another."""
-    rows = list(rows)
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(map(str.ljust, row, widths)).rstrip()  # what stands last may be long
@@ -252,7 +241,6 @@ def _whole(text: str) -> Any:
 
 
 def _words(text: str) -> list[str]:
-    """Words with commas or blanks between them; `none` is no word at all."""
     return [] if text.lower() == "none" else [word for word in _SPLIT.split(text) if word]
 
 
@@ -335,8 +323,7 @@ def mode_set(npc: NPC, typed: str, *, by: str) -> str:
         raise CommandError(f"There is no mode '{mode}'{meant}{end} Nothing was changed.")
     before = settings_of(npc).mode
     changed(npc, by=by, mode=mode)
-    after = settings_of(npc).mode
-    return f"{npc.key} listens by {after} now; it was {before}. It {MEANINGS[after]}."
+    return f"{npc.key} listens by {mode} now; it was {before}. It {MEANINGS[mode]}."
 
 
 def _heard(verdict: HeardVerdict, *, now: float) -> str:
@@ -346,8 +333,6 @@ def _heard(verdict: HeardVerdict, *, now: float) -> str:
     return f'  {ago:.0f} s ago, {who}: "{verdict.text}" - {what}: {verdict.why}'
 
 
-NONE: Final = "none"
-_BETWEEN: Final = re.compile(r"[\s,]+")
 _SIGN: Final = re.compile(r"([+-])\s+")
 MOST_WORDS: Final = 50
 
@@ -365,11 +350,10 @@ def tools_lines(npc: NPC) -> list[str]:
 
 def tools_chosen(npc: NPC, text: str, *, by: str) -> str:
     """Give an NPC the tools that `text` means; what it has then, in one line."""
-    words = [word for word in _BETWEEN.split(_SIGN.sub(r"\1", text.lower())) if word]
-    now = choice_of(npc)
-    names = _wanted([*_names(now.has), *now.gone], words)
-    choice = chosen(npc, names, by=by)
-    return f"{npc.key} may {_listed(choice)} beside answering."
+    words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
+    names = _wanted(_names(choice_of(npc)), words)
+    has = ", ".join(_names(chosen(npc, names, by=by)))
+    return f"{npc.key} may {has or 'do nothing'} beside answering."
 
 
 def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
@@ -377,14 +361,14 @@ def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
     changes = [word for word in words if word[:1] in "+-"]
     if not words or len(words) > MOST_WORDS:
         raise CommandError(
-            f"Name up to {MOST_WORDS} tools, or '{NONE}' for none at all. Nothing was changed."
+            f"Name up to {MOST_WORDS} tools, or 'none' for none at all. Nothing was changed."
         )
     if changes and len(changes) < len(words):
         raise CommandError(
             "Name all the tools it is to have, or changes with + and - alone. Nothing was changed."
         )
     if not changes:
-        return [] if words == [NONE] else [_known(word) for word in words]
+        return [] if words == ["none"] else [_known(word) for word in words]
     gone = [word[1:].strip() for word in changes if word[0] == "-"]
     for name in gone:
         if name not in has:
@@ -398,24 +382,19 @@ def _known(name: str) -> str:
     tools = registry().tools
     if name in tools:
         return name
-    near = get_close_matches(name, tools, n=1)
-    meant = f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(sorted(tools))}."
+    like = get_close_matches(name, tools, n=1)
+    meant = f"; did you mean '{like[0]}'?" if like else f"; there are {', '.join(sorted(tools))}."
     raise CommandError(f"There is no tool '{name}'{meant} Nothing was changed.")
 
 
 def _lines(tools: Sequence[Tool]) -> list[str]:
     if not tools:
         return ["  nothing"]
-    return [f"  {_with_danger(tool)} - {' '.join(tool.description.split())}" for tool in tools]
+    return [
+        f"  {tool.name}{' (dangerous)' * tool.dangerous} - {' '.join(tool.description.split())}"
+        for tool in tools
+    ]
 
 
-def _with_danger(tool: Tool) -> str:
-    return f"{tool.name} (dangerous)" if tool.dangerous else tool.name
-
-
-def _names(tools: Sequence[Tool]) -> list[str]:
-    return [tool.name for tool in tools]
-
-
-def _listed(choice: Choice) -> str:
-    return ", ".join([*_names(choice.has), *choice.gone]) or "do nothing"
+def _names(choice: Choice) -> list[str]:
+    return [*(tool.name for tool in choice.has), *choice.gone]

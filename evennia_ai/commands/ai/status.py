@@ -6,7 +6,7 @@ from typing import Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.commands.strict import CommandError, day_and_time, in_words, name_of
+from evennia_ai.commands.strict import CommandError, counted, day_and_time, in_words, name_of
 from evennia_ai.game.mind import overview
 from evennia_ai.game.mind.overview import NPCRow, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
@@ -64,11 +64,6 @@ def thousands(number: int) -> str:
     if number < 100_000:
         return str(number)
     return f"{number / 1000:.0f}k" if number < 10_000_000 else f"{number / 1_000_000:.0f}M"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things in words: "1 call", "2 calls"."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def ago(seconds: float) -> str:

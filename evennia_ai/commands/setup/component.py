@@ -24,7 +24,7 @@ from evennia_ai.commands.setup.component_shown import (
     unsettled_in_words,
 )
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand, alike, shown_line
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand, alike
 from evennia_ai.errors import StaticComponentError
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope
@@ -204,10 +204,9 @@ class CmdComponent(StrictCommand):
     def remove(self) -> Generator[Any, Any, None]:
         self._refuse_value()
         component = self._component("remove")
-        named = labelled(component)
         if component.is_static:
             raise StaticComponentError(component.key, "removed")
-        return self._remove_after_yes(component, named)
+        return self._remove_after_yes(component, labelled(component))
 
     def revisions(self) -> None:
         self._refuse_value()
@@ -260,9 +259,8 @@ class CmdComponent(StrictCommand):
     def _remove_after_yes(
         self, component: PromptComponent, named: str
     ) -> Generator[Any, Any, None]:
-        question = f"Remove {named} ({component.id})? It can come back with /revert. yes/[no]"
-        answer = yield shown_line(question)
-        if str(answer).strip().lower() not in ("y", "yes"):
+        question = f"Remove {named} ({component.id})? It can come back with /revert."
+        if not (yield from self.agreed(question)):
             self.say(f"{named} stays.")
             return
         now = store.registry().get(component.key, scope=component.scope)

@@ -1,4 +1,7 @@
-"""How components look to a builder: the list that reads as the prompt does, and one in full."""
+"""How components look to a builder: the list that reads as the prompt does, and one in full.
+
+Also what `component/context` does: which components are off in which kind of event.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final

@@ -7,36 +7,29 @@ nothing until a builder approves it, and an approved card may only what was gran
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.cards.card import Card, greetings
-from evennia_ai.cards.dumping import FORMS, Form, dump_card, left_out
-from evennia_ai.cards.limits import CardLimits
+from evennia_ai.cards.dumping import FORMS, Form
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines
-from evennia_ai.commands.background_work import CardWork, Steps, waits
-from evennia_ai.commands.folder import new_file
+from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card import shown as named
-from evennia_ai.commands.setup.card.files import reader
-from evennia_ai.commands.setup.card.importing import CardGrants, CardImports, saw_card
+from evennia_ai.commands.setup.card.files import reader, written
+from evennia_ai.commands.setup.card.importing import CardImports, saw_card
 from evennia_ai.commands.setup.card.shown import (
     card_named,
     import_in_words,
     plain_name,
     size_in_words,
 )
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, alike
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, alike, and_more
 from evennia_ai.errors import NotStoredError
-from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile
@@ -50,275 +43,12 @@ from evennia_ai.store.authored.cards import (
 from evennia_ai.text.columns import WIDTH, clipped, first_line, wrapped
 
 _MOST_GREETINGS: Final = 60
-
-
-class CardAssign(CardWork):
-    """Giving NPCs their cards."""
-
-    @waits
-    def assign(self) -> Steps:
-        """Let an NPC play a card that is in force, once it is seen that the card can be read."""
-        usage = "card/assign <npc> = <card>"
-        typed, wanted = self.both(usage)
-        npc = npc_named(self.caller, typed)
-        name = card_named(plain_name(wanted, usage)).name
-        yield self._read(get_card(name))
-        _check_there(npc)
-        before = cards.assignment_of(npc.ai.ref)
-        card = cards.assign(npc.ai.ref, name, by=self.typed_by)
-        self.read_ahead(card)
-        instead = f", no longer {before.card}" if before and before.card != name else ""
-        self.say(
-            f"{npc.key} plays the card {card.name} (revision {card.revision},"
-            f" {shown.may_in_words(card.grants)}) from now on{instead}."
-            f" It opens with no greeting; card/greeting {npc.key} lists them."
-        )
-
-    def unassign(self) -> None:
-        npc = npc_named(self.caller, self.wanted("card/unassign <npc>"))
-        if self.rhs is not None:
-            raise CommandError("Usage: card/unassign <npc>")
-        before = _played(npc)
-        cards.unassign(npc.ai.ref, by=self.typed_by)
-        self.say(f"{npc.key} plays the card {before.card} no longer, and no other one.")
-
-    @waits
-    def greeting(self) -> Steps:
-        """Set the greeting that an NPC opens its conversations with; without a value, list them."""
-        usage = "card/greeting <npc> [= <number> | off]"
-        npc = npc_named(self.caller, self.wanted(usage))
-        played = _played(npc)
-        if self.rhs == "":
-            raise CommandError(f"Usage: {usage}")
-        if self.rhs is not None and self.rhs.lower() == "off":
-            cards.set_greeting(npc.ai.ref, None, by=self.typed_by)
-            self.say(f"{npc.key} opens with no greeting from now on.")
-            return
-        index = None if self.rhs is None else whole_number(self.rhs, what="greeting", words="off")
-        stored = get_card(played.card)
-        card = yield self._read(stored)
-        _check_there(npc)
-        if index is None:
-            self.show(_listed(npc, played, card))
-            return
-        text = _greeting(card, index, npc)
-        now = card_or_none(played.card)
-        is_same_file = now is not None and now.sha256 == stored.sha256
-        if cards.assignment_of(npc.ai.ref) != played or not is_same_file:
-            raise CommandError(f"Somebody changed what {npc.key} plays meanwhile; look again.")
-        cards.set_greeting(npc.ai.ref, index, by=self.typed_by)
-        only = " where several may speak" if index >= len(greetings(card)) else ""
-        self.say(f"{npc.key} opens each new conversation{only} with greeting {index}: {text}")
-
-    def _read(self, card: StoredCard) -> Any:
-        """The card, read beside the game."""
-        _, file = card_revisions.revision(card.name, card.revision)
-        limits = conf().card_limits
-        return self.worked(
-            f"Reading card {card.name}",
-            lambda progress: load_card(file.content, limits=limits, progress=progress).card,
-        )
-
-
-def _check_there(npc: NPC) -> None:
-    """CommandError where the NPC was deleted while its card was read."""
-    if npc.pk is None:
-        raise CommandError("The NPC was deleted meanwhile; nothing was changed.")
-
-
-def _played(npc: NPC) -> Assignment:
-    played = cards.assignment_of(npc.ai.ref)
-    if played is None:
-        raise CommandError(f"{npc.key} plays no card; card/assign {npc.key} = <card> gives one.")
-    return played
-
-
-def _greeting(card: Card, index: int, npc: NPC) -> str:
-    """The beginning of a greeting that says something."""
-    known = greetings(card, group=True)
-    if index >= len(known) or not known[index].strip():
-        there = ", ".join(str(at) for at, text in enumerate(known[:40]) if text.strip())
-        raise CommandError(
-            f"Card {card.name} has no greeting {index}; it has {there or 'none'}."
-            f" card/greeting {npc.key} lists them. Nothing was changed."
-        )
-    return clipped(first_line(known[index]), 200)
-
-
-def _listed(npc: NPC, played: Assignment, card: Card) -> Iterator[str]:
-    """The greetings by number, the first message being 0; those for groups come last."""
-    yield f"Greetings of the card {played.card}, which {npc.key} plays:"
-    own, known = len(greetings(card)), greetings(card, group=True)
-    said = [(index, text) for index, text in enumerate(known) if text.strip()]
-    for index, text in said[:_MOST_GREETINGS]:
-        mark = "*" if index == played.greeting else " "
-        group = "(groups) " if index >= own else ""
-        yield clipped(f"{mark}{index:4}  {group}{first_line(text)}", WIDTH)
-    if len(said) > _MOST_GREETINGS:
-        yield f"      and {len(said) - _MOST_GREETINGS} more"
-    if not said:
-        yield "      none"
-    on = "no greeting" if played.greeting is None else f"greeting {played.greeting}"
-    yield f"{npc.key} opens with {on}; card/greeting {npc.key} = <number> or off changes that."
-
-
-MOST_SHOWN: Final = 50
-
-
-class CardRevisions(CardWork):
-    """Looking at revisions and going back to them."""
-
-    def revisions(self) -> None:
-        usage = "card/revisions <name>"
-        name = plain_name(self.wanted(usage), usage)
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        changes = log.changes(name)
-        if not changes:
-            raise NotStoredError("card", name, store.card_names())
-        self.show(_history(name, changes))
-
-    def revert(self) -> None:
-        text, value = self.both("card/revert <name> = <number>")
-        name, number = known_name(text), whole_number(value, what="revision")
-        then, _ = log.revision(name, number)
-        card = store.card_or_none(name)
-        is_same = card is not None and (card.sha256, card.grants) == (then.sha256, then.grants)
-        if is_same and then.action in IN_FORCE:
-            self.say(f"Card {name} is so already; nothing was changed.")
-            return
-        greeters = cards.greeters_of(name)
-        back = store.revert(name, number, by=self.typed_by)
-        self.read_ahead(back)
-        was = f"before it was revision {card.revision}" if card else "before it was not in force"
-        self.say(
-            f"Card {name} is what it was at revision {number}, {shown.may_in_words(back.grants)};"
-            f" {was}, this is revision {back.revision}. Played by"
-            f" {shown.players_in_words(name)}."
-        )
-        if silenced := shown.silenced(name, greeters):
-            self.show(silenced)
-
-    def remove(self) -> None:
-        usage = "card/remove <name>"
-        card = card_named(plain_name(self.wanted(usage), usage))
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        imports = log.waiting(card.name)
-        gone_npcs = _gone(card.name)
-        if set(cards.players_of(card.name)) - set(gone_npcs):
-            raise CommandError(
-                f"Card {card.name} is played by {shown.players_in_words(card.name)}; first give"
-                " them another with card/assign, or none with card/unassign. Nothing was changed."
-            )
-        for ref in gone_npcs:
-            cards.unassign(ref, by=self.typed_by)
-        store.remove(card.name, by=self.typed_by)
-        gone = "; ".join(import_in_words(one) for one in imports[-6:])
-        waited = f" What waited of it waits no longer: {gone}." if imports else ""
-        self.say(
-            f"Card {card.name} is in force no longer;"
-            f" card/revert {card.name} = {card.revision} brings it back.{waited}"
-        )
-
-
-def _gone(card_name: str) -> list[str]:
-    """The NPCs that play a card and were deleted."""
-    refs = cards.players_of(card_name)
-    there = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs]).values_list("id", flat=True)
-    return [ref for ref in refs if int(ref) not in set(there)]
-
-
-def _history(name: str, changes: Sequence[CardChange]) -> Iterator[str]:
-    """The changes of a card, oldest first; the file by the beginning of its hash."""
-    yield f"Revisions of card {name}; card/revert goes back to one that was in force:"
-    if len(changes) > MOST_SHOWN:
-        yield f"       and {len(changes) - MOST_SHOWN} older ones"
-    for change in changes[-MOST_SHOWN:]:
-        yield clipped(f"{change.number:5}  {shown.changed_in_words(change)}", WIDTH)
-        grants = f"; grants: {shown.grants_in_words(change.grants)}"
-        told = grants if change.action in IN_FORCE else ""
-        yield clipped(f"       file {change.sha256[:12]}{told}", WIDTH)
-
-
-_USAGE: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]"
 _MOST_LEFT_OUT: Final = 12
+MOST_SHOWN: Final = 50
+_EXPORT: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Export:
-    """What is to be written: as which kind of file, and whether with the copy for V2 programs."""
-
-    form: Form
-    with_v2: bool
-    modified_at: int
-    limits: CardLimits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """What was written, and what a file of that kind could not hold."""
-
-    path: Path
-    size_bytes: int
-    left_out: tuple[str, ...]
-
-
-class CardExport(CardWork):
-    """Writing cards into the folder."""
-
-    @waits
-    def export(self) -> Steps:
-        name, number = named.revision_named(self.wanted(_USAGE))
-        _, file = log.revision(name, number)
-        wanted = self._wanted(file)
-        folder = conf().card_folder
-        written = yield self.worked(
-            f"Writing card {name}",
-            lambda progress: _written(file, wanted, folder, name, progress),
-        )
-        told = (
-            f"Wrote card {name}, revision {number}, to {written.path.name} in {folder}"
-            f" ({size_in_words(written.size_bytes)})."
-        )
-        left = written.left_out[:_MOST_LEFT_OUT]
-        more = len(written.left_out) - len(left)
-        lines = [*left, *([f"and {more} more like these"] if more else [])]
-        self.show(line for one in (told, *lines) for line in wrapped(one, WIDTH))
-
-    def _wanted(self, file: CardFile) -> Export:
-        """What was typed, or the kind of file that the card came in."""
-        own = "png" if file.carrier == "apng" else file.carrier
-        words = [own] if self.rhs is None else self.rhs.lower().split()
-        form, rest = (words[0] if words else ""), words[1:]
-        if form not in FORMS or rest not in ([], ["with", "v2"]):
-            raise CommandError(
-                f"'{self.rhs}' is no kind of card file; there are json, png and charx, and png with"
-                " v2. Nothing was written."
-            )
-        return Export(
-            form=form, with_v2=bool(rest), modified_at=int(time.time()), limits=conf().card_limits
-        )
-
-
-def _written(
-    file: CardFile, wanted: Export, folder: Path, name: str, progress: Progress
-) -> Written:
-    """Write the card; this runs in another thread."""
-    found = load_card(file.content, limits=wanted.limits, progress=progress)
-    content = dump_card(
-        found,
-        wanted.form,
-        with_v2=wanted.with_v2,
-        modified_at=wanted.modified_at,
-        limits=wanted.limits,
-    )
-    progress("the file", 0, 1)
-    path = new_file(folder, name, content, suffix=f".{wanted.form}")
-    return Written(path=path, size_bytes=len(content), left_out=left_out(found, wanted.form))
-
-
-class CmdCard(CardImports, CardGrants, CardAssign, CardExport, CardRevisions):
+class CmdCard(CardImports):
     """
     Import character cards, say what they may do, and give them to NPCs
 
@@ -416,3 +146,218 @@ class CmdCard(CardImports, CardGrants, CardAssign, CardExport, CardRevisions):
         )
         self.show(report_lines(read.report))
         saw_card(self.caller, card)
+
+    @waits
+    def assign(self) -> Steps:
+        """Let an NPC play a card that is in force, once it is seen that the card can be read."""
+        usage = "card/assign <npc> = <card>"
+        typed, wanted = self.both(usage)
+        npc = npc_named(self.caller, typed)
+        name = card_named(plain_name(wanted, usage)).name
+        yield self._read(get_card(name))
+        _check_there(npc)
+        before = store.assignment_of(npc.ai.ref)
+        card = store.assign(npc.ai.ref, name, by=self.typed_by)
+        self.read_ahead(card)
+        instead = f", no longer {before.card}" if before and before.card != name else ""
+        self.say(
+            f"{npc.key} plays the card {card.name} (revision {card.revision},"
+            f" {shown.may_in_words(card.grants)}) from now on{instead}."
+            f" It opens with no greeting; card/greeting {npc.key} lists them."
+        )
+
+    def unassign(self) -> None:
+        npc = npc_named(self.caller, self.wanted("card/unassign <npc>"))
+        if self.rhs is not None:
+            raise CommandError("Usage: card/unassign <npc>")
+        before = _played(npc)
+        store.unassign(npc.ai.ref, by=self.typed_by)
+        self.say(f"{npc.key} plays the card {before.card} no longer, and no other one.")
+
+    @waits
+    def greeting(self) -> Steps:
+        """Set the greeting that an NPC opens its conversations with; without a value, list them."""
+        usage = "card/greeting <npc> [= <number> | off]"
+        npc = npc_named(self.caller, self.wanted(usage))
+        played = _played(npc)
+        if self.rhs == "":
+            raise CommandError(f"Usage: {usage}")
+        if self.rhs is not None and self.rhs.lower() == "off":
+            store.set_greeting(npc.ai.ref, None, by=self.typed_by)
+            self.say(f"{npc.key} opens with no greeting from now on.")
+            return
+        index = None if self.rhs is None else whole_number(self.rhs, what="greeting", words="off")
+        stored = get_card(played.card)
+        card = yield self._read(stored)
+        _check_there(npc)
+        if index is None:
+            self.show(_listed(npc, played, card))
+            return
+        text = _greeting(card, index, npc)
+        now = card_or_none(played.card)
+        is_same_file = now is not None and now.sha256 == stored.sha256
+        if store.assignment_of(npc.ai.ref) != played or not is_same_file:
+            raise CommandError(f"Somebody changed what {npc.key} plays meanwhile; look again.")
+        store.set_greeting(npc.ai.ref, index, by=self.typed_by)
+        only = " where several may speak" if index >= len(greetings(card)) else ""
+        self.say(f"{npc.key} opens each new conversation{only} with greeting {index}: {text}")
+
+    def revisions(self) -> None:
+        usage = "card/revisions <name>"
+        name = plain_name(self.wanted(usage), usage)
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        changes = log.changes(name)
+        if not changes:
+            raise NotStoredError("card", name, store.card_names())
+        self.show(_history(name, changes))
+
+    def revert(self) -> None:
+        text, value = self.both("card/revert <name> = <number>")
+        name, number = known_name(text), whole_number(value, what="revision")
+        then, _ = log.revision(name, number)
+        card = store.card_or_none(name)
+        is_same = card is not None and (card.sha256, card.grants) == (then.sha256, then.grants)
+        if is_same and then.action in IN_FORCE:
+            self.say(f"Card {name} is so already; nothing was changed.")
+            return
+        greeters = store.greeters_of(name)
+        back = store.revert(name, number, by=self.typed_by)
+        self.read_ahead(back)
+        was = f"before it was revision {card.revision}" if card else "before it was not in force"
+        self.say(
+            f"Card {name} is what it was at revision {number}, {shown.may_in_words(back.grants)};"
+            f" {was}, this is revision {back.revision}. Played by"
+            f" {shown.players_in_words(name)}."
+        )
+        if silenced := shown.silenced(name, greeters):
+            self.show(silenced)
+
+    def remove(self) -> None:
+        usage = "card/remove <name>"
+        card = card_named(plain_name(self.wanted(usage), usage))
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        imports = log.waiting(card.name)
+        gone_npcs = _gone(card.name)
+        if set(store.players_of(card.name)) - set(gone_npcs):
+            raise CommandError(
+                f"Card {card.name} is played by {shown.players_in_words(card.name)}; first give"
+                " them another with card/assign, or none with card/unassign. Nothing was changed."
+            )
+        for ref in gone_npcs:
+            store.unassign(ref, by=self.typed_by)
+        store.remove(card.name, by=self.typed_by)
+        gone = "; ".join(import_in_words(one) for one in imports[-6:])
+        waited = f" What waited of it waits no longer: {gone}." if imports else ""
+        self.say(
+            f"Card {card.name} is in force no longer;"
+            f" card/revert {card.name} = {card.revision} brings it back.{waited}"
+        )
+
+    @waits
+    def export(self) -> Steps:
+        name, number = shown.revision_named(self.wanted(_EXPORT))
+        _, file = log.revision(name, number)
+        form, with_v2 = self._form(file)
+        folder, limits, now = conf().card_folder, conf().card_limits, int(time.time())
+        path, size_bytes, left_out = yield self.worked(
+            f"Writing card {name}",
+            lambda progress: written(
+                file,
+                folder,
+                name,
+                form=form,
+                with_v2=with_v2,
+                modified_at=now,
+                limits=limits,
+                progress=progress,
+            ),
+        )
+        told = (
+            f"Wrote card {name}, revision {number}, to {path.name} in {folder}"
+            f" ({size_in_words(size_bytes)})."
+        )
+        lines = (told, *and_more(left_out, most=_MOST_LEFT_OUT, more="and {} more like these"))
+        self.show(line for one in lines for line in wrapped(one, WIDTH))
+
+    def _form(self, file: CardFile) -> tuple[Form, bool]:
+        """The kind of file that was typed, or the one the card came in; whether with V2's copy."""
+        own = "png" if file.carrier == "apng" else file.carrier
+        words = [own] if self.rhs is None else self.rhs.lower().split()
+        form, rest = (words[0] if words else ""), words[1:]
+        if form not in FORMS or rest not in ([], ["with", "v2"]):
+            raise CommandError(
+                f"'{self.rhs}' is no kind of card file; there are json, png and charx, and png with"
+                " v2. Nothing was written."
+            )
+        return form, bool(rest)
+
+    def _read(self, card: StoredCard) -> Any:
+        """The card, read beside the game."""
+        _, file = log.revision(card.name, card.revision)
+        limits = conf().card_limits
+        return self.worked(
+            f"Reading card {card.name}",
+            lambda progress: load_card(file.content, limits=limits, progress=progress).card,
+        )
+
+
+def _check_there(npc: NPC) -> None:
+    """CommandError where the NPC was deleted while its card was read."""
+    if npc.pk is None:
+        raise CommandError("The NPC was deleted meanwhile; nothing was changed.")
+
+
+def _played(npc: NPC) -> Assignment:
+    played = store.assignment_of(npc.ai.ref)
+    if played is None:
+        raise CommandError(f"{npc.key} plays no card; card/assign {npc.key} = <card> gives one.")
+    return played
+
+
+def _greeting(card: Card, index: int, npc: NPC) -> str:
+    """The beginning of a greeting that says something."""
+    known = greetings(card, group=True)
+    if index >= len(known) or not known[index].strip():
+        there = ", ".join(str(at) for at, text in enumerate(known[:40]) if text.strip())
+        raise CommandError(
+            f"Card {card.name} has no greeting {index}; it has {there or 'none'}."
+            f" card/greeting {npc.key} lists them. Nothing was changed."
+        )
+    return clipped(first_line(known[index]), 200)
+
+
+def _listed(npc: NPC, played: Assignment, card: Card) -> Iterator[str]:
+    """The greetings by number, the first message being 0; those for groups come last."""
+    yield f"Greetings of the card {played.card}, which {npc.key} plays:"
+    own, known = len(greetings(card)), greetings(card, group=True)
+    rows = [
+        f"{'*' if index == played.greeting else ' '}{index:4}  {'(groups) ' * (index >= own)}"
+        f"{first_line(text)}"
+        for index, text in enumerate(known)
+        if text.strip()
+    ]
+    lines = [clipped(row, WIDTH) for row in rows] or ["      none"]
+    yield from and_more(lines, most=_MOST_GREETINGS, more="      and {} more")
+    on = "no greeting" if played.greeting is None else f"greeting {played.greeting}"
+    yield f"{npc.key} opens with {on}; card/greeting {npc.key} = <number> or off changes that."
+
+
+def _gone(card_name: str) -> list[str]:
+    """The NPCs that play a card and were deleted."""
+    refs = store.players_of(card_name)
+    there = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs]).values_list("id", flat=True)
+    return [ref for ref in refs if int(ref) not in set(there)]
+
+
+def _history(name: str, changes: Sequence[CardChange]) -> Iterator[str]:
+    """The changes of a card, oldest first; the file by the beginning of its hash."""
+    yield f"Revisions of card {name}; card/revert goes back to one that was in force:"
+    if len(changes) > MOST_SHOWN:
+        yield f"       and {len(changes) - MOST_SHOWN} older ones"
+    for change in changes[-MOST_SHOWN:]:
+        yield clipped(f"{change.number:5}  {shown.changed_in_words(change)}", WIDTH)
+        grants = f"; grants: {shown.grants_in_words(change.grants)}"
+        told = grants if change.action in IN_FORCE else ""
+        yield clipped(f"       file {change.sha256[:12]}{told}", WIDTH)

@@ -1,4 +1,4 @@
-"""A card's file, read and reported on: what the command `card` has done beside the game.
+"""A card's file, read, reported on and written: what the command `card` does beside the game.
 
 Everything here runs in another thread: values in, values out.
 """
@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.cards.components import refuse_unsettled
+from evennia_ai.cards.dumping import Form, dump_card, left_out
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cards.report.import_report import ImportReport
 from evennia_ai.cards.report.making import import_report
-from evennia_ai.commands.folder import bytes_of
+from evennia_ai.commands.folder import bytes_of, new_file
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
@@ -111,3 +112,22 @@ def changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[s
 def _fields(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     data = raw.get("data")
     return data if "spec" in raw and isinstance(data, dict) else raw
+
+
+def written(
+    file: CardFile,
+    folder: Path,
+    name: str,
+    *,
+    form: Form,
+    with_v2: bool,
+    modified_at: int,
+    limits: CardLimits,
+    progress: Progress,
+) -> tuple[Path, int, tuple[str, ...]]:
+    """Write the card; the new file, its size, and what a file of that kind could not hold."""
+    found = load_card(file.content, limits=limits, progress=progress)
+    content = dump_card(found, form, with_v2=with_v2, modified_at=modified_at, limits=limits)
+    progress("the file", 0, 1)
+    path = new_file(folder, name, content, suffix=f".{form}")
+    return path, len(content), left_out(found, form)

@@ -1,7 +1,9 @@
-"""The switches of `card` that take a file in: read it, report on it, approve it or not.
+"""The switches of `card` that take a file in, approve it or not, and say what its card may do.
 
 An import changes nothing until somebody approves it, and what is approved is the very file that
-the report was about: where it could be another one, its number is asked for.
+the report was about: where it could be another one, its number is asked for. Nobody approves or
+grants unread: what of each card a builder was shown last is remembered till a reload. Two builders
+may be at one card, and what the other one put there meanwhile is another text.
 """
 
 import re
@@ -14,7 +16,6 @@ from evennia_ai.cards.report.import_report import ImportReport, report_lines
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card import shown as named
 from evennia_ai.commands.setup.card.files import ReadCard, differences, reader
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError, StrictCommand
@@ -59,51 +60,6 @@ def _saw_file(builder: Any, name: str, sha256: str) -> None:
 
 
 _BETWEEN: Final = re.compile(r"[,\s]+")
-
-
-class CardGrants(CardWork):
-    """Giving grants, taking them, and telling of them."""
-
-    @waits
-    def grant(self) -> Steps:
-        """Give a card grants; without a value, tell of all grants."""
-        usage = "card/grant <name> [= <grant>, <grant>...]"
-        card = card_named(plain_name(self.wanted(usage), usage))
-        if self.rhs is None:
-            yield from self._tell_grants(card)
-            return
-        wanted = _typed(self, usage)
-        new = wanted - card.grants
-        if not new:
-            self.say(f"Card {card.name} has that already; nothing was changed.")
-            return
-        refuse_unseen(self.caller, card)
-        after = store.grant(card.name, wanted, by=self.typed_by)
-        self.read_ahead(after)
-        self.show(_changed(after, "may now", new))
-
-    def revoke(self) -> None:
-        usage = "card/revoke <name> = <grant>, <grant>..."
-        card = card_named(plain_name(self.wanted(usage), usage))
-        gone = _typed(self, usage) & card.grants
-        if not gone:
-            has = f"none of that, only {shown.grants_in_words(card.grants)}"
-            told = has if card.grants else "no grant at all"
-            self.say(f"Card {card.name} has {told}; nothing was changed.")
-            return
-        after = store.revoke(card.name, gone, by=self.typed_by)
-        self.read_ahead(after)
-        self.show(_changed(after, "may no longer", gone))
-
-    def _tell_grants(self, card: StoredCard) -> Steps:
-        """Every grant: what it allows, whether the card has it, and whether it has a use for it."""
-        _, file = log.revision(card.name, card.revision)
-        cards = reader(conf())
-        read = yield self.worked(
-            f"Reading card {card.name}",
-            lambda progress: cards.stored(file, card.grants, progress),
-        )
-        self.show(_table(card, read.report))
 
 
 def typed_grants(command: StrictCommand, text: str) -> Grants:
@@ -155,7 +111,7 @@ _APPROVE: Final = "card/approve <name>[/<number>] [= <grant>, <grant>...]"
 
 
 class CardImports(CardWork):
-    """Everything between a file and a card that is in force."""
+    """Everything between a file and what its card may do in force."""
 
     @waits
     def import_file(self) -> Steps:
@@ -187,7 +143,7 @@ class CardImports(CardWork):
     @waits
     def report(self) -> Steps:
         text = self.wanted("card/report <name>[/<number>]")
-        change = named.reported(text)
+        change = shown.reported(text)
         _, file = log.revision(change.name, change.number)
         is_import = change.action == "imported"
         grants = NO_GRANTS if is_import else change.grants
@@ -205,7 +161,7 @@ class CardImports(CardWork):
         text = self.wanted(_APPROVE)
         if self.rhs is not None and not self.rhs:
             raise CommandError(f"Usage: {_APPROVE}")
-        change = named.import_named(text, read=reports_seen(self.caller))
+        change = shown.import_named(text, read=reports_seen(self.caller))
         grants = NO_GRANTS if self.rhs is None else typed_grants(self, self.rhs)
         old = store.card_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
@@ -217,7 +173,7 @@ class CardImports(CardWork):
 
     def reject(self) -> None:
         usage = "card/reject <name>"
-        name = named.plain_name(self.wanted(usage), usage)
+        name = shown.plain_name(self.wanted(usage), usage)
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}")
         imports = log.waiting(name)
@@ -225,8 +181,49 @@ class CardImports(CardWork):
             raise CommandError(f"No import of a card '{name}' waits.")
         card = store.card_or_none(name)
         left = f"revision {card.revision} is in force as before" if card else "none is in force"
-        gone = "; ".join(named.import_in_words(one) for one in imports[-6:])
+        gone = "; ".join(shown.import_in_words(one) for one in imports[-6:])
         self.say(f"Rejected what waited of card {name}: {gone}. Of this card {left}.")
+
+    @waits
+    def grant(self) -> Steps:
+        """Give a card grants; without a value, tell of all grants."""
+        usage = "card/grant <name> [= <grant>, <grant>...]"
+        card = card_named(plain_name(self.wanted(usage), usage))
+        if self.rhs is None:
+            yield from self._tell_grants(card)
+            return
+        wanted = _typed(self, usage)
+        new = wanted - card.grants
+        if not new:
+            self.say(f"Card {card.name} has that already; nothing was changed.")
+            return
+        refuse_unseen(self.caller, card)
+        after = store.grant(card.name, wanted, by=self.typed_by)
+        self.read_ahead(after)
+        self.show(_changed(after, "may now", new))
+
+    def revoke(self) -> None:
+        usage = "card/revoke <name> = <grant>, <grant>..."
+        card = card_named(plain_name(self.wanted(usage), usage))
+        gone = _typed(self, usage) & card.grants
+        if not gone:
+            has = f"none of that, only {shown.grants_in_words(card.grants)}"
+            told = has if card.grants else "no grant at all"
+            self.say(f"Card {card.name} has {told}; nothing was changed.")
+            return
+        after = store.revoke(card.name, gone, by=self.typed_by)
+        self.read_ahead(after)
+        self.show(_changed(after, "may no longer", gone))
+
+    def _tell_grants(self, card: StoredCard) -> Steps:
+        """Every grant: what it allows, whether the card has it, and whether it has a use for it."""
+        _, file = log.revision(card.name, card.revision)
+        cards = reader(conf())
+        read = yield self.worked(
+            f"Reading card {card.name}",
+            lambda progress: cards.stored(file, card.grants, progress),
+        )
+        self.show(_table(card, read.report))
 
     def _show_report(self, change: CardChange, lines: Sequence[str], *, waits_still: bool) -> None:
         """Show the report, and remember till a reload that this builder was shown it."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.commands.strict import CommandError, day_and_time
+from evennia_ai.commands.strict import CommandError, and_more, day_and_time
 from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
@@ -144,9 +144,7 @@ def listed() -> list[str]:
     for name in names[:_MOST_CARDS]:
         lines.append(clipped(_row(name), WIDTH))
         lines += [f"{'':10}{line}" for line in _waiting(name)] if name in waiting else []
-    if len(names) > _MOST_CARDS:
-        lines.append(f"{'':10}and {len(names) - _MOST_CARDS} more")
-    return lines
+    return [*lines, *and_more(names, most=_MOST_CARDS, more=f"{'':10}and {{}} more")[_MOST_CARDS:]]
 
 
 def card_state(card: StoredCard) -> list[str]:

@@ -1,4 +1,7 @@
-"""How knowledge looks to a builder: bases, pages, what a search found, what a page requires.
+"""What builders' words mean in `kb`, and how knowledge looks to them.
+
+A base or a page whose `view` lock hides it is not there for those whom it hides it from. Where a
+base is, in the database or on another machine, makes no difference here: its backend is asked.
 
 What is required is a tree, breadth first, as an assembly of pages reads it: each page stands under
 the first that requires it. Where it is required again, the line says that it stands elsewhere, or
@@ -12,7 +15,7 @@ from typing import Any, Final
 from evennia.utils.search import search_object
 from twisted.internet.defer import Deferred
 
-from evennia_ai.commands.strict import CommandError, day_and_time
+from evennia_ai.commands.strict import CommandError, and_more, counted, day_and_time
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.runtime import runtime
@@ -127,18 +130,15 @@ def links_shown(
     """Where a page links to, and which pages link to it."""
     gone = frozenset(missing)
     lines = hanging(f"{page.base}/{page.name} links to:")
-    lines += [
-        clipped(
-            f"  {visible(name.full)}{' (there is no such page)' if name in gone else ''}", WIDTH
-        )
-        for name in page.links[:_MOST_LINKS]
-    ] or ["  nothing"]
-    lines += _more(len(page.links))
+    there = [
+        clipped(f"  {visible(name.full)}{' (there is no such page)' * (name in gone)}", WIDTH)
+        for name in page.links
+    ]
+    lines += and_more(there or ["  nothing"], most=_MOST_LINKS)
     if not linked_from:
         return lines
-    lines.append("Linked from:")
-    lines += [clipped(f"  {visible(name.full)}", WIDTH) for name in linked_from[:_MOST_LINKS]]
-    return [*lines, *_more(len(linked_from))]
+    back = [clipped(f"  {visible(name.full)}", WIDTH) for name in linked_from]
+    return [*lines, "Linked from:", *and_more(back, most=_MOST_LINKS)]
 
 
 def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
@@ -151,15 +151,10 @@ def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
     return lines
 
 
-def _more(count: int) -> list[str]:
-    return [f"  and {count - _MOST_LINKS} more"] if count > _MOST_LINKS else []
-
-
 def _pages_in_words(info: BaseInfo) -> str:
     if info.backend != "database":
         return f"where '{info.backend}' has them"
-    pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
-    return f"{pages}, {info.characters} characters"
+    return f"{counted(info.pages, 'page')}, {info.characters} characters"
 
 
 def _direct_in_words(info: BaseInfo) -> str:

@@ -8,7 +8,7 @@ from evennia_ai.commands.folder import file_in, new_file, offered
 from evennia_ai.commands.naming import ACCESS, place_named, whole_number
 from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.named import written
-from evennia_ai.commands.strict import CommandError, StrictCommand, day_and_time
+from evennia_ai.commands.strict import CommandError, StrictCommand, counted, day_and_time
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import parse_json
 from evennia_ai.game.mind.viewers import allows
@@ -127,7 +127,7 @@ class LoreBooks(StrictCommand):
             return
         was = f"revision {known.revision} before" if known else "new"
         self.say(
-            f"Imported lorebook {stored.name}, {shown.entries_in_words(len(book.entries))},"
+            f"Imported lorebook {stored.name}, {counted(len(book.entries), 'entry', 'entries')},"
             f" revision {stored.revision} ({was}); {self._counts_in(stored.name)}."
         )
         for notice in (*twice, *book.notices)[:_MOST_NOTICES]:
@@ -171,7 +171,7 @@ class LoreBooks(StrictCommand):
         if back.revision == was:
             self.say(f"Lorebook {name} is so already; nothing was changed.")
             return
-        count = shown.entries_in_words(shown.entry_count(back))
+        count = counted(shown.entry_count(back), "entry", "entries")
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision {was},"
             f" this is revision {back.revision}. It has {count}; {self._counts_in(name)}."

@@ -13,7 +13,7 @@ from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
-from evennia_ai.commands.strict import BUILDER_LOCK, alike
+from evennia_ai.commands.strict import BUILDER_LOCK, alike, and_more
 from evennia_ai.commands.turn_shown import why_lines
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
@@ -154,7 +154,7 @@ class CmdLore(LoreEdits, LoreBooks):
         self.refuse_value()
         book = named.opened(named.book_named(self.caller, self.wanted("lore/lint <book>")))
         found = [
-            f"entry {lint.uid}: {lint.text}" if lint.uid else lint.text
+            str(lint)
             for lint in lints(
                 book.book,
                 rules=conf().lore,
@@ -166,9 +166,9 @@ class CmdLore(LoreEdits, LoreBooks):
         if not found:
             self.say(f"Nothing about lorebook {book.name} is doubtful.")
             return
-        lines = [line for finding in found[:_MOST_LINTS] for line in wrapped(finding, WIDTH)]
-        more = [f"and {len(found) - _MOST_LINTS} more"] if len(found) > _MOST_LINTS else []
-        self.show([f"Lorebook {book.name}, {len(found)} findings:", *lines, *more])
+        told = ["\n".join(wrapped(finding, WIDTH)) for finding in found]
+        head = f"Lorebook {book.name}, {len(found)} findings:"
+        self.show([head, *and_more(told, most=_MOST_LINTS, more="and {} more")])
 
     def _look_at_books(self) -> None:
         books = list(named.visible_books(self.caller))

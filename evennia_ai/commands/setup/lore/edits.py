@@ -1,4 +1,7 @@
-"""The switches of `lore` that make, change, lock and remove books and entries."""
+"""The switches of `lore` that make, change, lock and remove books and entries.
+
+A change is one of the book's own JSON, stored as a revision that knows which one it was made from.
+"""
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -24,9 +27,9 @@ from evennia_ai.commands.setup.lore.typed import (
     said_of,
     typed_value,
 )
-from evennia_ai.commands.strict import CommandError, Run, StrictCommand, shown_line
+from evennia_ai.commands.strict import CommandError, Run, StrictCommand
 from evennia_ai.errors import EditConflictError, FormatError
-from evennia_ai.lorebook.book import BOOK_MODES, BookMode, entries_called
+from evennia_ai.lorebook.book import BOOK_MODES, entries_called
 from evennia_ai.lorebook.editing.edits import (
     add_entry,
     change_entry,
@@ -40,11 +43,6 @@ from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.text.columns import clipped
-
-
-def created(name: str, *, by: str) -> StoredBook:
-    """A new book without entries."""
-    return store.save_book(name, written(new_book(name)), by=by, expected_revision=0)
 
 
 def created_with(name: str, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
@@ -79,13 +77,6 @@ def removed(found: OpenEntry, *, by: str) -> StoredBook:
     """The book without the entry, whose lock stays for when a revert brings it back."""
     after = remove_entry(json.loads(found.of.stored.source), found.entry.uid)
     return _saved(found.of.stored, after, by=by)
-
-
-def in_mode(stored: StoredBook, mode: BookMode, *, by: str) -> StoredBook:
-    """The book in another mode; the same object where it is in that mode already."""
-    if opened(stored).book.mode == mode:
-        return stored
-    return _saved(stored, with_mode(json.loads(stored.source), mode), by=by)
 
 
 def content_of(found: OpenEntry) -> str:
@@ -140,7 +131,7 @@ class _Lockable(NamedTuple):
 
     label: str
     locks: str
-    set: Callable[..., None]
+    set: Callable[..., object]
 
 
 class LoreEdits(StrictCommand):
@@ -233,10 +224,10 @@ class LoreEdits(StrictCommand):
                 " Nothing was changed."
             )
         book, [mode] = named.book_to_change(self.caller, text), found
-        after = in_mode(book, mode, by=self.typed_by)
-        if after is book:
+        if opened(book).book.mode == mode:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
+        after = _saved(book, with_mode(json.loads(book.source), mode), by=self.typed_by)
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
@@ -276,7 +267,7 @@ class LoreEdits(StrictCommand):
             raise CommandError(f"Usage: {_CREATE}; name the entry that the text is for.")
         if named.stored_book(name) is not None:
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
-        made = created(name, by=self.typed_by)
+        made = store.save_book(name, written(new_book(name)), by=self.typed_by, expected_revision=0)
         self.say(
             f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
             f" lore/attach {made.name} = game."
@@ -317,8 +308,7 @@ class LoreEdits(StrictCommand):
 
     def _remove_after_yes(self, book: StoredBook) -> Generator[Any, Any, None]:
         question = f"Remove lorebook {book.name}? /revert brings back all but where it counted."
-        answer = yield shown_line(f"{question} yes/[no]")
-        if str(answer).strip().lower() not in ("y", "yes"):
+        if not (yield from self.agreed(question)):
             self.say(f"Lorebook {book.name} stays.")
             return
         named.whole_book_to_change(self.caller, book.name)
@@ -335,11 +325,13 @@ class LoreEdits(StrictCommand):
         if not entry:
             find = named.book_named if self.rhs is None else named.book_to_change
             held = find(self.caller, book)
-            return _Lockable(f"Lorebook {held.name}", held.locks, partial(_lock_book, held))
+            lock_book = partial(store.set_book_locks, held.name)
+            return _Lockable(f"Lorebook {held.name}", held.locks, lock_book)
         look = named.entry_named if self.rhs is None else named.entry_to_change
         found = look(self.caller, text)
         kept = found.of.entry_locks.get(found.entry.uid, "")
-        return _Lockable(found.label, kept, partial(_lock_entry, found))
+        lock_entry = partial(store.set_entry_locks, found.of.name, found.entry.uid)
+        return _Lockable(found.label, kept, lock_entry)
 
     def _lock_after_yes(self, thing: _Lockable, locks: str, lost: str) -> Generator[str, Any, None]:
         shut_out = f"With the lock {locks} you could not {lost} {thing.label} any more"
@@ -357,14 +349,6 @@ class LoreEdits(StrictCommand):
         out = f" You may not {lost} it any more." if lost else ""
         before, after = thing.locks or "none", locks or "none"
         self.say(f"{thing.label}: lock before: {before}; now: {after}.{out}")
-
-
-def _lock_book(book: StoredBook, locks: str, *, by: str) -> None:
-    store.set_book_locks(book.name, locks, by=by)
-
-
-def _lock_entry(found: OpenEntry, locks: str, *, by: str) -> None:
-    store.set_entry_locks(found.of.name, found.entry.uid, locks, by=by)
 
 
 def _logic_and_keys(entry: LoreEntry) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """How lorebooks look to a builder: the books, the entries of one in pages, one entry in full.
 
-Which fields an entry has, and what each may be, is for the table of `lorebook.formats`; how
-builders write a value, and how it reads, is here.
+And what of them an NPC would have in mind if somebody said something now, and why not the rest.
 """
 
 import json
@@ -12,7 +11,7 @@ from evennia.utils.search import search_object
 
 from evennia_ai.commands.setup.lore.named import OpenBook, OpenEntry, split, stored_book
 from evennia_ai.commands.setup.lore.typed import UNUSED, in_words, place_in_words, said_of
-from evennia_ai.commands.strict import CommandError
+from evennia_ai.commands.strict import CommandError, and_more, counted
 from evennia_ai.compose import Composition
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.senses.presence import NPC, HasMind
@@ -55,11 +54,6 @@ def entry_count(book: StoredBook) -> int:
     inner = given.get("data") if given.get("spec") == "lorebook_v3" else given
     entries = inner.get("entries") if isinstance(inner, dict) else None
     return len(entries) if isinstance(entries, list | dict) else 0
-
-
-def entries_in_words(count: int) -> str:
-    """So many entries."""
-    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def shown(book: OpenBook, entries: Sequence[LoreEntry], *, page: int) -> list[str]:
@@ -118,7 +112,7 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
     where = ", ".join(scope_in_words(scope) for scope in store.attachments(stored.name))
     hidden = len(held.entries) - seen
     more = f", {hidden} more hidden by locks" if hidden else ""
-    count = entries_in_words(seen)
+    count = counted(seen, "entry", "entries")
     yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
     yield from _titled("attached to", where or "nothing; lore/attach lets it count")
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
@@ -190,10 +184,8 @@ def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
     for verdict in awake:
         lines += _judged(verdict, names, late=left_out.get(verdict.item, ""))
     lines.append(f"{len(others)} concerned and silent:")
-    for verdict in others[:_MOST_SHOWN]:
-        lines += _judged(verdict, names)
-    if len(others) > _MOST_SHOWN:
-        lines.append(f"  and {len(others) - _MOST_SHOWN} more")
+    told = ["\n".join(_judged(verdict, names)) for verdict in others]
+    lines += and_more(told, most=_MOST_SHOWN)
     return [*lines, *_silent(made.lore, hidden)]
 
 
@@ -239,7 +231,7 @@ def _silent(lore: Activation, hidden: HiddenLore) -> Iterator[str]:
         seen = [label for label in labels if not hidden.covers(f"lore:{label}")]
         if seen:
             uids = packed(label.removeprefix(f"{silence.book}#") for label in seen)
-            told = f"{silence.book}, {entries_in_words(len(seen))}"
+            told = f"{silence.book}, {counted(len(seen), 'entry', 'entries')}"
             line = f"  {told}: {silence.reason}: {uids}"
             yield clipped(visible(line), WIDTH)
 
