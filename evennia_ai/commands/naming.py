@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia.locks.lockhandler import LockException, check_lockstring, validate_lockstring
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
+from evennia.utils.search import search_object
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.mind.viewers import allows
@@ -20,6 +21,7 @@ from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.conversations import is_conversation
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.text.columns import visible
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DBREF: Final = re.compile(r"#([0-9]{1,18})")
@@ -100,6 +102,14 @@ def knowledge_place_named(caller: Any, text: str, *, known: Collection[Scope]) -
             " Nothing was changed."
         )
     return found
+
+
+def scope_in_words(scope: Scope) -> str:
+    """A place as a command takes it, with the name of an object."""
+    if scope.kind not in ("npc", "room", "player"):
+        return visible(str(scope))
+    found = search_object(f"#{scope.ref}")
+    return f"{scope.kind}:#{scope.ref} ({visible(found[0].key) if found else 'gone'})"
 
 
 def _scope(

@@ -60,6 +60,12 @@ def name_of(ref: str) -> str:
     return f"{plain_name(found[0].key)} (#{ref})" if found else f"#{ref}"
 
 
+def revision_in_words(change: Any) -> str:
+    """A revision of something, for a line: its number, when, what, by whom."""
+    when = day_and_time(change.changed_at)
+    return f"{change.number:5}  {when}  {change.action} by {change.changed_by}"
+
+
 def and_more(lines: Sequence[str], *, most: int, more: str = "  and {} more") -> list[str]:
     """At most so many of the lines, and how many more there are."""
     rest = len(lines) - most

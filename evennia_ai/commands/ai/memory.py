@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
-from evennia_ai.commands.strict import CommandError, counted, day_and_time, name_of
+from evennia_ai.commands.strict import CommandError, counted, name_of, revision_in_words
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.recording import heard
@@ -225,8 +225,7 @@ def _ago(hours: float) -> str:
 
 def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
     for change in changes:
-        row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
-        yield clipped(visible(f"{row} by {change.changed_by}"), WIDTH)
+        yield clipped(visible(revision_in_words(change)), WIDTH)
         if change.value is not None:
             then = _seen(seer, Memory(id=change.memory_id, **change.value))
             text = f"importance {then.importance}: {then.text}"

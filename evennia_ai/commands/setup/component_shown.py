@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.cards.components import FIELDS
-from evennia_ai.commands.strict import CommandError, day_and_time
+from evennia_ai.commands.strict import CommandError, day_and_time, revision_in_words
 from evennia_ai.game.inputs.gather import NAMES
 from evennia_ai.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
 from evennia_ai.minds.view import KNOWLEDGE_POLICY
@@ -131,10 +131,7 @@ def history_of(component_key: str, revisions: Sequence[ComponentRevision]) -> li
     """The changes of one component, oldest first."""
     lines = [f"Revisions of {component_key}; /revert goes back to one of them:"]
     for revision in revisions:
-        lines.append(
-            f"{revision.number:5}  {day_and_time(revision.changed_at)}  {revision.action}"
-            f" by {revision.changed_by}"
-        )
+        lines.append(revision_in_words(revision))
         lines += [clipped(f"         {line}", WIDTH) for line in _differences(revision)]
     return lines
 

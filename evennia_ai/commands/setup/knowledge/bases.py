@@ -15,6 +15,7 @@ from evennia_ai.commands.naming import (
     knowledge_place_named,
     lost_by,
     npc_named,
+    scope_in_words,
     whole_number,
 )
 from evennia_ai.commands.setup.knowledge import shown
@@ -187,17 +188,17 @@ class KnowledgeBases(StrictCommand):
     def bind(self) -> None:
         info, scope = self._place("bind")
         if scope in knowledge_bases.bindings(info.key):
-            self.say(f"Knowledge base {info.key} is bound to {_told(scope)} already.")
+            self.say(f"Knowledge base {info.key} is bound to {scope_in_words(scope)} already.")
             return
         knowledge_bases.bind(info.key, scope, by=self.typed_by)
-        self.say(f"Bound to {_told(scope)}. {_bound(info)}{_without_tool(scope)}")
+        self.say(f"Bound to {scope_in_words(scope)}. {_bound(info)}{_without_tool(scope)}")
 
     def unbind(self) -> None:
         info, scope = self._place("unbind")
         if not knowledge_bases.unbind(info.key, scope, by=self.typed_by):
-            self.say(f"It is not bound to {_told(scope)}. {_bound(info)}")
+            self.say(f"It is not bound to {scope_in_words(scope)}. {_bound(info)}")
             return
-        self.say(f"No longer bound to {_told(scope)}. {_bound(info)}")
+        self.say(f"No longer bound to {scope_in_words(scope)}. {_bound(info)}")
 
     def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
         """Remove a base after a question."""
@@ -267,10 +268,6 @@ def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
     if given.get("mediation") != "hints" or info.restricted:
         return ""
     return f" It counts once the base is restricted: kb/restricted {info.key} = on"
-
-
-def _told(scope: Scope) -> str:
-    return shown.scope_in_words(scope)
 
 
 def _bound(info: BaseInfo) -> str:

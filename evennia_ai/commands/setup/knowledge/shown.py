@@ -12,15 +12,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia.utils.search import search_object
 from twisted.internet.defer import Deferred
 
-from evennia_ai.commands.strict import CommandError, and_more, counted, day_and_time
+from evennia_ai.commands.naming import scope_in_words
+from evennia_ai.commands.strict import (
+    CommandError,
+    and_more,
+    counted,
+    revision_in_words,
+)
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.page import Backend, BaseInfo, Hit, Page, PageName, page_name
-from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
@@ -71,14 +75,6 @@ def base_shown(info: BaseInfo) -> list[str]:
 def bound_in_words(info: BaseInfo) -> str:
     """Where a base is bound."""
     return ", ".join(map(scope_in_words, knowledge_bases.bindings(info.key))) or "nothing"
-
-
-def scope_in_words(scope: Scope) -> str:
-    """Where a base is bound, as a command takes it, with the name of an object."""
-    if scope.kind in ("npc", "room"):
-        found = search_object(f"#{scope.ref}")
-        return f"{scope.kind}:#{scope.ref} ({visible(found[0].key) if found else 'gone'})"
-    return visible(str(scope))
 
 
 def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
@@ -146,8 +142,7 @@ def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
     lines = hanging(f"Revisions of {page}; kb/revert goes back to one of them:")
     for change in changes:
         note = f": {first_line(change.note)}" if change.note else ""
-        row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
-        lines += hanging(f"{row} by {change.changed_by}{note}")
+        lines += hanging(f"{revision_in_words(change)}{note}")
     return lines
 
 

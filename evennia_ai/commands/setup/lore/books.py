@@ -5,10 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.folder import file_in, new_file, offered
-from evennia_ai.commands.naming import ACCESS, place_named, whole_number
-from evennia_ai.commands.setup.lore import named, shown
+from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
+from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.named import written
-from evennia_ai.commands.strict import CommandError, StrictCommand, counted, day_and_time
+from evennia_ai.commands.strict import (
+    CommandError,
+    StrictCommand,
+    counted,
+    revision_in_words,
+)
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import parse_json
 from evennia_ai.game.mind.viewers import allows
@@ -35,8 +40,7 @@ def history_of(name: str, changes: Sequence[BookChange]) -> list[str]:
         lines.append(f"       and {len(changes) - MOST_SHOWN} older ones")
     compared = {change.number for change in changes[-MOST_COMPARED:]}
     for at, change in list(enumerate(changes))[-MOST_SHOWN:]:
-        row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
-        lines.append(clipped(visible(f"{row} by {change.changed_by}"), WIDTH))
+        lines.append(clipped(visible(revision_in_words(change)), WIDTH))
         if change.number in compared:
             older = changes[at - 1] if at else None
             lines += [clipped(f"         {told}", WIDTH) for told in _compared(older, change)]
@@ -171,7 +175,7 @@ class LoreBooks(StrictCommand):
         if back.revision == was:
             self.say(f"Lorebook {name} is so already; nothing was changed.")
             return
-        count = counted(shown.entry_count(back), "entry", "entries")
+        count = counted(named.entry_count(back), "entry", "entries")
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision {was},"
             f" this is revision {back.revision}. It has {count}; {self._counts_in(name)}."
@@ -183,7 +187,7 @@ class LoreBooks(StrictCommand):
         book = named.book_to_change(self.caller, text)
         known = store.attachments(book.name)
         scope = place_named(self.caller, where, known=known)
-        return book.name, scope, shown.scope_in_words(scope)
+        return book.name, scope, scope_in_words(scope)
 
     def _refuse_locked(self, name: str, changes: Sequence[BookChange], number: int) -> None:
         """Refuse to bring back what a lock keeps: of a removed entry, or of a removed book."""
@@ -197,7 +201,7 @@ class LoreBooks(StrictCommand):
                 )
 
     def _counts_in(self, name: str) -> str:
-        where = ", ".join(map(shown.scope_in_words, store.attachments(name)))
+        where = ", ".join(map(scope_in_words, store.attachments(name)))
         return f"attached to {where}" if where else "attached to nothing"
 
     def _changes(self, usage: str, access: str) -> tuple[str, tuple[BookChange, ...]]:

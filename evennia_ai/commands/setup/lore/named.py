@@ -105,6 +105,14 @@ def whole_book_to_change(caller: Any, name: str) -> StoredBook:
     return book
 
 
+def entry_count(book: StoredBook) -> int:
+    """How many entries a book has; what they are is not looked at."""
+    given = json.loads(book.source)
+    inner = given.get("data") if given.get("spec") == "lorebook_v3" else given
+    entries = inner.get("entries") if isinstance(inner, dict) else None
+    return len(entries) if isinstance(entries, list | dict) else 0
+
+
 def locks_there(stored: StoredBook) -> dict[str, str]:
     """The locks of the entries that a book has now; of all it ever had where it is unreadable."""
     locks = store.entry_locks(stored.name)

@@ -3,13 +3,17 @@
 And what of them an NPC would have in mind if somebody said something now, and why not the rest.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia.utils.search import search_object
-
-from evennia_ai.commands.setup.lore.named import OpenBook, OpenEntry, split, stored_book
+from evennia_ai.commands.naming import scope_in_words
+from evennia_ai.commands.setup.lore.named import (
+    OpenBook,
+    OpenEntry,
+    entry_count,
+    split,
+    stored_book,
+)
 from evennia_ai.commands.setup.lore.typed import UNUSED, in_words, place_in_words, said_of
 from evennia_ai.commands.strict import CommandError, and_more, counted
 from evennia_ai.compose import Composition
@@ -20,7 +24,6 @@ from evennia_ai.lorebook.book import names_of, packed
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 from evennia_ai.minds.hidden import HiddenLore
-from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.report import origins_called
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.prompt.trace import Verdict
@@ -42,18 +45,10 @@ def listed(books: Iterable[StoredBook]) -> list[str]:
     lines = [f"{padded('lorebook', _BOOK_COLUMNS)} entries revision  attached to", "-" * WIDTH]
     for book in books:
         name = padded(visible(book.name), _BOOK_COLUMNS)
-        where = ", ".join(scope_in_words(scope) for scope in store.attachments(book.name))
+        where = ", ".join(map(scope_in_words, store.attachments(book.name)))
         row = f"{name} {entry_count(book):7} {book.revision:8}  {where or 'nothing'}"
         lines.append(clipped(visible(row), WIDTH))
     return lines
-
-
-def entry_count(book: StoredBook) -> int:
-    """How many entries a book has; what they are is not looked at."""
-    given = json.loads(book.source)
-    inner = given.get("data") if given.get("spec") == "lorebook_v3" else given
-    entries = inner.get("entries") if isinstance(inner, dict) else None
-    return len(entries) if isinstance(entries, list | dict) else 0
 
 
 def shown(book: OpenBook, entries: Sequence[LoreEntry], *, page: int) -> list[str]:
@@ -90,15 +85,6 @@ def entry_shown(found: OpenEntry) -> list[str]:
     if not text.strip():
         return [*lines, "  no content: it is never active"]
     return [*lines, f"  content, about {ESTIMATE.count(text)} tokens:", "", text]
-
-
-def scope_in_words(scope: Scope) -> str:
-    """A place of a lorebook as a command takes it, with the name of an object."""
-    if scope.kind in ("game", "zone", "faction"):
-        return str(scope)
-    found = search_object(f"#{scope.ref}")
-    name = found[0].key if found else "gone"
-    return f"{scope.kind}:#{scope.ref} ({name})"
 
 
 _ENTRY_HEAD: Final = (
