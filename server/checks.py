@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.installation import Installation
-from server.locking import for_development
-from server.meanwhile import Meanwhile
+from server.locking import OtherPython, for_development, other_python, this_version, version_of
 from server.preparing import FUZZER, elsewhere, has
-from server.pythons import OtherPython, other_python, this_version, version_of
-from server.steps import Shown, StepError, everything, nothing, run, say
+from server.steps import Meanwhile, Shown, StepError, everything, nothing, run, say
 
 WORKERS = str(min(os.cpu_count() or 1, 8))
 """How many processes share the tests."""

@@ -9,9 +9,8 @@ import pytest
 
 from server import checks, preparing
 from server.checks import ALL_TESTS, ALONE, EVERY_EXAMPLE, GAMES, PLAYED, TESTS, results
-from server.meanwhile import Meanwhile
-from server.pythons import OtherPython
-from server.steps import StepError, nothing, run
+from server.locking import OtherPython
+from server.steps import Meanwhile, StepError, nothing, run
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,8 +11,7 @@ from packaging.version import Version
 
 from server import installation, locking
 from server.installation import installed
-from server.locking import EXTRAS, lock_of, write_lock
-from server.pythons import SUPPORTED
+from server.locking import EXTRAS, SUPPORTED, lock_of, write_lock
 from server.steps import StepError
 
 ROOT = Path(__file__).resolve().parents[2]

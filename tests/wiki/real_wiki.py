@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.wiki.site import Site
-from server.debian import MEDIAWIKI
+from server.preparing import MEDIAWIKI
 from tests.absent import absent
 
 FOLDER: Final = Path("/usr/share/mediawiki")

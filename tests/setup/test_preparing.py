@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server import debian
+from server import preparing
 from server.steps import StepError
 
 WANTED = {"postgresql": "knowledge bases"}
@@ -23,31 +23,31 @@ def machine(monkeypatch):
         if "install" in command:
             state["installed"].update(command)
 
-    monkeypatch.setattr(debian, "run", run)
-    monkeypatch.setattr(debian, "_is_installed", lambda name: name in state["installed"])
-    monkeypatch.setattr(debian, "_can_install", lambda: True)
+    monkeypatch.setattr(preparing, "run", run)
+    monkeypatch.setattr(preparing, "_is_installed", lambda name: name in state["installed"])
+    monkeypatch.setattr(preparing, "_can_install", lambda: True)
     return state
 
 
 def test_what_is_there_is_not_installed_again(machine, capsys):
     machine["installed"].add("postgresql")
 
-    assert debian.ensure(WANTED, root=HERE) == ()
+    assert preparing.ensure(WANTED, root=HERE) == ()
     assert machine["commands"] == []
     assert "postgresql is here, to test: knowledge bases" in capsys.readouterr().out
 
 
 def test_what_is_missing_is_installed_after_the_lists_were_read(machine, capsys):
-    assert debian.ensure(WANTED, root=HERE) == ()
+    assert preparing.ensure(WANTED, root=HERE) == ()
 
     assert [command[3] for command in machine["commands"]] == ["update", "install"]
     assert "== Installing Debian's packages postgresql" in capsys.readouterr().out
 
 
 def test_who_is_not_root_is_told_what_is_not_tested(machine, monkeypatch, capsys):
-    monkeypatch.setattr(debian, "_can_install", lambda: False)
+    monkeypatch.setattr(preparing, "_can_install", lambda: False)
 
-    assert debian.ensure(WANTED, root=HERE) == ("postgresql",)
+    assert preparing.ensure(WANTED, root=HERE) == ("postgresql",)
     assert machine["commands"] == []
     assert "postgresql is missing, so this is not tested" in capsys.readouterr().out
 
@@ -55,9 +55,9 @@ def test_who_is_not_root_is_told_what_is_not_tested(machine, monkeypatch, capsys
 def test_what_cannot_be_installed_is_told_and_stops_nothing(machine, capsys):
     machine["fails"] = True
 
-    assert debian.ensure(WANTED, root=HERE) == ("postgresql",)
+    assert preparing.ensure(WANTED, root=HERE) == ("postgresql",)
     assert "!! Reading Debian's lists: failed" in capsys.readouterr().out
 
 
 def test_a_package_that_nobody_has_is_not_installed():
-    assert not debian._is_installed("no-such-package-of-debian")
+    assert not preparing._is_installed("no-such-package-of-debian")
