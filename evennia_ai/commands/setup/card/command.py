@@ -18,7 +18,7 @@ from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card.files import reader, written
+from evennia_ai.commands.setup.card.files import written
 from evennia_ai.commands.setup.card.importing import CardImports, saw_card
 from evennia_ai.commands.setup.card.shown import (
     card_named,
@@ -138,12 +138,8 @@ class CmdCard(CardImports):
             return
         card = card_named(plain_name(self.lhs, "card <name>"))
         _, file = log.revision(card.name, card.revision)
-        cards = reader(conf())
         self.show(shown.card_state(card))
-        read = yield self.worked(
-            f"Reading card {card.name}",
-            lambda progress: cards.stored(file, card.grants, progress),
-        )
+        read = yield self.read_stored(card.name, file, card.grants)
         self.show(report_lines(read.report))
         saw_card(self.caller, card)
 
@@ -235,7 +231,7 @@ class CmdCard(CardImports):
 
     def remove(self) -> None:
         usage = "card/remove <name>"
-        card = card_named(plain_name(self.wanted(usage), usage))
+        card = self.card_typed(usage)
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         imports = log.waiting(card.name)

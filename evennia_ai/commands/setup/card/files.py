@@ -1,6 +1,6 @@
 """A card's file, read, reported on and written: what the command `card` does beside the game.
 
-Everything here runs in another thread: values in, values out.
+Everything here runs in another thread, which must not ask for settings: values in, values out.
 """
 
 import json
@@ -40,54 +40,37 @@ class ReadCard:
     report: ImportReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
-    """Reads cards by the settings it was made with, which another thread must not ask for."""
-
-    limits: CardLimits
-    limit_tokens: int
-    post_history_depth: int
-
-    def path(self, path: Path, progress: Progress) -> ReadCard:
-        """The card of a file that nobody has approved yet."""
-        progress("the file", 0, 1)
-        content = bytes_of(path, most=self.limits.file_bytes)
-        try:
-            found = load_card(content, limits=self.limits, progress=progress)
-            refuse_unsettled(found.card)
-        except FormatError as error:
-            problem = f"{path.name} is refused: {error.message}. Nothing was imported."
-            raise CommandError(problem) from error
-        return self._reported(file_of(content, found), found, NO_GRANTS, progress)
-
-    def stored(self, file: CardFile, grants: Grants, progress: Progress) -> ReadCard:
-        """The card of a file that is stored, with what it was granted."""
-        found = load_card(file.content, limits=self.limits, progress=progress)
-        return self._reported(file, found, grants, progress)
-
-    def _reported(
-        self, file: CardFile, found: CardImport, grants: Grants, progress: Progress
-    ) -> ReadCard:
-        report = import_report(
-            found,
-            grants=grants,
-            limit_tokens=self.limit_tokens,
-            post_history_depth=self.post_history_depth,
-            size_bytes=len(file.content),
-            progress=progress,
-        )
-        return ReadCard(
-            file=file, sha256=sha256(file.content).hexdigest(), found=found, report=report
-        )
+def read_path(path: Path, conf: Conf, progress: Progress) -> ReadCard:
+    """The card of a file that nobody has approved yet."""
+    progress("the file", 0, 1)
+    content = bytes_of(path, most=conf.card_limits.file_bytes)
+    try:
+        found = load_card(content, limits=conf.card_limits, progress=progress)
+        refuse_unsettled(found.card)
+    except FormatError as error:
+        problem = f"{path.name} is refused: {error.message}. Nothing was imported."
+        raise CommandError(problem) from error
+    return _reported(file_of(content, found), found, NO_GRANTS, conf, progress)
 
 
-def reader(conf: Conf) -> Reader:
-    """What reads cards by these settings."""
-    return Reader(
-        limits=conf.card_limits,
+def read_stored(file: CardFile, grants: Grants, conf: Conf, progress: Progress) -> ReadCard:
+    """The card of a file that is stored, with what it was granted."""
+    found = load_card(file.content, limits=conf.card_limits, progress=progress)
+    return _reported(file, found, grants, conf, progress)
+
+
+def _reported(
+    file: CardFile, found: CardImport, grants: Grants, conf: Conf, progress: Progress
+) -> ReadCard:
+    report = import_report(
+        found,
+        grants=grants,
         limit_tokens=conf.limit_tokens,
         post_history_depth=conf.post_history_depth,
+        size_bytes=len(file.content),
+        progress=progress,
     )
+    return ReadCard(file=file, sha256=sha256(file.content).hexdigest(), found=found, report=report)
 
 
 def differences(old: StoredCard, read: ReadCard) -> str:

@@ -16,7 +16,7 @@ from evennia_ai.cards.report.import_report import ImportReport, report_lines
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card.files import ReadCard, differences, reader
+from evennia_ai.commands.setup.card.files import ReadCard, differences, read_path, read_stored
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.errors import ComponentValueError
@@ -24,7 +24,7 @@ from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_revisions import CardChange
+from evennia_ai.store.authored.card_revisions import CardChange, CardFile
 from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name, typeable_name
 from evennia_ai.text.columns import WIDTH, wrapped
 
@@ -123,9 +123,9 @@ class CardImports(CardWork):
         if self.rhs is not None and not self.rhs:
             raise CommandError("Usage: card/import <file> [= <name>]")
         path = path_in(folder, self.lhs, command="card/import", suffixes=SUFFIXES)
-        cards = reader(conf())
+        given = conf()
         reading = f"Reading {path.name} ({shown.size_in_words(size_of(path))})"
-        work = self.worked(reading, lambda progress: cards.path(path, progress))
+        work = self.worked(reading, lambda progress: read_path(path, given, progress))
         self.say(f"{reading}...")
         read = yield work
         name = _name_for(self.rhs or read.found.card.name)
@@ -147,11 +147,7 @@ class CardImports(CardWork):
         _, file = log.revision(change.name, change.number)
         is_import = change.action == "imported"
         grants = NO_GRANTS if is_import else change.grants
-        cards = reader(conf())
-        read = yield self.worked(
-            f"Reading card {change.name}, revision {change.number}",
-            lambda progress: cards.stored(file, grants, progress),
-        )
+        read = yield self.read_stored(f"{change.name}, revision {change.number}", file, grants)
         old = store.card_or_none(change.name) if is_import else None
         lines = yield from self._compared(old, read)
         waits_still = any(one.number == change.number for one in log.waiting(change.name))
@@ -188,7 +184,7 @@ class CardImports(CardWork):
     def grant(self) -> Steps:
         """Give a card grants; without a value, tell of all grants."""
         usage = "card/grant <name> [= <grant>, <grant>...]"
-        card = card_named(plain_name(self.wanted(usage), usage))
+        card = self.card_typed(usage)
         if self.rhs is None:
             yield from self._tell_grants(card)
             return
@@ -204,7 +200,7 @@ class CardImports(CardWork):
 
     def revoke(self) -> None:
         usage = "card/revoke <name> = <grant>, <grant>..."
-        card = card_named(plain_name(self.wanted(usage), usage))
+        card = self.card_typed(usage)
         gone = _typed(self, usage) & card.grants
         if not gone:
             has = f"none of that, only {shown.grants_in_words(card.grants)}"
@@ -218,12 +214,19 @@ class CardImports(CardWork):
     def _tell_grants(self, card: StoredCard) -> Steps:
         """Every grant: what it allows, whether the card has it, and whether it has a use for it."""
         _, file = log.revision(card.name, card.revision)
-        cards = reader(conf())
-        read = yield self.worked(
-            f"Reading card {card.name}",
-            lambda progress: cards.stored(file, card.grants, progress),
-        )
+        read = yield self.read_stored(card.name, file, card.grants)
         self.show(_table(card, read.report))
+
+    def read_stored(self, label: str, file: CardFile, grants: Grants) -> "Deferred[ReadCard]":
+        """The card of a stored file, read beside the game."""
+        given = conf()
+        return self.worked(
+            f"Reading card {label}", lambda progress: read_stored(file, grants, given, progress)
+        )
+
+    def card_typed(self, usage: str) -> StoredCard:
+        """The card in force that stands left of "="."""
+        return card_named(plain_name(self.wanted(usage), usage))
 
     def _show_report(self, change: CardChange, lines: Sequence[str], *, waits_still: bool) -> None:
         """Show the report, and remember till a reload that this builder was shown it."""
@@ -233,11 +236,7 @@ class CardImports(CardWork):
 
     def _report_in_force(self, card: StoredCard, read: ReadCard) -> Steps:
         """Tell that the file is the card in force, and what it holds."""
-        cards = reader(conf())
-        again = yield self.worked(
-            f"Reading card {card.name}",
-            lambda progress: cards.stored(read.file, card.grants, progress),
-        )
+        again = yield self.read_stored(card.name, read.file, card.grants)
         same = (
             f"This very file is card {card.name}, revision {card.revision}, already; nothing was"
             " changed."

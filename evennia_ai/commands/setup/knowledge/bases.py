@@ -36,7 +36,6 @@ from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import knowledge_bases
-from evennia_ai.store.knowledge import knowledge_bases as bases
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.knowledge_bases import Hold
 from evennia_ai.text.columns import hanging, visible
@@ -106,9 +105,9 @@ class KnowledgeBases(StrictCommand):
             raise CommandError(
                 f"'{key}' is no key of a knowledge base. To make a page of one: kb/edit {key}"
             )
-        if bases.base(key) is not None:
+        if knowledge_bases.base(key) is not None:
             raise CommandError(f"There is a knowledge base '{key}' already; nothing was changed.")
-        made = bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.typed_by)
+        made = knowledge_bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.typed_by)
         self.say(
             f"Made knowledge base {made.key}, without pages. It is bound to nothing yet:"
             f" kb/bind {made.key} = npc:<name>."
@@ -151,10 +150,8 @@ class KnowledgeBases(StrictCommand):
             self.say(f"The lock of {label} stays; nothing was changed.")
 
     def _set(self, info: BaseInfo, word: str, given: Mapping[str, Any]) -> None:
-        field, after = (
-            _FIELDS[word.lower()],
-            bases.save_base(replace(info, **given), by=self.typed_by),
-        )
+        field = _FIELDS[word.lower()]
+        after = knowledge_bases.save_base(replace(info, **given), by=self.typed_by)
         out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
         before, now = field.told(info) or "none", field.told(after) or "none"
         if "locks" in given:
@@ -166,13 +163,11 @@ class KnowledgeBases(StrictCommand):
     def restricted(self) -> None:
         """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
         base, value = self.both("kb/restricted <base> = on | off")
-        info, state = shown.base_to_change(self.caller, base), _STATES.get(value.lower())
-        if state is None:
-            raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
+        info, state = shown.base_to_change(self.caller, base), _state(value)
         if info.restricted == state:
             self.say(f"Knowledge base {info.key} is so already; nothing was changed.")
             return
-        after = bases.set_restricted(info.key, state, by=self.typed_by)
+        after = knowledge_bases.set_restricted(info.key, state, by=self.typed_by)
         look_at_all(after)
         if not state:
             self.say(
@@ -217,7 +212,7 @@ class KnowledgeBases(StrictCommand):
             self.say(f"Knowledge base {info.key} stays.")
             return
         shown.base_to_change(self.caller, info.key)
-        bases.remove_base(info.key, by=self.typed_by)
+        knowledge_bases.remove_base(info.key, by=self.typed_by)
         self.say(f"Removed knowledge base {info.key}.")
 
     def release(self) -> None:
@@ -316,10 +311,14 @@ def _read_direct(_caller: Any, value: str) -> Mapping[str, Any]:
     return {"direct_characters": whole_number(value, what="number of characters", words="off")}
 
 
-def _read_chunks(_caller: Any, value: str) -> Mapping[str, Any]:
+def _state(value: str) -> bool:
     if value.lower() not in _STATES:
         raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
-    return {"keeps_chunks": _STATES[value.lower()]}
+    return _STATES[value.lower()]
+
+
+def _read_chunks(_caller: Any, value: str) -> Mapping[str, Any]:
+    return {"keeps_chunks": _state(value)}
 
 
 def _read_mediation(_caller: Any, value: str) -> Mapping[str, Any]:
