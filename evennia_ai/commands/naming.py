@@ -7,7 +7,8 @@ or a page counts beside that of its book or base: both must allow it. A superuse
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Literal
 
 from evennia.locks.lockhandler import LockException, check_lockstring, validate_lockstring
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
@@ -138,10 +139,11 @@ def _game_scope(caller: Any, name: str) -> Scope:
     return GAME
 
 
-def _zone_scope(_caller: Any, name: str) -> Scope:
+def _tagged_scope(kind: Literal["zone", "faction"], _caller: Any, name: str) -> Scope:
     if not name:
-        raise CommandError("Name the zone by its tag: @zone:<tag>.")
-    return Scope(kind="zone", ref=name.lower())  # Evennia keeps tags in small letters
+        at = "@" if kind == "zone" else ""
+        raise CommandError(f"Name the {kind} by its tag: {at}{kind}:<tag>.")
+    return Scope(kind=kind, ref=name.lower())  # Evennia keeps tags in small letters
 
 
 def _room_scope(caller: Any, name: str) -> Scope:
@@ -158,12 +160,6 @@ def _npc_scope(caller: Any, name: str) -> Scope:
     if not name:
         raise CommandError("Name the NPC: @npc:<name>.")
     return Scope(kind="npc", ref=str(npc_named(caller, name).id))
-
-
-def _faction_scope(caller: Any, name: str) -> Scope:
-    if not name:
-        raise CommandError("Name the faction by its tag: faction:<tag>.")
-    return Scope(kind="faction", ref=name.lower())
 
 
 def _player_scope(caller: Any, name: str) -> Scope:
@@ -193,18 +189,18 @@ def _is_played(found: Any) -> bool:
 
 _SCOPES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     "game": _game_scope,
-    "zone": _zone_scope,
+    "zone": partial(_tagged_scope, "zone"),
     "room": _room_scope,
     "npc": _npc_scope,
 }
 _PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     **_SCOPES,
-    "faction": _faction_scope,
+    "faction": partial(_tagged_scope, "faction"),
     "player": _player_scope,
 }
 _KNOWN_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     **_SCOPES,
-    "faction": _faction_scope,
+    "faction": partial(_tagged_scope, "faction"),
     "here": _here_scope,
     "conversation": _conversation_scope,
 }

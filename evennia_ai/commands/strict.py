@@ -23,7 +23,7 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import escaped
 from evennia_ai.history.records import storable
 from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.text.columns import visible
+from evennia_ai.text.columns import WIDTH, padded, visible, wrapped
 
 MAX_LINE: Final = 600
 
@@ -75,6 +75,12 @@ def and_more(lines: Sequence[str], *, most: int, more: str = "  and {} more") ->
 def counted(number: int, what: str, plural: str = "") -> str:
     """So many things: "1 page", "2 pages"."""
     return f"{number} {what if number == 1 else plural or f'{what}s'}"
+
+
+def titled(title: str, text: str) -> list[str]:
+    """A text beside its title, in lines."""
+    first, *others = wrapped(text, WIDTH - 16)
+    return [f"  {padded(visible(title), 13)} {first}", *(f"{'':16}{line}" for line in others)]
 
 
 def alike(switches: str) -> dict[str, str]:

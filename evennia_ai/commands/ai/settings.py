@@ -144,7 +144,7 @@ def _reset(npc: NPC, row: Row, *, by: str) -> str:
     return f"{npc.key}: {row.name} is {now} again; it was {_marked(before)}."
 
 
-def change_in_words(change: Change) -> str:
+def change_in_words(change: SettingChange) -> str:
     """A change of a setting as builders type and read it."""
     row = next((row for row in ROWS if row.field == change.name), None)
     name = row.name if row is not None else change.name

@@ -1,5 +1,6 @@
 """The command `note`: the author's note of an NPC."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from evennia_ai.commands.naming import npc_named, whole_number
@@ -75,30 +76,16 @@ class CmdNote(StrictCommand):
         self._write(npc, content=self.rhs)
 
     def depth(self) -> None:
-        name, value = self.both("note/depth <npc> = <n>")
-        self._rewrite(npc_named(self.caller, name), depth=whole_number(value, what="depth"))
+        self._set_number("depth", what="depth")
 
     def every(self) -> None:
-        name, value = self.both("note/every <npc> = <n>")
-        self._rewrite(npc_named(self.caller, name), every=whole_number(value, what="interval"))
+        self._set_number("every", what="interval")
 
     def role(self) -> None:
-        name, value = self.both("note/role <npc> = <system | user | assistant>")
-        if value.lower() not in TEXT_ROLES:
-            raise CommandError(
-                f"'{value}' is no role of a note: it is system, user or assistant."
-                " Nothing was changed."
-            )
-        self._rewrite(npc_named(self.caller, name), role=value.lower())
+        self._set_word("role", TEXT_ROLES)
 
     def mode(self) -> None:
-        name, value = self.both(f"note/mode <npc> = <{' | '.join(NOTE_MODES)}>")
-        if value.lower() not in NOTE_MODES:
-            raise CommandError(
-                f"'{value}' is no mode of a note: it is floating, anchored or tail."
-                " Nothing was changed."
-            )
-        self._rewrite(npc_named(self.caller, name), mode=value.lower())
+        self._set_word("mode", NOTE_MODES)
 
     def clear(self) -> None:
         if self.rhs is not None:
@@ -106,6 +93,20 @@ class CmdNote(StrictCommand):
         npc = npc_named(self.caller, self.wanted("note/clear <npc>"))
         removed = store.clear_notes(npc.ai.ref, by=self.typed_by)
         self.say(f"{npc.key} has no note any more." if removed else f"{npc.key} had no note.")
+
+    def _set_number(self, field: str, *, what: str) -> None:
+        name, value = self.both(f"note/{field} <npc> = <n>")
+        self._rewrite(npc_named(self.caller, name), **{field: whole_number(value, what=what)})
+
+    def _set_word(self, field: str, known: Sequence[str]) -> None:
+        name, value = self.both(f"note/{field} <npc> = <{' | '.join(known)}>")
+        if value.lower() not in known:
+            *others, last = known
+            raise CommandError(
+                f"'{value}' is no {field} of a note: it is {', '.join(others)} or {last}."
+                " Nothing was changed."
+            )
+        self._rewrite(npc_named(self.caller, name), **{field: value.lower()})
 
     def _look(self, npc: NPC) -> None:
         notes = store.notes_for(npc.ai.ref)

@@ -15,12 +15,7 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.naming import scope_in_words
-from evennia_ai.commands.strict import (
-    CommandError,
-    and_more,
-    counted,
-    revision_in_words,
-)
+from evennia_ai.commands.strict import CommandError, and_more, counted, revision_in_words, titled
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.runtime import runtime
@@ -37,7 +32,6 @@ _KEY_COLUMNS: Final = 14
 _NAME_COLUMNS: Final = 24
 _MOST_LINKS: Final = 60
 _PASSAGE_LINES: Final = 3
-_TITLE_COLUMNS: Final = 13
 
 
 def listed(infos: Iterable[BaseInfo]) -> list[str]:
@@ -58,17 +52,17 @@ def base_shown(info: BaseInfo) -> list[str]:
     """One base: what is said of it, and to whom it is bound."""
     return [
         *hanging(f"Knowledge base {info.key}: {info.name}"),
-        *_titled("pages", _pages_in_words(info)),
-        *_titled("summary", info.summary or "none; kb/set writes one for those who may search it"),
-        *_titled("topics", ", ".join(info.topics) or "none"),
-        *_titled("restricted", _restricted_in_words(info)),
-        *_titled("hint", info.hint or "none"),
-        *(_titled("NPCs read", safe_hint_of(info.key) or "no hint") if info.restricted else []),
-        *_titled("keywords", ", ".join(info.keywords) or "none"),
-        *(_titled("shown whole", _direct_in_words(info)) if info.direct_characters else []),
-        *([] if info.keeps_chunks else _titled("vault", "off")),
-        *(_titled("lock", info.locks) if info.locks else []),
-        *_titled("bound to", bound_in_words(info)),
+        *titled("pages", _pages_in_words(info)),
+        *titled("summary", info.summary or "none; kb/set writes one for those who may search it"),
+        *titled("topics", ", ".join(info.topics) or "none"),
+        *titled("restricted", _restricted_in_words(info)),
+        *titled("hint", info.hint or "none"),
+        *(titled("NPCs read", safe_hint_of(info.key) or "no hint") if info.restricted else []),
+        *titled("keywords", ", ".join(info.keywords) or "none"),
+        *(titled("shown whole", _direct_in_words(info)) if info.direct_characters else []),
+        *([] if info.keeps_chunks else titled("vault", "off")),
+        *(titled("lock", info.locks) if info.locks else []),
+        *titled("bound to", bound_in_words(info)),
     ]
 
 
@@ -101,7 +95,7 @@ def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
     led = f", found as {asked}" if asked is not None and asked.folded != page.name.folded else ""
     lines = hanging(f"{page.base}/{page.name}, revision {page.revision or 'unknown'}{led}")
     for title, text in told.items():
-        lines += _titled(title, text) if text else []
+        lines += titled(title, text) if text else []
     if not page.body.strip():
         return [*lines, "  no text"]
     return [*lines, f"  about {ESTIMATE.count(page.body)} tokens:", "", page.body]
@@ -162,13 +156,6 @@ def _restricted_in_words(info: BaseInfo) -> str:
     if info.mediation == "hints":
         return "yes: of its pages only their hints are told, beside the hint and the keywords"
     return "yes: of its pages only safe summaries are told, beside the hint and the keywords"
-
-
-def _titled(title: str, text: str) -> Iterator[str]:
-    first, *others = wrapped(text, WIDTH - _TITLE_COLUMNS - 3)
-    yield f"  {padded(visible(title), _TITLE_COLUMNS)} {first}"
-    for line in others:
-        yield f"{'':{_TITLE_COLUMNS + 3}}{line}"
 
 
 MOST_PAGES: Final = 300

@@ -15,7 +15,7 @@ from evennia_ai.commands.setup.lore.named import (
     stored_book,
 )
 from evennia_ai.commands.setup.lore.typed import UNUSED, in_words, place_in_words, said_of
-from evennia_ai.commands.strict import CommandError, and_more, counted
+from evennia_ai.commands.strict import CommandError, and_more, counted, titled
 from evennia_ai.compose import Composition
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.senses.presence import NPC, HasMind
@@ -70,17 +70,17 @@ def entry_shown(found: OpenEntry) -> list[str]:
     logic = f" ({entry.logic.replace('_', ' ')})" if entry.secondary_keys else ""
     lines = [
         *_wrapped(f"{found.label}, {'on' if entry.enabled else 'off'}"),
-        *_titled("keys", ", ".join(entry.keys) or "none"),
-        *_titled("secondary", (", ".join(entry.secondary_keys) or "none") + logic),
-        *_titled("stands", f"{place_in_words(entry)}, order {entry.order:g}"),
-        *_titled("also", ", ".join(_set_fields(entry)) or "nothing else is set"),
-        *(_titled("lock", locks) if locks else []),
-        *(_titled("never used", entry.refused) if entry.refused else []),
+        *titled("keys", ", ".join(entry.keys) or "none"),
+        *titled("secondary", (", ".join(entry.secondary_keys) or "none") + logic),
+        *titled("stands", f"{place_in_words(entry)}, order {entry.order:g}"),
+        *titled("also", ", ".join(_set_fields(entry)) or "nothing else is set"),
+        *(titled("lock", locks) if locks else []),
+        *(titled("never used", entry.refused) if entry.refused else []),
     ]
     for condition in entry.conditions:
-        lines += _titled("only if", str(condition))
+        lines += titled("only if", str(condition))
     for name, written in entry.decorators:
-        lines += _titled("decorator", f"@@{name} {', '.join(written)}".rstrip())
+        lines += titled("decorator", f"@@{name} {', '.join(written)}".rstrip())
     text = entry.template.source
     if not text.strip():
         return [*lines, "  no content: it is never active"]
@@ -100,16 +100,16 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
     more = f", {hidden} more hidden by locks" if hidden else ""
     count = counted(seen, "entry", "entries")
     yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
-    yield from _titled("attached to", where or "nothing; lore/attach lets it count")
+    yield from titled("attached to", where or "nothing; lore/attach lets it count")
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
         if value is not None:
-            yield from _titled(title, str(value))
+            yield from titled(title, str(value))
     if held.mode != "floating":
-        yield from _titled("mode", held.mode)
+        yield from titled("mode", held.mode)
     if stored.locks:
-        yield from _titled("lock", stored.locks)
+        yield from titled("lock", stored.locks)
     for notice in held.notices[:_MOST_NOTICES]:
-        yield from _titled("note", notice)
+        yield from titled("note", notice)
 
 
 def _row(entry: LoreEntry) -> str:
@@ -127,11 +127,6 @@ def _set_fields(entry: LoreEntry) -> Iterator[str]:
         value = in_words(said_of(field, entry))
         if value not in _UNSET and word not in ("name", "place", "role"):
             yield f"{word} {value}"
-
-
-def _titled(title: str, text: str) -> list[str]:
-    first, *others = wrapped(text, WIDTH - 16)
-    return [f"  {title:13} {first}", *(f"{'':16}{line}" for line in others)]
 
 
 def _wrapped(text: str) -> list[str]:
