@@ -60,7 +60,7 @@ def test_no_model_is_asked_where_it_cannot_be_stored(stage, mara, monkeypatch):
     def refuse(new: Any) -> int:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(page_drafts, "begin", refuse)
+    monkeypatch.setattr(page_drafts, "begin_task", refuse)
     assert "the disk is full" in refused(mara)
     assert writer.asked == []
 
@@ -105,7 +105,7 @@ def test_an_answer_whose_end_cannot_be_stored_is_told_all_the_same(stage, mara, 
     def refuse(*args: Any, **fields: Any) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr(page_drafts, "end", refuse)
+    monkeypatch.setattr(page_drafts, "end_task", refuse)
     assert answer(mara).drafts
 
 
