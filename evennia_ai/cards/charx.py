@@ -104,7 +104,7 @@ _BROKEN: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class ArchiveFiles:
     """What an archive holds beside card.json: files by name, and the JPEG before it, if any."""
 
     members: Mapping[str, bytes]
@@ -118,7 +118,7 @@ def card_in_archive(content: bytes, *, limits: CardLimits) -> bytes:
         return _unpacked(archive, card, left=limits.inflated_bytes, limits=limits)
 
 
-def beside_card(content: bytes, *, limits: CardLimits) -> Beside:
+def beside_card(content: bytes, *, limits: CardLimits) -> ArchiveFiles:
     """The other files of a CHARX archive, all together within the limits.
 
     They are read apart from the card, so that not everything is in memory at once.
@@ -133,7 +133,7 @@ def beside_card(content: bytes, *, limits: CardLimits) -> Beside:
                 member = _unpacked(archive, info, left=left, limits=limits)
                 left -= len(member)
                 members[info.filename] = member
-    return Beside(members=members, jpeg=jpeg)
+    return ArchiveFiles(members=members, jpeg=jpeg)
 
 
 @contextmanager

@@ -53,11 +53,11 @@ class StoredAsset:
 
 
 # A path -> the file there, None where there is none; ValueError says why it cannot be had.
-Beside = Callable[[str], bytes | None]
+FileFinder = Callable[[str], bytes | None]
 
 
 def stored_assets(
-    assets: Sequence[Asset], *, beside: Beside | None, progress: Progress = silent
+    assets: Sequence[Asset], *, beside: FileFinder | None, progress: Progress = silent
 ) -> tuple[tuple[StoredAsset, ...], tuple[str, ...]]:
     """Each asset with its bytes, and the notices about those that cannot be had.
 
@@ -96,7 +96,7 @@ def icon_of(assets: Iterable[StoredAsset]) -> bytes | None:
     return None
 
 
-def _content(uri: str, beside: Beside | None) -> bytes | None:
+def _content(uri: str, beside: FileFinder | None) -> bytes | None:
     path = path_beside(uri)
     if path is not None and beside is not None:
         content = beside(path)

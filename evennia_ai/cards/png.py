@@ -26,7 +26,7 @@ _END: Final = b"IEND"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class PngChunk:
     """One chunk: `start` is where its data stand in the file, `crc` the checksum written there."""
 
     kind: bytes
@@ -48,7 +48,7 @@ class Chunk:
         return zlib.crc32(memoryview(content)[start : start + 4 + self.length]) == self.crc
 
 
-def chunks_in(content: bytes, *, limits: CardLimits) -> tuple[tuple[Chunk, ...], str]:
+def chunks_in(content: bytes, *, limits: CardLimits) -> tuple[tuple[PngChunk, ...], str]:
     """The whole chunks before IEND, and how the file is cut off, "" where it is not.
 
     FormatError: no PNG file, more chunks than allowed, a length PNG does not know, or a chunk of
@@ -56,7 +56,7 @@ def chunks_in(content: bytes, *, limits: CardLimits) -> tuple[tuple[Chunk, ...],
     """
     if not content.startswith(SIGNATURE):
         raise FormatError("card", "card: no PNG picture")
-    found: list[Chunk] = []
+    found: list[PngChunk] = []
     at = len(SIGNATURE)
     while at + _FRAME <= len(content):
         length, kind = struct.unpack_from(">I4s", content, at)
@@ -68,7 +68,7 @@ def chunks_in(content: bytes, *, limits: CardLimits) -> tuple[tuple[Chunk, ...],
         if not _fits(kind, length, left=len(content) - start - 4, at=at):
             return tuple(found), f"the picture is cut off in a chunk of {length} bytes"
         crc = int.from_bytes(content[start + length : start + length + 4], "big")
-        found.append(Chunk(kind=kind, start=start, length=length, crc=crc))
+        found.append(PngChunk(kind=kind, start=start, length=length, crc=crc))
         at = start + length + 4
     return tuple(found), "the picture is cut off: its last chunk (IEND) is missing"
 
@@ -118,7 +118,7 @@ class Pictured:
     text: str
     keyword: Keyword
     is_animated: bool
-    assets: dict[str, Chunk]
+    assets: dict[str, PngChunk]
     notices: tuple[str, ...]
 
 
@@ -174,7 +174,9 @@ class AssetsBeside:
     FormatError where all of them together are over the limit.
     """
 
-    def __init__(self, chunks: Mapping[str, Chunk], content: bytes, *, limits: CardLimits) -> None:
+    def __init__(
+        self, chunks: Mapping[str, PngChunk], content: bytes, *, limits: CardLimits
+    ) -> None:
         self._chunks = chunks
         self._content = content
         self._limits = limits
@@ -196,7 +198,7 @@ class AssetsBeside:
                 raise
         return self._read[path]
 
-    def _decoded(self, found: Chunk) -> bytes:
+    def _decoded(self, found: PngChunk) -> bytes:
         if not found.is_sound(self._content):
             raise ValueError("its checksum (CRC) is wrong")
         content = from_base64(found.data(self._content).partition(b"\0")[2])[0]
@@ -207,7 +209,7 @@ class AssetsBeside:
         return content
 
 
-def _chosen(content: bytes, chunks: Iterable[Chunk], cut: str) -> tuple[Keyword, Chunk]:
+def _chosen(content: bytes, chunks: Iterable[PngChunk], cut: str) -> tuple[Keyword, PngChunk]:
     cards = [each for each in chunks if _is_card(content, each)]
     for keyword in KEYWORDS:
         found = [each for each in cards if _keyword(content, each).lower() == keyword]
@@ -224,18 +226,18 @@ def _chosen(content: bytes, chunks: Iterable[Chunk], cut: str) -> tuple[Keyword,
     )
 
 
-def _is_card(content: bytes, found: Chunk) -> bool:
+def _is_card(content: bytes, found: PngChunk) -> bool:
     return found.kind in TEXT_KINDS and _keyword(content, found).lower() in KEYWORDS
 
 
-def _keyword(content: bytes, found: Chunk) -> str:
+def _keyword(content: bytes, found: PngChunk) -> str:
     """The keyword of a chunk of text, "" where it has none."""
     head = content[found.start : found.start + min(found.length, _KEYWORD_BYTES)]
     keyword, end, _ = head.partition(b"\0")
     return keyword.decode("latin-1") if end else ""
 
 
-def _value(found: Chunk, content: bytes, keyword: Keyword, *, limits: CardLimits) -> bytes:
+def _value(found: PngChunk, content: bytes, keyword: Keyword, *, limits: CardLimits) -> bytes:
     """The base64 text in a chunk of text, unpacked."""
     most = 2 * limits.text_bytes  # base64 makes four bytes of three
     value, is_packed = _payload(found.kind, found.data(content).partition(b"\0")[2])
@@ -269,16 +271,16 @@ def _text(value: bytes, keyword: Keyword, notices: list[str], *, limits: CardLim
     return as_text(content, where=f"card: the chunk {keyword}")
 
 
-def _assets(content: bytes, chunks: Iterable[Chunk]) -> dict[str, Chunk]:
+def _assets(content: bytes, chunks: Iterable[PngChunk]) -> dict[str, PngChunk]:
     """The asset chunks by path; of several with one path the first."""
-    found: dict[str, Chunk] = {}
+    found: dict[str, PngChunk] = {}
     for each in chunks:
         if path := _asset_path(content, each):
             found.setdefault(path, each)
     return found
 
 
-def _asset_path(content: bytes, found: Chunk) -> str:
+def _asset_path(content: bytes, found: PngChunk) -> str:
     if found.kind != b"tEXt":
         return ""
     keyword = _keyword(content, found)

@@ -152,7 +152,7 @@ def spellings(text: str) -> Iterator[str]:
         yield latin
 
 
-Kind = Literal[
+SuspicionKind = Literal[
     "override",
     "role_marks",
     "out_of_character",
@@ -168,7 +168,7 @@ Kind = Literal[
     "speaks_as",
 ]
 # What each kind means, in the order in which they are told.
-MEANS: Final[dict[Kind, str]] = {
+MEANS: Final[dict[SuspicionKind, str]] = {
     "override": "words that try to override instructions",
     "role_marks": "marks of a chat template, which fake another speaker",
     "out_of_character": "orders to the player of the character (OOC)",
@@ -184,7 +184,7 @@ MEANS: Final[dict[Kind, str]] = {
     "speaks_as": "entries that want to speak as system or assistant",
 }
 # What the author of a card can mend, so that a lint tells it.
-MENDABLE: Final[frozenset[Kind]] = frozenset(
+MENDABLE: Final[frozenset[SuspicionKind]] = frozenset(
     {"override", "role_marks", "name", "invisible", "markup"}
 )
 MOST_SIGHTINGS: Final = 20
@@ -209,7 +209,7 @@ class Sighting:
 class Suspicion:
     """All places of one kind: how many there are, and the first of them."""
 
-    kind: Kind
+    kind: SuspicionKind
     count: int
     sightings: tuple[Sighting, ...]
 
@@ -219,12 +219,12 @@ class Suspicion:
         return MEANS[self.kind]
 
 
-Found = tuple[Kind, Sighting]
+Raised = tuple[SuspicionKind, Sighting]
 
 
-def grouped(found: Iterable[Found]) -> tuple[Suspicion, ...]:
+def grouped(found: Iterable[Raised]) -> tuple[Suspicion, ...]:
     """The sightings by kind, in the order in which kinds are told."""
-    by_kind: dict[Kind, list[Sighting]] = {kind: [] for kind in MEANS}
+    by_kind: dict[SuspicionKind, list[Sighting]] = {kind: [] for kind in MEANS}
     for kind, sighting in found:
         by_kind[kind].append(sighting)
     return tuple(
@@ -234,9 +234,9 @@ def grouped(found: Iterable[Found]) -> tuple[Suspicion, ...]:
     )
 
 
-def in_text(text: str, where: str) -> Iterator[Found]:
+def in_text(text: str, where: str) -> Iterator[Raised]:
     """The suspicions about one text, each kind once, with the first words that raised it."""
-    told: set[Kind] = set()
+    told: set[SuspicionKind] = set()
     for said in _readings(text):
         for start in range(0, max(len(said), 1), _PIECE):
             piece = said[start : start + _PIECE + _OVERLAP]
@@ -292,7 +292,7 @@ _FILLER: Final = re.compile(
 )
 
 
-def in_name(name: str, where: str) -> Iterator[Found]:
+def in_name(name: str, where: str) -> Iterator[Raised]:
     """The suspicions about a name that prompts carry."""
     if any(plain(one).strip() in _TAKEN for one in (name, *spellings(name))):
         yield "name", Sighting(where=where, excerpt=name[:_EXCERPT])
@@ -307,11 +307,11 @@ _TAKEN: Final = frozenset(
     }
 )
 
-Span = tuple[int, int]
-Look = Callable[[str], Span | None]
+TextSpan = tuple[int, int]
+Look = Callable[[str], TextSpan | None]
 
 
-def _override(piece: str) -> Span | None:
+def _override(piece: str) -> TextSpan | None:
     """Words of the table, however they are spelt."""
     for spelling in spellings(piece):
         for needle, pattern in OVERRIDES:
@@ -340,7 +340,7 @@ def _searched(table: Iterable[tuple[str, re.Pattern[str]]]) -> Look:
     """A look for patterns, each tried where its needle stands."""
     listed = tuple(table)
 
-    def look(piece: str) -> Span | None:
+    def look(piece: str) -> TextSpan | None:
         for needle, pattern in listed:
             if needle in piece and (found := pattern.search(piece)):
                 return found.span()
@@ -349,7 +349,7 @@ def _searched(table: Iterable[tuple[str, re.Pattern[str]]]) -> Look:
     return look
 
 
-def _invisible(piece: str) -> Span | None:
+def _invisible(piece: str) -> TextSpan | None:
     """Characters that are not seen; joiners inside words and emoji are ordinary ones."""
     if piece.isascii() and piece.isprintable():
         return None
@@ -377,7 +377,7 @@ _COLOUR: Final = re.compile(
     r"|\[?[0-5]{3}(?!\d)|\[?#[0-9a-fA-F]{6})"
 )
 _FUNCTION: Final = re.compile(r"\$\w{2,20}\(")
-_LOOKS: Final[tuple[tuple[Kind, Look], ...]] = (
+_LOOKS: Final[tuple[tuple[SuspicionKind, Look], ...]] = (
     ("override", _override),
     ("role_marks", _searched(ROLE_MARKS)),
     ("out_of_character", _searched((written, OUT_OF_CHARACTER) for written in ("OOC", "ooc"))),

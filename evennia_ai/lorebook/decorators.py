@@ -202,10 +202,10 @@ def _overruled(names: set[str]) -> frozenset[str]:
     )
 
 
-Check = Callable[[tuple[str, ...]], bool]
+ValueCheck = Callable[[tuple[str, ...]], bool]
 
 
-def _whole_from(low: int | None) -> Check:
+def _whole_from(low: int | None) -> ValueCheck:
     def check(values: tuple[str, ...]) -> bool:
         if not values or not _WHOLE.fullmatch(values[0]):
             return False
@@ -214,7 +214,7 @@ def _whole_from(low: int | None) -> Check:
     return check
 
 
-def _among(choices: Iterable[str]) -> Check:
+def _among(choices: Iterable[str]) -> ValueCheck:
     known = frozenset(choices)
     return lambda values: bool(values) and values[0] in known
 
@@ -228,7 +228,7 @@ def _anything(values: tuple[str, ...]) -> bool:
 
 
 # What this room does: name -> check of the values, and the words for what is wanted.
-_WANTED: Final[Mapping[str, tuple[Check, str]]] = {
+_WANTED: Final[Mapping[str, tuple[ValueCheck, str]]] = {
     "activate": (_anything, ""),
     "activate_only_after": (_whole_from(0), "a whole number, 0 or more"),
     "activate_only_every": (_whole_from(1), "a whole number, 1 or more"),

@@ -255,7 +255,7 @@ class Files:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)
 
-    def _listed(self, path: str, row: object) -> "_Found":
+    def _listed(self, path: str, row: object) -> "_ListedBook":
         read = read_row(_BookRow, {"book": row} if isinstance(row, str) else row, path=path)
         given = read.book
         stem = ""
@@ -269,9 +269,9 @@ class Files:
         label = read.name or _own_name(given) or stem
         return _found(label, given, attach=read.attach, mode=read.mode)
 
-    def _once(self, listed: list["_Found"], rules: Preset) -> list["_Found"]:
+    def _once(self, listed: list["_ListedBook"], rules: Preset) -> list["_ListedBook"]:
         """The listed books; one that is there several times hangs at one of its places only."""
-        kept: dict[tuple[str, int], _Found] = {}
+        kept: dict[tuple[str, int], _ListedBook] = {}
         for book in sorted(listed, key=_PREFERENCES[rules]):  # stable: equals stay as listed
             first = kept.setdefault(book.identity, book)
             if first is not book:
@@ -281,7 +281,7 @@ class Files:
                 )
         return [book for book in listed if kept[book.identity] is book]
 
-    def _book(self, found: "_Found", *, grants: Grants = ALL_GRANTS) -> Lorebook:
+    def _book(self, found: "_ListedBook", *, grants: Grants = ALL_GRANTS) -> Lorebook:
         label = self._free(found.label or "book")
         return read_book(
             found.data,
@@ -305,7 +305,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Found:
+class _ListedBook:
     """A book as its file or the scenario has it, and where it hangs."""
 
     label: str
@@ -322,16 +322,16 @@ class _Found:
 
 def _found(
     label: str, data: Mapping[str, Any], *, attach: str, mode: BookMode | None = None
-) -> _Found:
+) -> _ListedBook:
     revision = content_revision(data)
-    return _Found(label=label, attach=attach, mode=mode, data=data, revision=revision)
+    return _ListedBook(label=label, attach=attach, mode=mode, data=data, revision=revision)
 
 
-def _narrow_first(book: _Found) -> int:
+def _narrow_first(book: _ListedBook) -> int:
     return ATTACH_RANK[book.attach]
 
 
-def _as_the_application(book: _Found) -> tuple[bool, bool, int]:
+def _as_the_application(book: _ListedBook) -> tuple[bool, bool, int]:
     """SillyTavern skips a chat's book that is global, and a character's that is either; else wide
     goes before narrow.
     """
@@ -340,7 +340,7 @@ def _as_the_application(book: _Found) -> tuple[bool, bool, int]:
 
 
 # Which of several places a book keeps that is listed for all of them: the first by this order.
-_PREFERENCES: Final[Mapping[Preset, Callable[[_Found], Any]]] = MappingProxyType(
+_PREFERENCES: Final[Mapping[Preset, Callable[[_ListedBook], Any]]] = MappingProxyType(
     {"evennia_ai": _narrow_first, "sillytavern": _as_the_application}
 )
 

@@ -60,7 +60,7 @@ def facts_of(card: Card | None, *, given: Facts) -> Facts:
     return {**known, **given}
 
 
-class Sources:
+class ScannedSources:
     """Texts for scanning, compiled once: `plugged` are the components of the card and persona."""
 
     def __init__(self, plugged: Iterable[PromptComponent], card: Card | None) -> None:
@@ -152,7 +152,7 @@ class _Stage:
         self.notes = Notes(scenario.notes)
         self.values = macro_values(scenario.card, user=_user(scenario))
         self.greeting = _greeting(scenario, self.values)
-        self.sources = Sources(plugged, scenario.card)
+        self.sources = ScannedSources(plugged, scenario.card)
         self.facts = facts_of(scenario.card, given=scenario.settings.facts)
 
     def inputs(self, text: TurnText, *, number: int, carried: _Carried) -> Inputs:

@@ -9,7 +9,7 @@ from evennia_ai.cards.components import card_components
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.scenario import read_scenario
-from evennia_ai.scenario.running import Sources, facts_of
+from evennia_ai.scenario.running import ScannedSources, facts_of
 from tests.scenario.builders import a_card
 
 DICE = Dice(turn="0", conversation="0")
@@ -17,7 +17,7 @@ DICE = Dice(turn="0", conversation="0")
 
 def sources_of(**fields: Any) -> dict[str, str]:
     card = read_card(a_card(**fields))
-    made = Sources(card_components(card), card)
+    made = ScannedSources(card_components(card), card)
     return dict(made.expanded({"user": "Anna", "char": "Tilda"}, DICE))
 
 
@@ -40,7 +40,7 @@ def test_the_texts_of_a_card_can_be_scanned_with_their_macros_expanded() -> None
 
 def test_what_a_card_does_not_say_is_no_source() -> None:
     assert sources_of(description="") == {}
-    assert Sources((), None).expanded({}, DICE) == {}
+    assert ScannedSources((), None).expanded({}, DICE) == {}
 
 
 def test_the_cards_name_and_tags_are_facts() -> None:

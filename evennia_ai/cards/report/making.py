@@ -24,7 +24,7 @@ from evennia_ai.cards.report.parts import (
     speaks_as,
     text_parts,
 )
-from evennia_ai.cards.suspicions import Found, Sighting, grouped, in_name, in_text
+from evennia_ai.cards.suspicions import Raised, Sighting, grouped, in_name, in_text
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.foreign.documents import Progress, silent
 from evennia_ai.lorebook.activation.lore_budget import budget_of
@@ -180,7 +180,7 @@ _SHARE: Final = 4
 _PATTERN_CHARACTERS: Final = 60_000
 
 
-def looked_at(card: Card, book: Lorebook | None, *, progress: Progress) -> Iterator[Found]:
+def looked_at(card: Card, book: Lorebook | None, *, progress: Progress) -> Iterator[Raised]:
     """What the card's names, texts and entries raise."""
     yield from in_name(card.name, "name")
     yield from in_name(card.nickname, "nickname")
@@ -204,7 +204,7 @@ def oversized(
     *,
     limit_tokens: int | None,
     rules: ActivationRules,
-) -> Iterator[Found]:
+) -> Iterator[Raised]:
     """The texts that take more than their share of a prompt of so many tokens."""
     if limit_tokens is None:
         return
@@ -220,12 +220,12 @@ def oversized(
         yield "oversized", Sighting(where="lore", excerpt=told)
 
 
-def _large(where: str, tokens: int, limit: int) -> Found:
+def _large(where: str, tokens: int, limit: int) -> Raised:
     told = f"{tokens} tokens of {limit}"
     return "oversized", Sighting(where=where, excerpt=told)
 
 
-def _in_lore(book: Lorebook, progress: Progress) -> Iterator[Found]:
+def _in_lore(book: Lorebook, progress: Progress) -> Iterator[Raised]:
     total, patterns = len(book.entries), _Patterns()
     for entry in book.entries:
         if entry.index % _STEP == 0:
@@ -245,7 +245,7 @@ def named(entry: LoreEntry) -> str:
     return f"lore entry {entry.uid}" + (f" ({entry.name[:40]})" if entry.name else "")
 
 
-def _behaviour(entry: LoreEntry, where: str) -> Iterator[Found]:
+def _behaviour(entry: LoreEntry, where: str) -> Iterator[Raised]:
     """What an entry asks for beside its text."""
     if entry.gates.forced:
         yield "forced", Sighting(where=where, excerpt="@@activate")
@@ -264,7 +264,7 @@ class _Patterns:
         self._known: dict[str, str] = {}
         self._left = _PATTERN_CHARACTERS
 
-    def of(self, entry: LoreEntry, where: str) -> Iterator[Found]:
+    def of(self, entry: LoreEntry, where: str) -> Iterator[Raised]:
         """One sighting for an entry with such keys, of a refused one if it has one."""
         keys = pattern_keys(entry)
         if not keys:

@@ -20,9 +20,14 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from evennia_ai.lorebook.activation.active_books import ActiveBook, active_books_of, entry_finder
-from evennia_ai.lorebook.activation.candidate import ActiveEntry, Candidate, Reason, message_called
+from evennia_ai.lorebook.activation.candidate import (
+    ActiveEntry,
+    Candidate,
+    EntryReason,
+    message_called,
+)
 from evennia_ai.lorebook.activation.judging import PassView, judge
-from evennia_ai.lorebook.activation.run import ActivationRun, Decision, EntryRef, RunInputs
+from evennia_ai.lorebook.activation.run import ActivationRun, EntryDecision, EntryRef, RunInputs
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers, is_remembered
 from evennia_ai.lorebook.book import CONTAINED_PRIORITY, Lorebook, Unmatched, is_moved, packed
 from evennia_ai.lorebook.conditions import Facts
@@ -113,7 +118,7 @@ class Activation:
         *,
         after: LoreState = NO_STATE,
         active_books: Sequence[ActiveBook] = (),
-        decisions: Mapping[EntryRef, Decision] | None = None,
+        decisions: Mapping[EntryRef, EntryDecision] | None = None,
         called: Called = message_called,
     ) -> None:
         self.entries = entries
@@ -161,7 +166,7 @@ class Activation:
             first.told = (known, self._worded(ref, decision))
         return first.told[1]
 
-    def _given_up(self, ref: EntryRef) -> tuple[Reason, ...]:
+    def _given_up(self, ref: EntryRef) -> tuple[EntryReason, ...]:
         """Which of the entry's patterns were given up in which texts, the first few of them."""
         book, index = self._books[ref[0]], ref[1]
         return book.given_up(index) if book.window.given_up else ()
@@ -174,9 +179,9 @@ class Activation:
     def _said(self, reason: object) -> str:
         if isinstance(reason, Candidate):
             reason = reason.judgement.reason
-        return str(reason.calling(self._called) if isinstance(reason, Reason) else reason)
+        return str(reason.calling(self._called) if isinstance(reason, EntryReason) else reason)
 
-    def _worded(self, ref: EntryRef, decision: Decision) -> Verdict:
+    def _worded(self, ref: EntryRef, decision: EntryDecision) -> Verdict:
         rank, index = ref
         cause = self._said(decision.reasons[0])
         return Verdict(

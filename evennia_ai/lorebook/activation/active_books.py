@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from evennia_ai.lorebook.activation.candidate import CANDIDATES, JUDGED, Reason, given_up
+from evennia_ai.lorebook.activation.candidate import CANDIDATES, JUDGED, EntryReason, given_up
 from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix
 from evennia_ai.lorebook.entry import LoreEntry, Mention
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
@@ -94,11 +94,11 @@ class ActiveBook:
             if index is not None:
                 self.asked.add(index)
 
-    def given_up(self, index: int) -> tuple[Reason, ...]:
+    def given_up(self, index: int) -> tuple[EntryReason, ...]:
         """Where patterns of an entry were not looked for to the end; the first few places."""
         keys, places = self.key_index.entry_keys[index], self.window.given_up
         told = (
-            Reason(given_up, (self.key_index.pattern_of(number).written, where, why))
+            EntryReason(given_up, (self.key_index.pattern_of(number).written, where, why))
             for number in dict.fromkeys(keys.numbers)
             for where, why in places.get(number, ())
         )

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import Anchor, Logic, LoreEntry, Position
-from evennia_ai.lorebook.scan.matching import EVENT, FED, NOTE, SOMEWHERE, SOURCE, Found
+from evennia_ai.lorebook.scan.matching import EVENT, FED, NOTE, SOMEWHERE, SOURCE, FoundKey
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Role
@@ -24,7 +24,7 @@ _SHOWN_LENGTH: Final = 60
 _SHOWN_TROUBLES: Final = 3
 
 
-class Reason(NamedTuple):
+class EntryReason(NamedTuple):
     """`words` called with `facts` says it; two that say the same are equal."""
 
     words: Callable[..., str]
@@ -33,35 +33,35 @@ class Reason(NamedTuple):
     def __str__(self) -> str:
         return self.words(*self.facts)
 
-    def calling(self, called: Called) -> "Reason":
+    def calling(self, called: Called) -> "EntryReason":
         """The same with the messages called as `called` says."""
         facts = (_called(fact, called) for fact in self.facts)
-        return Reason(self.words, tuple(facts))
+        return EntryReason(self.words, tuple(facts))
 
 
 def _called(fact: object, called: Called) -> object:
-    in_message = isinstance(fact, Found) and fact.place >= 0
+    in_message = isinstance(fact, FoundKey) and fact.place >= 0
     return fact._replace(of=called(fact.place)) if in_message else fact  # type: ignore[attr-defined]
 
 
-def plain(text: str) -> Reason:
+def plain(text: str) -> EntryReason:
     """A reason that is a constant text."""
-    return Reason(str, (text,))
+    return EntryReason(str, (text,))
 
 
-def key_found(text: str, found: Found) -> str:
+def key_found(text: str, found: FoundKey) -> str:
     """Which key was found and where."""
     return f"key {quoted((text,))} {place_of(found)}"
 
 
-def key_and_logic(text: str, found: Found, logic: Logic, secondary: Sequence[str]) -> str:
+def key_and_logic(text: str, found: FoundKey, logic: Logic, secondary: Sequence[str]) -> str:
     """The same where secondary keys agree."""
     return f"{key_found(text, found)}, and {_NEEDS[logic]} {quoted(secondary)}"
 
 
 def logic_unmet(
     text: str,
-    found: Found,
+    found: FoundKey,
     logic: Logic,
     secondary: Sequence[str],
     shown: Sequence[str],
@@ -79,17 +79,17 @@ def no_key(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
     return "; ".join(filter(None, (told, refused, *troubles)))
 
 
-def given_up(pattern: str, where: Found, why: str) -> str:
+def given_up(pattern: str, where: FoundKey, why: str) -> str:
     """A pattern was not looked for to the end in one text; in the next one it is again."""
     return f"pattern '{pattern[:40]}' was given up {_text_of(where)}: {why}"
 
 
-def excluded(text: str, found: Found) -> str:
+def excluded(text: str, found: FoundKey) -> str:
     """A key was found that keeps the entry silent."""
     return f"@@exclude_keys: '{text[:60]}' {place_of(found)}"
 
 
-def only_in_movement(found: Found) -> str:
+def only_in_movement(found: FoundKey) -> str:
     """A key was found where the entry does not hear it."""
     told = "that tells who comes and goes, which wakes only entries that ask for movement"
     return f"a key {place_of(found)}, but {told}"
@@ -125,7 +125,7 @@ def in_pass(number: int, kind: str) -> str:
     return f"pass {number} ({kind})"
 
 
-def place_of(found: Found) -> str:
+def place_of(found: FoundKey) -> str:
     """Where a key was found."""
     if found.place in (NOTE, SOMEWHERE):
         return _text_of(found)
@@ -134,7 +134,7 @@ def place_of(found: Found) -> str:
     return f"{_text_of(found)} at {found.span.start}-{found.span.end}"
 
 
-def _text_of(found: Found) -> str:
+def _text_of(found: FoundKey) -> str:
     """In which text something was found."""
     if found.place == NOTE:
         return "in a note"
@@ -218,8 +218,8 @@ class Judgement(NamedTuple):
     """Whether an entry is a candidate and why; `found` is the key that woke it."""
 
     is_candidate: bool
-    reason: Reason
-    found: Found | None = None
+    reason: EntryReason
+    found: FoundKey | None = None
     sticky: bool = False
 
 

@@ -20,7 +20,7 @@ _NO_INDEX: Final = 10**10
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ContestOutcome:
     """How a contest ended: why each loser lost (by `id`), and what each winner won."""
 
     lost: dict[int, str]
@@ -34,13 +34,13 @@ def contest(
     active: Collection[Candidate],
     roll: Callable[[str], float],
     score: Callable[[Candidate], int],
-) -> Outcome:
+) -> ContestOutcome:
     """The contest of all groups among the candidates, given in processing order.
 
     `active` are the entries of earlier passes, `roll` the dice of a group, `score` how many keys
     of an entry were found.
     """
-    outcome = Outcome({}, {})
+    outcome = ContestOutcome({}, {})
     served = _served(active, rules)
     for name, members in _groups(candidates).items():
         # The application lets one that is out win a further group; here, too, as its rule.
@@ -52,7 +52,7 @@ def contest(
 def _one_group(
     name: str,
     members: list[Candidate],
-    outcome: Outcome,
+    outcome: ContestOutcome,
     *,
     rules: ActivationRules,
     served: Mapping[str, str],
@@ -86,7 +86,7 @@ def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     return {name: groups[name] for name in as_javascript_walks(groups, below=_NO_INDEX)}
 
 
-def _still_in(members: Iterable[Candidate], outcome: Outcome) -> list[Candidate]:
+def _still_in(members: Iterable[Candidate], outcome: ContestOutcome) -> list[Candidate]:
     return [one for one in members if id(one) not in outcome.lost]
 
 
@@ -104,7 +104,7 @@ def _served(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, st
 def _scored(
     name: str,
     members: list[Candidate],
-    outcome: Outcome,
+    outcome: ContestOutcome,
     rules: ActivationRules,
     score: Callable[[Candidate], int],
 ) -> list[Candidate]:
@@ -142,7 +142,7 @@ def _winner(members: list[Candidate], rules: ActivationRules, roll: float) -> tu
 
 
 def _put_out(
-    members: Iterable[Candidate], outcome: Outcome, stay: Collection[Candidate], why: str
+    members: Iterable[Candidate], outcome: ContestOutcome, stay: Collection[Candidate], why: str
 ) -> None:
     staying = set(map(id, stay))
     for one in members:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.lorebook.activation.candidate import (
+    EntryReason,
     Judgement,
-    Reason,
     excluded,
     key_and_logic,
     key_found,
@@ -35,7 +35,7 @@ from evennia_ai.lorebook.conditions import Facts, unmet
 from evennia_ai.lorebook.entry import NO_GATES, NO_TIMING, LoreEntry
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.lorebook.scan.key_index import ALWAYS, EntryKeys
-from evennia_ai.lorebook.scan.matching import ANYWHERE, Found
+from evennia_ai.lorebook.scan.matching import ANYWHERE, FoundKey
 from evennia_ai.lorebook.scan.window import Window
 from evennia_ai.prompt.memo import typed_frozen
 
@@ -187,7 +187,7 @@ def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -
     if spell is None:
         return woken
     clock = entry.timing.clock or view.rules.clock
-    reason = Reason(staying, (spell.end, view.timers.now(entry.timing), clock))
+    reason = EntryReason(staying, (spell.end, view.timers.now(entry.timing), clock))
     return Judgement(True, reason, sticky=True)
 
 
@@ -209,7 +209,9 @@ def _decided(entry: LoreEntry, view: PassView, identity: str) -> Judgement | Non
     return _KEPT if stays and in_any_case and view.timers.matched(identity) else None
 
 
-def _barred(entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool) -> Reason | None:
+def _barred(
+    entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
+) -> EntryReason | None:
     """Which condition beside the keys is not met, None where all are."""
     if entry.conditions and (problem := unmet(entry.conditions, view.facts)):
         return plain(problem)
@@ -222,25 +224,25 @@ def _barred(entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool)
 
 def _timed_out(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
-) -> Reason | None:
+) -> EntryReason | None:
     """The timer that keeps the entry silent."""
     timing, timers = entry.timing, view.timers
     clock = timing.clock or view.rules.clock
     if timing.delay and not view.rules.dry_run and timers.now(timing) < timing.delay:
-        return Reason(too_early, (timers.now(timing), timing.delay, clock))
+        return EntryReason(too_early, (timers.now(timing), timing.delay, clock))
     if is_sticky:
         return None
     spell = timers.resting.get(identity)
     if spell:
-        return Reason(resting, (spell.end, timers.now(timing), clock))
+        return EntryReason(resting, (spell.end, timers.now(timing), clock))
     for name in entry.grouping.names if timers.resting_groups else ():
         if spell := timers.resting_groups.get(name):
             now = timers.now(NO_TIMING)
-            return Reason(resting, (spell.end, now, view.rules.clock, name))
+            return EntryReason(resting, (spell.end, now, view.rules.clock, name))
     return None
 
 
-def _out_of_turn(entry: LoreEntry, view: PassView) -> Reason | None:
+def _out_of_turn(entry: LoreEntry, view: PassView) -> EntryReason | None:
     """Whether recursion keeps the entry out of this pass."""
     recursion = entry.recursion
     level = recursion.delay_level
@@ -252,7 +254,7 @@ def _out_of_turn(entry: LoreEntry, view: PassView) -> Reason | None:
     return None
 
 
-def _shut_gate(entry: LoreEntry, view: PassView, identity: str) -> Reason | None:
+def _shut_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason | None:
     """Which gate of the card standard is shut, None where none is."""
     gates, replies, rules = entry.gates, view.replies, view.rules
     greeting = rules.greeting_index
@@ -293,22 +295,22 @@ def _woken_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgeme
     if first is None:
         unheard = view.window.unheard(keys.primary, entry, depth)
         if unheard is not None:
-            return Judgement(False, Reason(only_in_movement, (unheard,)))
+            return Judgement(False, EntryReason(only_in_movement, (unheard,)))
         if depth <= 0:
             return _BLIND
-        return Judgement(False, Reason(no_key, (depth, keys.refused, keys.patterns)))
+        return Judgement(False, EntryReason(no_key, (depth, keys.refused, keys.patterns)))
     at, found = first
     if keys.secondary and entry.selective:
         return _secondary(entry, keys, view, keys.texts[at], found)
     known = view.judged.get(entry.index)
     if known is not None and known.found is found:
         return known
-    made = Judgement(True, Reason(key_found, (keys.texts[at], found)), found)
+    made = Judgement(True, EntryReason(key_found, (keys.texts[at], found)), found)
     view.judged[entry.index] = made
     return made
 
 
-def _first_unseen(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[int, Found] | None:
+def _first_unseen(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[int, FoundKey] | None:
     """The same for an entry that sees no message; some presets let it see nothing else either."""
     if view.rules.flags.depth_0_is_blind:
         return (keys.primary.index(ALWAYS), ANYWHERE) if ALWAYS in keys.primary else None
@@ -321,7 +323,7 @@ def _depth(entry: LoreEntry, view: PassView) -> int:
 
 
 def _secondary(
-    entry: LoreEntry, keys: EntryKeys, view: PassView, text: str, found: Found
+    entry: LoreEntry, keys: EntryKeys, view: PassView, text: str, found: FoundKey
 ) -> Judgement:
     """The entry's logic over its secondary keys, once a key was found."""
     there, missing = _sorted_out(entry, keys, view)
@@ -333,8 +335,8 @@ def _secondary(
     }[entry.logic]
     facts = (text, found, entry.logic, keys.secondary_texts)
     if agrees:
-        return Judgement(True, Reason(key_and_logic, facts), found)
-    return Judgement(False, Reason(logic_unmet, (*facts, tuple(shown))))
+        return Judgement(True, EntryReason(key_and_logic, facts), found)
+    return Judgement(False, EntryReason(logic_unmet, (*facts, tuple(shown))))
 
 
 def _sorted_out(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[list[str], list[str]]:
@@ -346,7 +348,7 @@ def _sorted_out(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[list
     return there, missing
 
 
-def _found(entry: LoreEntry, number: int, view: PassView) -> Found | None:
+def _found(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
     """Where the key of this number stands in what the entry sees."""
     depth = _depth(entry, view)
     if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
@@ -354,13 +356,13 @@ def _found(entry: LoreEntry, number: int, view: PassView) -> Found | None:
     return view.window.found(number, entry, depth, sees_fed=view.sees_fed)
 
 
-def _barred_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Reason | None:
+def _barred_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> EntryReason | None:
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
         if not any(_found(entry, number, view) for number in numbers):
             return plain(f"@@additional_keys: none of {quoted(texts)} is there")
     for text, number in zip(entry.gates.excluded, keys.excluded, strict=True):
         if found := _found(entry, number, view):
-            return Reason(excluded, (text, found))
+            return EntryReason(excluded, (text, found))
     return None
 
 

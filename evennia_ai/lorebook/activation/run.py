@@ -11,15 +11,21 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.active_books import ActiveBook
-from evennia_ai.lorebook.activation.candidate import Candidate, Judgement, Reason, in_pass, rolled
-from evennia_ai.lorebook.activation.groups import Outcome, contest
+from evennia_ai.lorebook.activation.candidate import (
+    Candidate,
+    EntryReason,
+    Judgement,
+    in_pass,
+    rolled,
+)
+from evennia_ai.lorebook.activation.groups import ContestOutcome, contest
 from evennia_ai.lorebook.activation.judging import PassResult, PassSchedule, PassView, judge, score
 from evennia_ai.lorebook.activation.lore_budget import LoreBudget, processing, survival
 from evennia_ai.lorebook.activation.timers import Timers
 from evennia_ai.lorebook.book import containment_in_words, missing
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
-from evennia_ai.lorebook.scan.matching import FED, Found
+from evennia_ai.lorebook.scan.matching import FED, FoundKey
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
@@ -35,7 +41,7 @@ EntryRef = tuple[int, int]
 _survival: Final = attrgetter("survival")
 
 
-class Decision(NamedTuple):
+class EntryDecision(NamedTuple):
     """What became of an entry that something concerned: the last word, with its details."""
 
     kept: bool
@@ -62,7 +68,7 @@ class ActivationRun:
 
     def __init__(self, active_books: Sequence[ActiveBook], inputs: RunInputs) -> None:
         self.active: list[Candidate] = []
-        self.decisions: dict[EntryRef, Decision] = {}
+        self.decisions: dict[EntryRef, EntryDecision] = {}
         self._books = active_books
         self._inputs = inputs
         self._rules: ActivationRules = inputs.rules
@@ -74,7 +80,7 @@ class ActivationRun:
         self._judged = 0
         self._most = inputs.rules.most_woken or MOST_JUDGED
         told = f"not looked at: more than {self._most} entries were asked"
-        self._overlooked = Decision(False, (told,))
+        self._overlooked = EntryDecision(False, (told,))
         self._schedule = PassSchedule(
             inputs.rules,
             recursive=any(book.recursive for book in active_books),
@@ -127,7 +133,7 @@ class ActivationRun:
                     self.decisions[rank, index] = self._overlooked
                     continue
                 if not found.is_candidate:
-                    self.decisions[rank, index] = Decision(False, (found.reason,))
+                    self.decisions[rank, index] = EntryDecision(False, (found.reason,))
                 elif (one := self._with_text(book, index, found)) is not None:
                     candidates.append(one)
         candidates.sort(key=processing(self._rules))
@@ -179,7 +185,7 @@ class ActivationRun:
             return known
         text, tokens = book.text(index, self._inputs.values, self._inputs.dice, counter)
         if not text.strip() and not self._flags.empty_is_active:
-            why = Decision(False, (f"{found.reason}, but its content is empty",))
+            why = EntryDecision(False, (f"{found.reason}, but its content is empty",))
             self._settle((rank, index), why)
             return None
         if known is not None and known.text == text:
@@ -232,8 +238,8 @@ class ActivationRun:
             roll = self._rolled(one)
             if roll is not None and not self._passes(one, roll):
                 unlucky.add(id(one))
-                chance = Reason(rolled, (roll, one.entry.chance))
-                self._settle(one.ref, Decision(False, (one, chance)))
+                chance = EntryReason(rolled, (roll, one.entry.chance))
+                self._settle(one.ref, EntryDecision(False, (one, chance)))
             elif self._is_admitted(one, roll, outcome):
                 admitted.add(id(one))
         self.active += [one for one in offered if id(one) in admitted]
@@ -241,10 +247,10 @@ class ActivationRun:
             return [o for o in offered if id(o) not in unlucky and not o.entry.recursion.prevented]
         return [o for o in offered if id(o) in admitted and self._may_feed(o)]
 
-    def _contest(self, candidates: Sequence[Candidate]) -> Outcome:
+    def _contest(self, candidates: Sequence[Candidate]) -> ContestOutcome:
         """The groups' choice; who lost may come back in a later pass."""
         if not any(one.entry.grouping.names for one in candidates):
-            return Outcome({}, {})
+            return ContestOutcome({}, {})
         outcome = contest(
             candidates,
             rules=self._rules,
@@ -255,14 +261,14 @@ class ActivationRun:
         for one in candidates:
             why = outcome.lost.get(id(one))
             if why and one.ref not in self._lost:  # how it first lost says more than that it did
-                self.decisions[one.ref] = Decision(False, (one, why))
+                self.decisions[one.ref] = EntryDecision(False, (one, why))
                 self._lost.add(one.ref)
         return outcome
 
-    def _is_admitted(self, one: Candidate, roll: float | None, outcome: Outcome) -> bool:
+    def _is_admitted(self, one: Candidate, roll: float | None, outcome: ContestOutcome) -> bool:
         charge = self._lore_budget.offer(one)
         if isinstance(charge, str):
-            no = Decision(False, (one, charge), one.tokens)
+            no = EntryDecision(False, (one, charge), one.tokens)
             # Room only gets less: who had none has none later, unless texts are counted anew.
             if self._flags.counts_what_recursed:
                 self.decisions[one.ref] = no
@@ -270,12 +276,14 @@ class ActivationRun:
                 self._settle(one.ref, no)
             return False
         said = (one, *self._details(one, roll, outcome), charge)
-        self._settle(one.ref, Decision(True, said, one.tokens))
+        self._settle(one.ref, EntryDecision(True, said, one.tokens))
         if self._lore_budget.is_shared:
             self._speakers[one.label] = one.speaker
         return True
 
-    def _details(self, one: Candidate, roll: float | None, outcome: Outcome) -> Sequence[object]:
+    def _details(
+        self, one: Candidate, roll: float | None, outcome: ContestOutcome
+    ) -> Sequence[object]:
         """What is to be said of an admitted entry beside its cause and what it cost."""
         is_first = self._schedule.number == 1
         is_free = one.book.grants == ALL_GRANTS
@@ -283,13 +291,13 @@ class ActivationRun:
             return ()
         details: list[object] = []
         if not is_first:
-            details.append(Reason(in_pass, (self._schedule.number, self._schedule.kind)))
+            details.append(EntryReason(in_pass, (self._schedule.number, self._schedule.kind)))
         if won := outcome.won.get(id(one)):
             details.append(won)
         if roll is not None:
-            details.append(Reason(rolled, (roll, one.entry.chance)))
+            details.append(EntryReason(rolled, (roll, one.entry.chance)))
         if lacking := () if is_free else missing(one.entry, one.book.grants):
-            details.append(Reason(containment_in_words, (lacking, one.entry.position)))
+            details.append(EntryReason(containment_in_words, (lacking, one.entry.position)))
         return details
 
     def _pass_on(self, passed_on: Sequence[Candidate]) -> None:
@@ -328,12 +336,12 @@ class ActivationRun:
         book = self._books[one.rank]
         return score(one.entry, book.key_index.entry_keys[one.entry.index], self._view(book))
 
-    def _settle(self, ref: EntryRef, decision: Decision) -> None:
+    def _settle(self, ref: EntryRef, decision: EntryDecision) -> None:
         """The last word on an entry: it is not asked again."""
         self.decisions[ref] = decision
         self._settled.add(ref)
 
-    def _speaker(self, found: Found | None) -> str | None:
+    def _speaker(self, found: FoundKey | None) -> str | None:
         """Who woke an entry: who said the key, or who woke the entry whose text has it."""
         if found is None:
             return None

@@ -162,7 +162,7 @@ class Evidence:
         return self._words.total()
 
     @cached_property
-    def _found(self) -> "_Found":
+    def _found(self) -> "_KeyHits":
         patterns = sum(
             entry.patterns == "all" or is_delimited(key.strip())
             for entry in self._enabled
@@ -170,7 +170,7 @@ class Evidence:
             for key in entry.keys
         )
         step = 1 + patterns * len(self._enabled) // _MOST_SEARCHES
-        found = _Found(is_whole=step == 1)
+        found = _KeyHits(is_whole=step == 1)
         for entry in self._enabled[::step]:
             found.add(entry, self.key_index)
         return found
@@ -205,7 +205,7 @@ def evidence_of(
 
 
 @dataclass(kw_only=True)
-class _Found:
+class _KeyHits:
     """Which keys stand in which texts, kept small.
 
     `texts` is in how many texts a key stands, `own` which of its own keys an entry's text has,

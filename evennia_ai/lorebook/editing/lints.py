@@ -69,7 +69,7 @@ def lints(
 
 
 Finding = tuple[str, str]
-Check = Callable[[LoreEntry, Evidence], Iterator[Finding]]
+LintCheck = Callable[[LoreEntry, Evidence], Iterator[Finding]]
 
 
 def _budgets(evidence: Evidence) -> Iterator[Lint]:
@@ -265,4 +265,4 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         yield "budget", f"{text}; shorten it, or raise the budget"
 
 
-_CHECKS: Final[tuple[Check, ...]] = (_reach, _recursion, _depth, _keys, _chances, _texts)
+_CHECKS: Final[tuple[LintCheck, ...]] = (_reach, _recursion, _depth, _keys, _chances, _texts)

@@ -99,24 +99,24 @@ class Write(NamedTuple):
 
 
 # What is written for a value; the flag says whether the entry is of a world file.
-How = Callable[[Any, bool], Iterable[Write]]
+Writes = Callable[[Any, bool], Iterable[Write]]
 
 
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
-) -> How:
+) -> Writes:
     """One member, in world files of the name `world`, gets what `value` makes of what is said."""
     return lambda said, is_world: [
         Write(target, world if is_world and world else name, value(said))
     ]
 
 
-def _in_own(name: str) -> How:
+def _in_own(name: str) -> Writes:
     """A member of our own data; what is empty is taken away."""
     return _at("own", name, value=lambda said: said or None)
 
 
-def _coded(name: str, codes: tuple[str, ...]) -> How:
+def _coded(name: str, codes: tuple[str, ...]) -> Writes:
     """A number that SillyTavern writes for a word."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
@@ -216,7 +216,7 @@ class LoreField:
     """Our word for it."""
     check: Check
     """What a value must be."""
-    writes: How
+    writes: Writes
     """Where a value is written."""
     says: Callable[[LoreEntry], Any]
     """What an entry says of it."""
@@ -272,7 +272,7 @@ def _asks_otherwise(entry: LoreEntry) -> Any:
 def _field(
     name: str,
     check: Check,
-    how: How,
+    how: Writes,
     typed: Typed | None = None,
     *,
     says: str | Callable[[LoreEntry], Any] = "",

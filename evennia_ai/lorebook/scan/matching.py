@@ -256,7 +256,7 @@ _FIRST: Final[Mapping[How, Callable[[str, str, Edges], int]]] = {
 }
 
 
-class Found(NamedTuple):
+class FoundKey(NamedTuple):
     """Where a key was found: which message, the span in it.
 
     `place` is a message's index in the history or one of the numbers below 0 of `window`; `of`
@@ -269,7 +269,7 @@ class Found(NamedTuple):
 
 
 # Number of a key -> where it was found.
-Places = Mapping[int, Found]
+Places = Mapping[int, FoundKey]
 
 
 class HitCache:
@@ -335,7 +335,7 @@ class HitCache:
                 continue
             hits, given_up = self.of(message, age=history.stop - 1 - index, patience=patience)
             if hits:
-                found.append((index, {n: Found(index, span) for n, span in hits.items()}))
+                found.append((index, {n: FoundKey(index, span) for n, span in hits.items()}))
             if given_up:
                 self._given_up[index] = given_up
         return found
@@ -397,4 +397,4 @@ FED: Final = -4
 SOMEWHERE: Final = -5
 
 
-ANYWHERE: Final = Found(SOMEWHERE, Span(0, 0))
+ANYWHERE: Final = FoundKey(SOMEWHERE, Span(0, 0))

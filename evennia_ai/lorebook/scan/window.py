@@ -19,7 +19,7 @@ from evennia_ai.lorebook.scan.matching import (
     NOTE,
     SOMEWHERE,
     SOURCE,
-    Found,
+    FoundKey,
     GivenUp,
     Hits,
     Places,
@@ -93,13 +93,15 @@ class Window:
         self._scan = scan
         self._key_index = key_index
         self._patience = patience or Patience()
-        self.given_up: dict[int, list[tuple[Found, str]]] = {}
+        self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
         self._hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self._reached = 0
-        self._found: dict[int, tuple[int, Found]] = {}  # with its age in messages
-        self._moved: dict[int, tuple[int, Found]] = {}  # the same in what tells who comes and goes
-        self._heard_moving: dict[int, tuple[int, Found]] = {}  # the newer of both
-        self._fed: dict[int, Found] = {}
+        self._found: dict[int, tuple[int, FoundKey]] = {}  # with its age in messages
+        self._moved: dict[
+            int, tuple[int, FoundKey]
+        ] = {}  # the same in what tells who comes and goes
+        self._heard_moving: dict[int, tuple[int, FoundKey]] = {}  # the newer of both
+        self._fed: dict[int, FoundKey] = {}
         self._sources: dict[SourceName, Hits] = {}
         self._texts: list[tuple[str, bool]] = []  # with whether it tells who comes and goes
         self._alone: dict[int, SearchedText] = {}  # the same texts, each by itself
@@ -128,7 +130,7 @@ class Window:
             found = self._moved if history[index].is_movement else self._found
             self._add(found, places, age - 1 + with_event, fresh)
         for index, given_up in self._hits.given_up(first=first, stop=stop):
-            self._give_up(given_up, Found(index, _NOWHERE), fresh)
+            self._give_up(given_up, FoundKey(index, _NOWHERE), fresh)
         self._reached = depth
         if self._key_index.patterns:
             newest = islice(scan.newest(), depth)
@@ -146,14 +148,14 @@ class Window:
         for index, message in islice(scan.newest(), 1):
             hits, given_up = self._hits.of(message, age=0, patience=self._patience)
             found = self._moved if message.is_movement else self._found
-            self._add(found, {n: Found(index, span) for n, span in hits.items()}, 0, fresh)
+            self._add(found, {n: FoundKey(index, span) for n, span in hits.items()}, 0, fresh)
             if index == EVENT:  # of others it is told with the history
-                self._give_up(given_up, Found(EVENT, _NOWHERE), fresh)
+                self._give_up(given_up, FoundKey(EVENT, _NOWHERE), fresh)
         for text in scan.texts:
             hits, given_up = self._in_text(text)
-            places = {n: Found(NOTE, span) for n, span in hits.items()}
+            places = {n: FoundKey(NOTE, span) for n, span in hits.items()}
             self._add(self._found, places, 0, fresh)
-            self._give_up(given_up, Found(NOTE, _NOWHERE), fresh)
+            self._give_up(given_up, FoundKey(NOTE, _NOWHERE), fresh)
 
     def sources(self) -> list[int]:
         """Search the sources that entries of the book ask for; the keys that stand in them."""
@@ -163,7 +165,7 @@ class Window:
             if text:
                 self._sources[name], given_up = self._in_text(text)
                 fresh += self._sources[name]
-                self._give_up(given_up, Found(SOURCE, _NOWHERE, name), fresh)
+                self._give_up(given_up, FoundKey(SOURCE, _NOWHERE, name), fresh)
         return fresh
 
     def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
@@ -190,8 +192,8 @@ class Window:
         given_up: list[int] = []
         if known is None or known[0] != text:
             hits, unfound = self._in_text(text)
-            known = (text, {number: Found(FED, span, of) for number, span in hits.items()})
-            self._give_up(unfound, Found(FED, _NOWHERE, of), given_up)
+            known = (text, {number: FoundKey(FED, span, of) for number, span in hits.items()})
+            self._give_up(unfound, FoundKey(FED, _NOWHERE, of), given_up)
             if not unfound:
                 self._hits.fed[of] = known
         for number, found in known[1].items():
@@ -205,7 +207,7 @@ class Window:
 
     def first(
         self, numbers: Sequence[int], entry: LoreEntry, depth: int, *, sees_fed: bool
-    ) -> tuple[int, Found] | None:
+    ) -> tuple[int, FoundKey] | None:
         """The first of these keys that stands where `entry` sees it: its index, and where."""
         in_messages = self._in_messages(entry)
         only_messages = not (self._fed or self._sources or self._key_index.patterns)
@@ -219,7 +221,9 @@ class Window:
                     return at, found
         return None
 
-    def found(self, number: int, entry: LoreEntry, depth: int, *, sees_fed: bool) -> Found | None:
+    def found(
+        self, number: int, entry: LoreEntry, depth: int, *, sees_fed: bool
+    ) -> FoundKey | None:
         """Where the key of this number stands for `entry`, which sees `depth` messages."""
         if number == ALWAYS:
             return ANYWHERE
@@ -232,14 +236,14 @@ class Window:
             return self._fed[number]
         return self._in_sources(number, entry) if entry.sources else None
 
-    def unheard(self, numbers: Iterable[int], entry: LoreEntry, depth: int) -> Found | None:
+    def unheard(self, numbers: Iterable[int], entry: LoreEntry, depth: int) -> FoundKey | None:
         """Where a key stands in what tells who comes and goes, for an entry that is deaf to it."""
         if not self._moved or entry.hears_movement:
             return None
         stands = (self._moved[number] for number in numbers if number in self._moved)
         return next((found for age, found in stands if age < depth), None)
 
-    def _in_messages(self, entry: LoreEntry) -> Mapping[int, tuple[int, Found]]:
+    def _in_messages(self, entry: LoreEntry) -> Mapping[int, tuple[int, FoundKey]]:
         """The keys in the messages that an entry hears, each where it stands last."""
         if not self._moved or not entry.hears_movement:
             return self._found
@@ -251,16 +255,16 @@ class Window:
             }
         return self._heard_moving
 
-    def _in_sources(self, number: int, entry: LoreEntry) -> Found | None:
+    def _in_sources(self, number: int, entry: LoreEntry) -> FoundKey | None:
         for name in sorted(entry.sources & self._sources.keys()):
             span = self._sources[name].get(number)
             if span is not None:
-                return Found(SOURCE, span, name)
+                return FoundKey(SOURCE, span, name)
         return None
 
     def _of_pattern(
         self, number: int, entry: LoreEntry, depth: int, sees_fed: bool
-    ) -> Found | None:
+    ) -> FoundKey | None:
         """Where a pattern stands in all that an entry sees; a long text may hide it, no message.
 
         Where the whole was not searched to its end each message is searched by itself, so that what
@@ -274,12 +278,14 @@ class Window:
             whole.go_on(seconds=seconds)
             place = whole.place(pattern)
         if place is not None:
-            return Found(SOMEWHERE, Span(*place))
+            return FoundKey(SOMEWHERE, Span(*place))
         if pattern in whole.given_up or len(whole.text) > MOST_SEARCHED:
             return self._in_any(number, pattern, entry, depth)
         return None
 
-    def _in_any(self, number: int, pattern: Pattern, entry: LoreEntry, depth: int) -> Found | None:
+    def _in_any(
+        self, number: int, pattern: Pattern, entry: LoreEntry, depth: int
+    ) -> FoundKey | None:
         """Where a pattern stands in one of the messages that an entry sees, newest first."""
         hears = entry.hears_movement
         for age, (text, moves) in enumerate(self._texts[:depth]):
@@ -287,11 +293,11 @@ class Window:
                 continue
             alone = self._by_itself(age, text)
             if place := alone.place(pattern):
-                return Found(SOMEWHERE, Span(*place))
+                return FoundKey(SOMEWHERE, Span(*place))
             if pattern in alone.given_up:
                 place_of_it = next(islice(self._scan.newest(), age, None))[0]
                 why = {number: alone.given_up[pattern]}
-                self._give_up(why, Found(place_of_it, _NOWHERE), [])
+                self._give_up(why, FoundKey(place_of_it, _NOWHERE), [])
         return None
 
     def _by_itself(self, age: int, text: str) -> SearchedText:
@@ -309,7 +315,7 @@ class Window:
         with self._patience.with_text() as seconds:
             return table.scanned_in(text, seconds=seconds)
 
-    def _give_up(self, given_up: GivenUp, where: Found, fresh: list[int]) -> None:
+    def _give_up(self, given_up: GivenUp, where: FoundKey, fresh: list[int]) -> None:
         """Keep which patterns were given up there; their entries are to be judged, and say so."""
         for number, why in given_up.items():
             places = self.given_up.setdefault(number, [])
@@ -333,7 +339,7 @@ class Window:
         return self._joined[slot]
 
     def _add(
-        self, known: dict[int, tuple[int, Found]], places: Places, age: int, fresh: list[int]
+        self, known: dict[int, tuple[int, FoundKey]], places: Places, age: int, fresh: list[int]
     ) -> None:
         for number, found in places.items():
             if number not in known:
