@@ -60,6 +60,11 @@ from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
 NO_LORE: Final = Activation()
+_PLACES: Final = {
+    "conversation_history": "history",
+    "pending_event": "event",
+    "tool_result": "tools",
+}
 
 
 class Composition(NamedTuple):
@@ -132,18 +137,20 @@ def _taking_part(
     inputs: Inputs,
 ) -> tuple[History, Message | None, tuple[Message, ...], list[Verdict]]:
     """History, event and tools where their component takes part, and verdicts where it does not."""
-    components = inputs.components
-    given = (
-        ("conversation_history", "history", len(inputs.history) > 0),
-        ("pending_event", "event", inputs.event is not None),
-        ("tool_result", "tools", bool(inputs.tools)),
-    )
-    off = {key: item for key, item, is_given in given if is_given and not components.is_on(key)}
+    off = [key for key in _PLACES if not inputs.components.is_on(key)]
+    if not off:
+        return inputs.history, inputs.event, inputs.tools, []
+    given = (len(inputs.history) > 0, inputs.event is not None, bool(inputs.tools))
+    told = zip(_PLACES.items(), given, strict=True)
     return (
         NO_HISTORY if "conversation_history" in off else inputs.history,
         None if "pending_event" in off else inputs.event,
         () if "tool_result" in off else inputs.tools,
-        [not_expanded(item, f"component {key} is disabled") for key, item in off.items()],
+        [
+            not_expanded(item, f"component {key} is disabled")
+            for (key, item), is_given in told
+            if is_given and key in off
+        ],
     )
 
 
@@ -235,4 +242,6 @@ def _expanded(
     if not components.is_on(DYNAMIC.key):
         made = without_facts(made)
     pieces = [one for one in made if isinstance(one, Piece)]
+    if len(pieces) == len(made):
+        return pieces, []
     return pieces, [one for one in made if isinstance(one, Verdict)]

@@ -77,6 +77,8 @@ def with_filled(
 ) -> list[Piece | Verdict]:
     """What the components gave, with the blocks that fill one of them in its place."""
     result = [*made]
+    if not blocks and not any(map(components.compiled.reads, FILLED.values())):
+        return result
     for key, name in FILLED.items():
         told = [block for block in blocks if block.component == key and block.text.strip()]
         if told or components.needs(key, name):

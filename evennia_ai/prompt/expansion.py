@@ -9,7 +9,7 @@ edits and the import of cards. Dice and outlets of lore may stand there; their a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from evennia_ai.prompt.components import (
     PromptComponent,
 )
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
 from evennia_ai.prompt.templates.template import Template, compile_template
@@ -173,7 +174,7 @@ class CompiledComponents:
         return outdated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@typed_frozen
 class Filling:
     """What texts are expanded with."""
 
