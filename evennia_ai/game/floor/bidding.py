@@ -114,7 +114,7 @@ YES_OF_ANOTHER: Final = "somebody else decided sooner to answer"
 class Bidder(Protocol):
     """One NPC that may answer one utterance; exactly one of these is called, `decide` before."""
 
-    def speak(self, *, ended: Callable[[], None]) -> None:
+    def speak(self, *, ended: Callable[[], None] | None = None) -> None:
         """Answer now, and call `ended` when the answer has ended or will never be."""
 
     def keep_silent(self, why: str) -> None:
@@ -123,10 +123,6 @@ class Bidder(Protocol):
     def decide(self) -> "Deferred[str]":
         """Why it does not want to answer, "" if it does; cancelled where that is not asked any
         more."""
-
-
-def nobody_waits() -> None:
-    """No other NPC waits for this answer to end."""
 
 
 class Floors:
@@ -187,7 +183,7 @@ class Floors:
         first, *others = bidders
         following = partial(self._speak_in_turn, others)
         if not others:
-            first.speak(ended=nobody_waits)
+            first.speak()
             return
         patience = self._clock.callLater(PATIENCE_SECONDS, following)
 
@@ -225,7 +221,7 @@ class _AskedDeciders:
         self._is_taken = True
         for other in self._asked:
             other.cancel()
-        bidder.speak(ended=nobody_waits)
+        bidder.speak()
 
     def _failed(self, failure: Failure, bidder: Bidder) -> None:
         if not failure.check(CancelledError):

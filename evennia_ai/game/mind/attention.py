@@ -19,7 +19,7 @@ from evennia_ai.game.floor.addressing import (
     Listener,
     address_of,
 )
-from evennia_ai.game.floor.bidding import Bid, nobody_waits, roll_of
+from evennia_ai.game.floor.bidding import Bid, roll_of
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.pending_answer import PendingAnswer
@@ -186,7 +186,7 @@ class Attention:
         if rivals or address.claim is Addressed.UNDECIDED:
             live.floors.bid(heard.event, self._bid(answering), answering)
         else:
-            answering.speak(ended=nobody_waits)
+            answering.speak()
 
     def _heard(self, heard: CommittedEvent) -> None:
         self._mind.lately.heard(heard.conversation)

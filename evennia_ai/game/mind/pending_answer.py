@@ -71,10 +71,11 @@ class PendingAnswer:
 
     # As a bidder
 
-    def speak(self, *, ended: Callable[[], None]) -> None:
+    def speak(self, *, ended: Callable[[], None] | None = None) -> None:
         """Answer when the NPC has time for it; at a limit it takes no place among what waits."""
         if self._is_over:
-            ended()
+            if ended is not None:
+                ended()
             return
         self._ended = ended
         self.is_waiting = True

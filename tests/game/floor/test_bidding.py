@@ -31,7 +31,7 @@ class Npc:
         self.told = []
         self.asked = Deferred()
 
-    def speak(self, *, ended):
+    def speak(self, *, ended=None):
         self.told.append("speaks")
         self.ended = ended
 
