@@ -66,4 +66,4 @@ def test_a_change_of_a_components_depth_is_followed(db: None) -> None:
     with walked() as walk:
         told = harbour.builds("component/depth mood = 2")
     assert "depth" in told
-    bounded("depth", walk, files=19, moves=96)
+    bounded("depth", walk, files=16, moves=88)
