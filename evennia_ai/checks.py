@@ -40,7 +40,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     """One error per tool of the game's that cannot be used."""
     if problems():
         return []
-    from evennia_ai.game.tools.handling import use_problem
+    from evennia_ai.game.tools.items import use_problem
     from evennia_ai.game.tools.registry import registry_of
 
     set_to = conf()

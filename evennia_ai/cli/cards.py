@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cards.components import DEFAULT_DEPTH, character_book
-from evennia_ai.cards.dumping import FORMS, Form, dump_card, left_out
+from evennia_ai.cards.exporting import FORMS, Form, dump_card, left_out
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, StoredAsset, file_bytes, load_card
 from evennia_ai.cards.report.import_report import ImportReport, report_lines, report_object

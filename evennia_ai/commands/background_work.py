@@ -15,7 +15,7 @@ from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
-from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.runtime import runtime

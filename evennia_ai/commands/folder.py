@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from evennia_ai.commands.strict import CommandError, and_more
+from evennia_ai.commands.base import CommandError, and_more
 from evennia_ai.private_files import private
 from evennia_ai.settings.conf import conf
 from evennia_ai.text.columns import visible

@@ -14,7 +14,7 @@ from evennia.locks.lockhandler import LockException, check_lockstring, validate_
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
 from evennia.utils.search import search_object
 
-from evennia_ai.commands.strict import CommandError
+from evennia_ai.commands.base import CommandError
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.senses.presence import NPC, HasMind
 from evennia_ai.prompt.components import GAME, Scope

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import npc_here
-from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.senses.happenings import item_name
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import show, talk

@@ -8,7 +8,7 @@ a safe summary begun, and what came of it.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from evennia_ai.commands.strict import day_and_time, in_words
+from evennia_ai.commands.base import day_and_time, in_words
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import CONVERSATION, Record

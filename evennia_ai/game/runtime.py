@@ -25,10 +25,10 @@ from evennia_ai.game.floor.ticks import Ticker
 from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.knowledge.search import HintEchoes
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.clients import Access, Models
+from evennia_ai.game.models.endpoints import Access, Models
 from evennia_ai.game.models.limits import Limits, is_stopped
 from evennia_ai.game.models.watching import Gauges, Watch, Watcher
-from evennia_ai.game.recording.recorder import Recorder
+from evennia_ai.game.recording.event_recorder import Recorder
 from evennia_ai.game.senses.events import Lines
 from evennia_ai.game.speech.voice import Gestures
 from evennia_ai.game.upkeep.compacting import Compactor

@@ -28,7 +28,7 @@ from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.senses.witness import watch_logins
 from evennia_ai.game.turn import acting
-from evennia_ai.game.watch.slow import Watchdog
+from evennia_ai.game.watch.watchdog import Watchdog
 from evennia_ai.store import erasing, model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns

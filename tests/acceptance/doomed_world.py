@@ -21,7 +21,7 @@ from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.runtime import runtime
 from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.cards.card import Asset
-from evennia_ai.cards.dumping import dump_card, left_out
+from evennia_ai.cards.exporting import dump_card, left_out
 from evennia_ai.cards.loading import load_card
 from tests.cards.builders import card_data
 from tests.cards.carriers import a_picture, an_archive, an_asset, as_json, picture

@@ -17,7 +17,7 @@ from twisted.internet.task import Clock
 
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game import runtime as running
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.npc import AINPC
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evennia_ai.cards.dumping import FORMS, dump_card
+from evennia_ai.cards.exporting import FORMS, dump_card
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import described
 from evennia_ai.errors import EvenniaAIError

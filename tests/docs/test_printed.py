@@ -11,7 +11,7 @@ from evennia.utils import logger
 from evennia_ai.cli import run
 from evennia_ai.scenario import run_scenario
 from tests.docs.fences import ROOT, Block, blocks
-from tests.game.watch.test_slow import Loop, Watched
+from tests.game.watch.test_watchdog import Loop, Watched
 
 
 def _a_trace(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from evennia_ai.cards.components import refuse_unsettled
-from evennia_ai.cards.dumping import Form, dump_card, left_out
+from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import read_reported, write_report, written_in_words
 from evennia_ai.cli.game import typed_by

@@ -31,6 +31,7 @@ from evennia_ai.commands.ai.settings import (
     tools_lines,
 )
 from evennia_ai.commands.ai.status import compacting, overview_lines, status_lines
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
     counted_number,
     npc_and_number,
@@ -39,7 +40,6 @@ from evennia_ai.commands.naming import (
     turn_or_newest,
 )
 from evennia_ai.commands.setup.lore.shown import item_to_explain
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.turn_shown import debug_lines, item_lines, turn_lines, why_lines
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC

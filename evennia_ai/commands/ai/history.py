@@ -8,13 +8,13 @@ game waits for them, so there are limits; `evennia-ai history` has none.
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from evennia_ai.commands.base import CommandError, day_and_time, in_words
 from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in
-from evennia_ai.commands.strict import CommandError, day_and_time, in_words
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.replay import Fault, replay, report_of_turn, shared_prefix
-from evennia_ai.minds.seer import Seer
+from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report
 from evennia_ai.settings.conf import conf

@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from evennia_ai.commands.base import CommandError, counted, name_of, revision_in_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
-from evennia_ai.commands.strict import CommandError, counted, name_of, revision_in_words
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.recording import heard
@@ -21,7 +21,7 @@ from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
 from evennia_ai.memory.learning import judged
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.memory.recalling import Moment, Score, is_open, scored, words_said
-from evennia_ai.minds.seer import Seer
+from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.settings.conf import conf

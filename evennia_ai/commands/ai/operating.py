@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from evennia_ai.commands.ai.settings import change_in_words
 from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_lines
+from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
-from evennia_ai.commands.strict import CommandError, StrictCommand, day_and_time
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.models.limits import is_stopped

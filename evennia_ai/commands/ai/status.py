@@ -6,7 +6,7 @@ from typing import Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.commands.strict import CommandError, counted, day_and_time, in_words, name_of
+from evennia_ai.commands.base import CommandError, counted, day_and_time, in_words, name_of
 from evennia_ai.game.mind import overview
 from evennia_ai.game.mind.overview import NPCRow, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped

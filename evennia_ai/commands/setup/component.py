@@ -8,6 +8,7 @@ import re
 from collections.abc import Generator
 from typing import Any, Final
 
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, StrictCommand, alike
 from evennia_ai.commands.naming import (
     any_whole_number,
     component_named,
@@ -24,7 +25,6 @@ from evennia_ai.commands.setup.component_shown import (
     unsettled_in_words,
 )
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand, alike
 from evennia_ai.errors import StaticComponentError
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.cards.components import FIELDS
-from evennia_ai.commands.strict import CommandError, day_and_time, revision_in_words
+from evennia_ai.commands.base import CommandError, day_and_time, revision_in_words
 from evennia_ai.game.inputs.gather import NAMES
 from evennia_ai.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
 from evennia_ai.minds.view import KNOWLEDGE_POLICY

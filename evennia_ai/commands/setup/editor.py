@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evennia.utils.eveditor import EvEditor
 
-from evennia_ai.commands.strict import shown_block, shown_line
+from evennia_ai.commands.base import shown_block, shown_line
 from evennia_ai.errors import EvenniaAIError
 
 ATTRIBUTE: Final = "edited_text"

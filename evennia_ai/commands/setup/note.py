@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, StrictCommand, alike
 from evennia_ai.commands.naming import npc_named, whole_number
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand, alike
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import TEXT_ROLES

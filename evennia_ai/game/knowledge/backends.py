@@ -21,7 +21,7 @@ from evennia.help.models import HelpEntry
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
 from twisted.internet.threads import deferToThread
 
-from evennia_ai.game.models.clients import Models
+from evennia_ai.game.models.endpoints import Models
 from evennia_ai.game.senses.text import unmarked
 from evennia_ai.knowledge.pages.page import (
     Backend,

@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Line

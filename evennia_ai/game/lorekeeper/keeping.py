@@ -31,7 +31,7 @@ from evennia_ai.game.lorekeeper.writing import (
     text_of_answer,
     writing_request,
 )
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime, runtime
 from evennia_ai.game.senses.presence import HasMind

@@ -25,8 +25,8 @@ from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.pending_answer import PendingAnswer
 from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.recording import heard
+from evennia_ai.game.recording.event_recorder import Hearing
 from evennia_ai.game.recording.heard import CommittedEvent
-from evennia_ai.game.recording.recorder import Hearing
 from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import bystanders, is_npc, is_on

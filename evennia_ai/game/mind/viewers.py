@@ -7,8 +7,8 @@ from evennia.utils import logger
 
 from evennia_ai.game.knowledge.backends import HelpBackend
 from evennia_ai.game.tools.tool import result_text
-from evennia_ai.minds.hidden import Viewer
-from evennia_ai.minds.seer import Seer
+from evennia_ai.minds.visibility import Seer
+from evennia_ai.minds.withheld import Viewer
 
 
 def allows(looker: Any, locks: str, access: str) -> bool:

@@ -19,7 +19,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.npc_settings import changed, settings_of
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.game.tools.handling import Drop, Give, Look, Move, Take, UseItem, Write
+from evennia_ai.game.tools.items import Drop, Give, Look, Move, Take, UseItem, Write
 from evennia_ai.game.tools.knowledge import KnowledgeBaseSearch
 from evennia_ai.game.tools.remembering import ErrandResult, Recall, Remember
 from evennia_ai.game.tools.speaking import EndConversation, Pose, Say, Whisper

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from evennia_ai.errors import NotStoredError
-from evennia_ai.game.tools.sight import person, remembered_people
+from evennia_ai.game.tools.targets import person, remembered_people
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.game.upkeep import remembering
 from evennia_ai.memory.memories import LEAST_IMPORTANT, MAX_TEXT, MOST_IMPORTANT, USUAL_IMPORTANCE

@@ -20,7 +20,7 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.delivery import behind_name
 from evennia_ai.game.speech.output import deliver, pose
 from evennia_ai.game.speech.voice import Voice
-from evennia_ai.game.tools.sight import person, shown_name
+from evennia_ai.game.tools.targets import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.prompt.names import bounded

@@ -26,7 +26,7 @@ from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import LINE_BREAK, one_line, unmarked
-from evennia_ai.game.tools.sight import Refused as Refused  # noqa: PLC0414 - for games
+from evennia_ai.game.tools.targets import Refused as Refused  # noqa: PLC0414 - for games
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.minds.view import NPCView
 from evennia_ai.settings.game import Conf

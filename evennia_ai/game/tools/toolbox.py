@@ -17,7 +17,7 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import one_line
 from evennia_ai.game.senses.utterance import acting, because_of
-from evennia_ai.game.tools.sight import guesses_of_tool
+from evennia_ai.game.tools.targets import guesses_of_tool
 from evennia_ai.game.tools.tool import (
     Refused,
     Tool,

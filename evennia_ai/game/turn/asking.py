@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai.errors import ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.calls import CountedCall, ModelCalls
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.senses.events import Event, began_by
 from evennia_ai.game.speech.voice import Start, Voice

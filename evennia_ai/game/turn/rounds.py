@@ -21,7 +21,7 @@ from evennia_ai.game.inputs.gather import Gathered, gathered
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import own_paths
 from evennia_ai.game.models.calls import CountedCall
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted

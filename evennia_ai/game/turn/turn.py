@@ -27,7 +27,7 @@ from evennia_ai.errors import (
     on_one_line,
 )
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import ModelStopped
 from evennia_ai.game.models.watching import TurnOutcome
 from evennia_ai.game.recording.heard import CommittedEvent

@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable, RefusalReason, SummaryRefused
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.history.compaction.extract import extract
 from evennia_ai.history.compaction.planning import (

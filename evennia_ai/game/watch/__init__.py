@@ -1,1 +1,1 @@
-"""Who looks on: the request log, metrics and traces."""
+"""Who looks on: the request log, metrics, traces, and a watchdog for what is slow."""

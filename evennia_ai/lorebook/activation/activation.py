@@ -19,6 +19,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, TypeVar
 
+from evennia_ai.lorebook.activation.activation_run import (
+    ActivationRun,
+    EntryDecision,
+    EntryRef,
+    RunInputs,
+)
 from evennia_ai.lorebook.activation.active_books import ActiveBook, active_books_of, entry_finder
 from evennia_ai.lorebook.activation.candidate import (
     ActiveEntry,
@@ -27,7 +33,6 @@ from evennia_ai.lorebook.activation.candidate import (
     message_called,
 )
 from evennia_ai.lorebook.activation.judging import PassView, judge
-from evennia_ai.lorebook.activation.run import ActivationRun, EntryDecision, EntryRef, RunInputs
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers, is_remembered
 from evennia_ai.lorebook.book import CONTAINED_PRIORITY, Lorebook, Unmatched, is_moved, packed
 from evennia_ai.lorebook.conditions import Facts

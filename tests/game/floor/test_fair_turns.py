@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.game.recording.recorder import OVERFLOW
+from evennia_ai.game.recording.event_recorder import OVERFLOW
 from evennia_ai.llm.quotas import Quota, Quotas
 
 ATTACKERS = 20

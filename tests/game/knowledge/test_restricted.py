@@ -7,7 +7,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
-from evennia_ai.game.models.clients import Models
+from evennia_ai.game.models.endpoints import Models
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.components import Scope

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey, Limits
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.clients.offline import OfflineResponder

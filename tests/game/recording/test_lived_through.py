@@ -10,8 +10,8 @@ import pytest
 from evennia_ai.compose import compose
 from evennia_ai.game.inputs.providers import SHIPPED
 from evennia_ai.game.inputs.shipped_providers import HEADING
+from evennia_ai.game.recording.event_recorder import Prepared, committed
 from evennia_ai.game.recording.heard import Lately, event_record, key_of, opened
-from evennia_ai.game.recording.recorder import Prepared, committed
 from evennia_ai.game.speech.output import show
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.blocks import DATA_HEAD

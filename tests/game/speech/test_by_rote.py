@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.models.endpoints import Access
 from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.prompt.components import GAME

@@ -127,7 +127,7 @@ def test_every_tool_tells_what_it_understood(
 def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> None:
     from twisted.internet.defer import Deferred
 
-    from evennia_ai.game.tools.sight import person
+    from evennia_ai.game.tools.targets import person
     from evennia_ai.game.tools.tool import Name, Tool, ToolArguments
     from evennia_ai.game.tools.toolbox import Registered, Toolbox
     from evennia_ai.prompt.messages import ToolSpec

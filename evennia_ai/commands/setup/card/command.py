@@ -12,10 +12,11 @@ from typing import Any, Final
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.cards.card import Card, greetings
-from evennia_ai.cards.dumping import FORMS, Form
+from evennia_ai.cards.exporting import FORMS, Form
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import Steps, waits
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, and_more
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import written
@@ -26,7 +27,6 @@ from evennia_ai.commands.setup.card.shown import (
     plain_name,
     size_in_words,
 )
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, alike, and_more
 from evennia_ai.errors import NotStoredError
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.conf import conf

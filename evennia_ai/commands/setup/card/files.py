@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.cards.components import refuse_unsettled
-from evennia_ai.cards.dumping import Form, dump_card, left_out
+from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cards.report.import_report import ImportReport
 from evennia_ai.cards.report.making import import_report
+from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.folder import bytes_of, new_file
-from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.prompt.components import NO_GRANTS, Grants

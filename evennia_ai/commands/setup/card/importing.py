@@ -14,11 +14,11 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.cards.report.import_report import ImportReport, report_lines
 from evennia_ai.commands.background_work import CardWork, Steps, waits
+from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import ReadCard, differences, read_path, read_stored
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
-from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf

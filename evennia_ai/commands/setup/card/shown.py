@@ -10,7 +10,7 @@ from typing import Final
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.commands.strict import CommandError, and_more, day_and_time
+from evennia_ai.commands.base import CommandError, and_more, day_and_time
 from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store

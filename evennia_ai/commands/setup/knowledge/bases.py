@@ -10,6 +10,14 @@ from typing import Any, Final
 
 from evennia.utils.search import search_object
 
+from evennia_ai.commands.base import (
+    CommandError,
+    Run,
+    StrictCommand,
+    and_more,
+    counted,
+    day_and_time,
+)
 from evennia_ai.commands.naming import (
     checked_locks,
     knowledge_place_named,
@@ -19,14 +27,6 @@ from evennia_ai.commands.naming import (
     whole_number,
 )
 from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.commands.strict import (
-    CommandError,
-    Run,
-    StrictCommand,
-    and_more,
-    counted,
-    day_and_time,
-)
 from evennia_ai.game.knowledge.backends import BACKENDS
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, names_some
 from evennia_ai.game.mind.overview import look_at_all

@@ -11,19 +11,19 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.background_work import Steps, waits
-from evennia_ai.commands.naming import whole_number
-from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.commands.setup.knowledge.bases import KnowledgeBases
-from evennia_ai.commands.setup.knowledge.incoming import KnowledgeDrafts, KnowledgeFolder
-from evennia_ai.commands.setup.knowledge.pages import PAGE, KnowledgePages, revision_typed
-from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
-from evennia_ai.commands.strict import (
+from evennia_ai.commands.base import (
     BUILDER_LOCK,
     CommandError,
     Run,
     alike,
     day_and_time,
 )
+from evennia_ai.commands.naming import whole_number
+from evennia_ai.commands.setup.knowledge import shown
+from evennia_ai.commands.setup.knowledge.bases import KnowledgeBases
+from evennia_ai.commands.setup.knowledge.incoming import KnowledgeDrafts, KnowledgeFolder
+from evennia_ai.commands.setup.knowledge.pages import PAGE, KnowledgePages, revision_typed
+from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
@@ -35,7 +35,7 @@ from evennia_ai.knowledge.pages.page import (
     PageName,
     page_name,
 )
-from evennia_ai.minds.hidden import HiddenPages, withheld
+from evennia_ai.minds.withheld import HiddenPages, withheld
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.text.columns import hanging

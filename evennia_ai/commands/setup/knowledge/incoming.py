@@ -17,9 +17,9 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.background_work import CardWork, Steps, waits
+from evennia_ai.commands.base import CommandError, and_more, day_and_time
 from evennia_ai.commands.naming import checked_locks, counted_number
 from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.commands.strict import CommandError, and_more, day_and_time
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.overview import look_at_all
@@ -28,7 +28,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft
-from evennia_ai.minds.seer import may_see_package
+from evennia_ai.minds.visibility import may_see_package
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
 from evennia_ai.store.knowledge import page_drafts as store

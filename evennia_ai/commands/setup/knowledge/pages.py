@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from evennia_ai.commands.base import CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import checked_locks, counted_number
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.knowledge import shown
@@ -21,7 +22,6 @@ from evennia_ai.commands.setup.knowledge.shown import (
     may_see,
     stored_base,
 )
-from evennia_ai.commands.strict import CommandError, Run, StrictCommand
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.knowledge.pages.markup import read_page, write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageName, page_name

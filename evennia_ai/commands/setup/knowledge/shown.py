@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.commands.base import CommandError, and_more, counted, revision_in_words, titled
 from evennia_ai.commands.naming import scope_in_words
-from evennia_ai.commands.strict import CommandError, and_more, counted, revision_in_words, titled
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.runtime import runtime

@@ -4,16 +4,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.folder import file_in, new_file, offered
-from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
-from evennia_ai.commands.setup.lore import named
-from evennia_ai.commands.setup.lore.named import written
-from evennia_ai.commands.strict import (
+from evennia_ai.commands.base import (
     CommandError,
     StrictCommand,
     counted,
     revision_in_words,
 )
+from evennia_ai.commands.folder import file_in, new_file, offered
+from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
+from evennia_ai.commands.setup.lore import named
+from evennia_ai.commands.setup.lore.named import written
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import parse_json
 from evennia_ai.game.mind.viewers import allows

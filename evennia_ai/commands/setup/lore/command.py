@@ -8,12 +8,12 @@ command reads; every change needs its own switch.
 from textwrap import fill
 from typing import Final
 
+from evennia_ai.commands.base import BUILDER_LOCK, alike, and_more
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
-from evennia_ai.commands.strict import BUILDER_LOCK, alike, and_more
 from evennia_ai.commands.turn_shown import why_lines
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS

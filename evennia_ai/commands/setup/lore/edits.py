@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple, get_args
 
+from evennia_ai.commands.base import CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import any_whole_number, checked_locks, lost_by, whole_number
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.lore import named, typed
@@ -27,7 +28,6 @@ from evennia_ai.commands.setup.lore.typed import (
     said_of,
     typed_value,
 )
-from evennia_ai.commands.strict import CommandError, Run, StrictCommand
 from evennia_ai.errors import EditConflictError, FormatError
 from evennia_ai.lorebook.book import BOOK_MODES, entries_called
 from evennia_ai.lorebook.editing.edits import (

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
-from evennia_ai.commands.strict import CommandError
+from evennia_ai.commands.base import CommandError
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook, entries_called

@@ -6,6 +6,7 @@ And what of them an NPC would have in mind if somebody said something now, and w
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from evennia_ai.commands.base import CommandError, and_more, counted, titled
 from evennia_ai.commands.naming import scope_in_words
 from evennia_ai.commands.setup.lore.named import (
     OpenBook,
@@ -15,7 +16,6 @@ from evennia_ai.commands.setup.lore.named import (
     stored_book,
 )
 from evennia_ai.commands.setup.lore.typed import UNUSED, in_words, place_in_words, said_of
-from evennia_ai.commands.strict import CommandError, and_more, counted, titled
 from evennia_ai.compose import Composition
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.senses.presence import NPC, HasMind
@@ -23,7 +23,7 @@ from evennia_ai.lorebook.activation.activation import Activation
 from evennia_ai.lorebook.book import names_of, packed
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.minds.hidden import HiddenLore
+from evennia_ai.minds.withheld import HiddenLore
 from evennia_ai.prompt.report import origins_called
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.prompt.trace import Verdict

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, get_args
 
+from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.naming import whole_number
-from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.book import mention_in_words
 from evennia_ai.lorebook.conditions import TESTS
 from evennia_ai.lorebook.entry import AT_MENTION, MENTIONINGS, SIDES, LoreEntry, Patterns, Position

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evennia_ai.game.watch import slow
-from evennia_ai.game.watch.slow import Watchdog
+from evennia_ai.game.watch import watchdog
+from evennia_ai.game.watch.watchdog import Watchdog
 
 ENOUGH_SECONDS = 30.0
 
@@ -88,7 +88,7 @@ def test_a_place_is_told_once_for_a_while(watched: Watched) -> None:
 
 
 def test_a_place_is_told_again_later(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "REPEAT_SECONDS", 0.0)
+    monkeypatch.setattr(watchdog, "REPEAT_SECONDS", 0.0)
     for _ in range(2):
         watched.loop.done(ringing_a_bell)
         assert "ringing_a_bell" in watched.waits_until_told()

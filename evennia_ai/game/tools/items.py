@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from evennia_ai.game.senses.presence import NPC, with_labels
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import gave, pose
-from evennia_ai.game.tools.sight import carried, exits, people, person, shown_name, thing, things
+from evennia_ai.game.tools.targets import carried, exits, people, person, shown_name, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.game.writings import plain_text, why_no_more, writing_by
 from evennia_ai.settings.kinds import MOST_WRITTEN

@@ -1,7 +1,7 @@
 """The recorder: what many NPCs hear is committed a little at a time, in order."""
 
 from evennia_ai.errors import StoreError
-from evennia_ai.game.recording.recorder import AT_ONCE
+from evennia_ai.game.recording.event_recorder import AT_ONCE
 from evennia_ai.game.runtime import runtime
 from evennia_ai.store.history import conversations, record_rows
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.memory.memories import Memory
-from evennia_ai.minds.hidden import META_PROMPT, HiddenKnowledge, HiddenLore, HiddenPages, Viewer
+from evennia_ai.minds.withheld import META_PROMPT, HiddenKnowledge, HiddenLore, HiddenPages, Viewer
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.prompt.trace import Verdict

@@ -11,7 +11,7 @@ from evennia.server.models import ServerConfig
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.clients import (
+from evennia_ai.game.models.endpoints import (
     GAME_ID,
     OFFLINE,
     Access,
@@ -184,7 +184,7 @@ def test_an_access_is_made_once_and_when_it_is_asked(stage, monkeypatch):
         made.append(profile.name)
         return client_of(profile, around)
 
-    monkeypatch.setattr("evennia_ai.game.models.clients.client_of", watched)
+    monkeypatch.setattr("evennia_ai.game.models.endpoints.client_of", watched)
     with models_of(stage) as models:
         assert made == []
         assert models.of_role("speaker")[0] is models.of_role("speaker")[0]
@@ -210,7 +210,7 @@ def test_profiles_of_one_model_share_its_queue_and_the_strictest_counts(stage, m
         def close(self):
             """Nothing is open."""
 
-    monkeypatch.setattr("evennia_ai.game.models.clients.client_of", lambda *_: Silent())
+    monkeypatch.setattr("evennia_ai.game.models.endpoints.client_of", lambda *_: Silent())
     request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
     with models_of(stage) as models:
         asked_for = [access for access in models.accesses() if access.model_id == "large"]

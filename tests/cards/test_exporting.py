@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.cards.card import Asset, Card, read_card
 from evennia_ai.cards.components import character_book
-from evennia_ai.cards.dumping import FORMS, NOTICE, dump_card, left_out, v3_of
+from evennia_ai.cards.exporting import FORMS, NOTICE, dump_card, left_out, v3_of
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.png import blank_picture
 from evennia_ai.errors import FormatError
