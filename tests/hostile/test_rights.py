@@ -82,8 +82,20 @@ def verbs() -> Iterator[str]:
                 fields["locks"]
             ):
                 key = ast.literal_eval(fields["key"])
-                for verb in ast.literal_eval(fields["verbs"]):
+                for verb in switches(fields["verbs"]):
                     yield f"{key}/{verb}" if verb else key
+
+
+def switches(verbs: ast.expr) -> Iterator[str]:
+    """The switches of a command's table, some of which are words in one text: `**alike("a b")`."""
+    assert isinstance(verbs, ast.Dict)
+    for name, value in zip(verbs.keys, verbs.values, strict=True):
+        if name is not None:
+            yield ast.literal_eval(name)
+            continue
+        assert isinstance(value, ast.Call), ast.unparse(value)
+        assert ast.unparse(value.func) == "alike", ast.unparse(value)
+        yield from ast.literal_eval(value.args[0]).split()
 
 
 def lines() -> Iterator[str]:
