@@ -1,4 +1,4 @@
-"""Conditions: typed questions about facts of the game, asked before an entry may wake.
+"""Conditions: typed questions about facts of the game, asked before an entry may be active.
 
 A condition names a fact, a test and the values it is compared with. It is data, never code. A fact
 that is not given is not met, and the verdict says so. Filters by NPC, tag, zone, kind of event or

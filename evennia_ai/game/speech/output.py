@@ -19,7 +19,7 @@ from evennia_ai.game.senses.happenings import Happening, description, item_name,
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import LINE_BREAK, one_line, plain_name
 from evennia_ai.game.senses.utterance import Utterance, uttered
-from evennia_ai.game.speech.delivery import JOINED, acts_of
+from evennia_ai.game.speech.reply_acts import JOINED, acts_of
 
 MAX_CHARACTERS: Final = 2000
 MAX_LINES: Final = 40

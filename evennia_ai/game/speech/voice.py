@@ -19,8 +19,8 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, label_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.utterance import because_of
-from evennia_ai.game.speech.delivery import is_open
 from evennia_ai.game.speech.output import deliver, gesture
+from evennia_ai.game.speech.reply_acts import is_open
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.speech import SPEECH_LINES, SpokenStart, speech
 from evennia_ai.store.history import turns
@@ -96,7 +96,7 @@ class Start:
     """Is given a reply piece by piece, and says its first sentences once there are some.
 
     What comes after them is said with the rest. A start that may turn out to tell of the speaker
-    (`delivery.is_open`) is not said before that is known.
+    (`reply_acts.is_open`) is not said before that is known.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.game.speech.delivery import behind_name
 from evennia_ai.game.speech.output import deliver, pose
+from evennia_ai.game.speech.reply_acts import behind_name
 from evennia_ai.game.speech.voice import Voice
 from evennia_ai.game.tools.targets import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evennia_ai.game.speech.delivery import MOST_ACTS, acts_of, is_open
+from evennia_ai.game.speech.reply_acts import MOST_ACTS, acts_of, is_open
 from tests.effort import little_work
 
 NAMES = ("Oren",)

@@ -1,4 +1,4 @@
-"""Delivery: what of a reply is said aloud and what is done, one after the other.
+"""Acts of a reply: what of it is said aloud and what is done, one after the other.
 
 Models and authors of cards write both in one text: `*She smiles.* "Good evening."`, `Oren looks
 up. "Evening," he says.`, `*nods* Come in.` Here it becomes a list of acts, in its order. What
