@@ -6,14 +6,13 @@ none of it makes a query.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
 from django.utils.module_loading import import_string
-from django.utils.timezone import get_default_timezone
 from evennia.utils import gametime, logger
 
+from evennia_ai.game.recording.heard import game_time
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, ZONE, bystanders, can_see
 from evennia_ai.game.senses.text import plain_name
@@ -86,9 +85,8 @@ def _event_facts(event: Event | None) -> dict[str, Fact]:
 
 def _time_facts() -> dict[str, Fact]:
     """Hour and part of the day of Evennia's game time; none for a date no calendar has."""
-    try:
-        now = datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
-    except (OSError, OverflowError, ValueError):
+    now = game_time()
+    if now is None:
         return {}
     part = next(part for start, part in _PARTS if now.hour >= start)
     return {HOUR: now.hour, PART: part}

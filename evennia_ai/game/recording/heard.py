@@ -86,13 +86,18 @@ def real_minute() -> str:
     return f"{datetime.fromtimestamp(time.time(), tz=UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def game_minute() -> str:
-    """The date and the minute of Evennia's game time, "" for one that no calendar has."""
+def game_time() -> datetime | None:
+    """The moment of Evennia's game time, None for one that no calendar has."""
     try:
-        now = datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
+        return datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
     except (OSError, OverflowError, ValueError):
-        return ""
-    return f"{now:%Y-%m-%d %H:%M}"
+        return None
+
+
+def game_minute() -> str:
+    """The date and the minute of it, "" for one that no calendar has."""
+    now = game_time()
+    return "" if now is None else f"{now:%Y-%m-%d %H:%M}"
 
 
 def minute_of(suffix: TimeSuffix) -> str:
