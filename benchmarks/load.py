@@ -1,43 +1,55 @@
 """Hundreds of NPCs and dozens of players in a real Evennia server, and what a bystander feels.
 
     python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300]
-        [--nodelay off] [--check]
+        [--nodelay off] [--soak] [--check]
 
 A copy of the demo's game is started on free ports with a crowd in it (`load_world`), players
 speak to it over telnet (`load_players`), and a local server answers for the model after 0.2 to 8
 seconds (`load_model`). Printed are: how long the server takes for a bystander's `look`, idle and
-under load; the memory of the server; and what became of every utterance, by what the players read
-and by what the records say. `--check` ends with status 1 where the 99th percentile under load is
-over twice the idle median, memory goes on growing, or an utterance was lost or answered twice.
+under load; every unit of the Server's reactor by what it was (`load_units`, `load_table`); the
+memory of the Server; and what became of every utterance, by what the players read and by what the
+records say. `--soak` is half an hour of ten times the speech. `--check` ends with status 1 where
+something was not as asked (`problems`).
 """
 
 import argparse
 import asyncio
 import json
 import os
+import shutil
 import sqlite3
 import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks.load_model import TOKEN, LateModel
 from benchmarks.load_players import Player, bystander_number, looks, speak
+from benchmarks.load_table import Measured, Period, measured_in, percentile, slow, table
 from server.evennia_process import Evennia
 from tests.acceptance.games import untouched_game
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 20417
 DRAIN_SECONDS = 90.0
-ENTERING = 10
+AT_ONCE = 10
 """Players who log in at the same time."""
+ENTERING, IDLE, LOADED = "players enter", "nobody speaks", "under load"
+"""The periods that are measured apart."""
+SOAK_SECONDS = 1800.0
+SOAK_TIMES = 10
+LOOK_RATIO = 2.0
+LOOK_WORST_SECONDS = 0.06
+GROWTH_MB = 20.0
 
 SETTINGS = """
 DEMO_WORLD = False
-AT_SERVER_STARTSTOP_MODULE = ["world.load_world"]
+AT_SERVER_STARTSTOP_MODULE = ["world.load_units", "world.load_world"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MAX_CONNECTION_RATE = 1000
 LOGIN_THROTTLE_LIMIT = 1000
@@ -59,7 +71,7 @@ class Load:
     npcs: int = 300
     players: int = 50
     seconds: float = 300.0
-    idle_seconds: float = 30.0
+    idle_looks: int = 240
     pause_seconds: float = 10.0
     concurrent: int = 64
     least_latency: float = 0.2
@@ -75,6 +87,8 @@ class Felt:
     idle: list[float] = field(default_factory=list)
     loaded: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
+    periods: list[Period] = field(default_factory=list)
+    units: Measured = field(default_factory=dict)
     said: int = 0
     answered_once: int = 0
     answered_often: int = 0
@@ -86,19 +100,14 @@ class Felt:
 
     @property
     def ratio(self) -> float:
-        """The 99th percentile under load against the idle median."""
-        return percentile(self.loaded, 99) / statistics.median(self.idle)
+        """The 99th percentile under load against the idle one."""
+        return percentile(self.loaded, 99) / percentile(self.idle, 99)
 
     @property
     def growth(self) -> float:
         """Megabytes that the last third of the time added."""
         third = self.memory[2 * len(self.memory) // 3 :]
         return statistics.mean(third[-5:]) - statistics.mean(third[:5])
-
-
-def percentile(values: list[float], percent: int) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
 def measured(load: Load, root: Path) -> Felt:
@@ -117,6 +126,7 @@ async def _measured(load: Load, root: Path) -> Felt:
         await asyncio.to_thread(game.stop)
         model.close()
     felt.most_running = model.most_running
+    felt.units = measured_in(root, felt.periods)
     _count(felt, model, root)
     return felt
 
@@ -125,8 +135,8 @@ def _made_game(root: Path, load: Load, *, base_url: str) -> Evennia:
     settings = SETTINGS.format(base_url=base_url, concurrent=load.concurrent)
     settings += "" if load.sends_at_once else DELAYED
     game = untouched_game(root, settings=settings)
-    source = (ROOT / "benchmarks" / "load_world.py").read_text(encoding="utf-8")
-    (root / "world" / "load_world.py").write_text(source, encoding="utf-8")
+    for name in ("load_world.py", "load_units.py"):
+        shutil.copy(ROOT / "benchmarks" / name, root / "world" / name)
     os.environ["LOAD_NPCS"] = str(load.npcs)
     os.environ["LOAD_PLAYERS"] = str(bystander_number(load.players) + 1)
     return game
@@ -136,11 +146,13 @@ async def _felt(load: Load, game: Evennia, model: LateModel) -> Felt:
     felt = Felt()
     players = [Player(number) for number in range(load.players)]
     bystander = Player(bystander_number(load.players))
-    where = ("127.0.0.1", game.ports.telnet)
-    for at in range(0, len(players), ENTERING):
-        await asyncio.gather(*(one.enter(*where) for one in players[at : at + ENTERING]))
-    await bystander.enter(*where)
-    felt.idle = await looks(bystander, seconds=load.idle_seconds)
+    with _period(felt, ENTERING):
+        where = ("127.0.0.1", game.ports.telnet)
+        for at in range(0, len(players), AT_ONCE):
+            await asyncio.gather(*(one.enter(*where) for one in players[at : at + AT_ONCE]))
+        await bystander.enter(*where)
+    with _period(felt, IDLE):
+        felt.idle = await looks(bystander, at_least=load.idle_looks)
     server = int((game.root / "server" / "server.pid").read_text(encoding="utf-8"))
     watching = asyncio.create_task(_watch_memory(felt, server))
     speaking = speak(
@@ -150,7 +162,8 @@ async def _felt(load: Load, game: Evennia, model: LateModel) -> Felt:
         pause_seconds=load.pause_seconds,
         seed=SEED,
     )
-    felt.loaded, _ = await asyncio.gather(looks(bystander, seconds=load.seconds), speaking)
+    with _period(felt, LOADED):
+        felt.loaded, _ = await asyncio.gather(looks(bystander, seconds=load.seconds), speaking)
     watching.cancel()
     await _drained(players, model)
     for one in (*players, bystander):
@@ -159,11 +172,22 @@ async def _felt(load: Load, game: Evennia, model: LateModel) -> Felt:
     return felt
 
 
+@contextmanager
+def _period(felt: Felt, name: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    felt.periods.append(Period(name, began, time.monotonic()))
+
+
 async def _watch_memory(felt: Felt, pid: int) -> None:
+    """Note the memory every second, and tell it every minute."""
     page = os.sysconf("SC_PAGE_SIZE")
     while True:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
         felt.memory.append(pages * page / 1e6)
+        if len(felt.memory) % 60 == 0:
+            told = f"memory after {len(felt.memory) // 60} min: {felt.memory[-1]:.0f} MB"
+            print(told, file=sys.stderr, flush=True)
         await asyncio.sleep(1)
 
 
@@ -217,7 +241,7 @@ def report(felt: Felt, load: Load) -> str:
         f" {felt.most_running} calls at a time at most"
     )
     lines += [f"look, {name}: {_in_milliseconds(values)}" for name, values in took]
-    lines.append(f"p99 under load / idle median: {felt.ratio:.2f}")
+    lines.append(f"p99 under load / idle p99: {felt.ratio:.2f}")
     lines.append(
         f"memory: {felt.memory[0]:.0f} MB at first, {felt.memory[-1]:.0f} MB at last,"
         f" {felt.growth:+.1f} MB in the last third"
@@ -227,7 +251,8 @@ def report(felt: Felt, load: Load) -> str:
         f" {felt.answered_often} more than once, {felt.refused} lines of refusal,"
         f" {len(felt.lost)} unaccounted for; turns by state: {felt.turns}"
     )
-    return "\n".join(lines)
+    tables = [table(felt.units[period.name], period) for period in felt.periods]
+    return "\n\n".join(["\n".join(lines), *tables])
 
 
 def _in_milliseconds(seconds: list[float]) -> str:
@@ -239,9 +264,13 @@ def _in_milliseconds(seconds: list[float]) -> str:
 def problems(felt: Felt) -> list[str]:
     """What of the figures is not as it should be."""
     found = []
-    if felt.ratio > 2:
-        found.append(f"a look took {felt.ratio:.2f} idle medians at the 99th percentile")
-    if felt.growth > 20:
+    if felt.ratio > LOOK_RATIO:
+        found.append(f"a look took {felt.ratio:.2f} times the idle p99 at the 99th percentile")
+    if max(felt.loaded) > LOOK_WORST_SECONDS:
+        found.append(f"a look took {1000 * max(felt.loaded):.0f} ms once")
+    for period, units in felt.units.items():
+        found += [f"{period}: {problem}" for problem in slow(units)]
+    if felt.growth > GROWTH_MB:
         found.append(f"memory grew by {felt.growth:.0f} MB in the last third")
     if felt.answered_often:
         found.append(f"{felt.answered_often} utterances were answered more than once")
@@ -257,19 +286,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=Load.seconds)
     parser.add_argument("--pause", type=float, default=Load.pause_seconds)
     parser.add_argument("--nodelay", choices=("on", "off"), default="on")
+    parser.add_argument("--soak", action="store_true", help="half an hour of ten times the speech")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
     load = Load(
         npcs=asked.npcs,
         players=asked.players,
-        seconds=asked.seconds,
-        pause_seconds=asked.pause,
+        seconds=max(asked.seconds, SOAK_SECONDS) if asked.soak else asked.seconds,
+        pause_seconds=asked.pause / (SOAK_TIMES if asked.soak else 1),
         sends_at_once=asked.nodelay == "on",
     )
     with tempfile.TemporaryDirectory() as folder:
         felt = measured(load, Path(folder))
-    print(json.dumps(asdict(felt)) if asked.json else report(felt, load))
+    print(json.dumps(asdict(felt), default=list) if asked.json else report(felt, load))
     found = problems(felt)
     for problem in found:
         print(f"!! {problem}", file=sys.stderr)

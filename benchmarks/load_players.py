@@ -104,11 +104,13 @@ async def _speaks(
         await asyncio.sleep(dice.uniform(0.5, 1.5) * pause_seconds)
 
 
-async def looks(player: Player, *, seconds: float, every_seconds: float = 0.25) -> list[float]:
-    """How long each `look` of a bystander took."""
-    took = []
+async def looks(
+    player: Player, *, seconds: float = 0.0, at_least: int = 0, every_seconds: float = 0.25
+) -> list[float]:
+    """How long each `look` of a bystander took, for so long and so many times."""
+    took: list[float] = []
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end or len(took) < at_least:
         took.append(await player.look())
         await asyncio.sleep(every_seconds)
     return took

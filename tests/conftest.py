@@ -23,6 +23,7 @@ from tests.properties import register_profiles
 from tests.unchecked import UNCHECKED
 
 EVENNIA_PATHS = (
+    "acceptance/test_load_table.py",
     "acceptance/test_real_model.py",
     "cli/test_history.py",
     "cli/test_knowledge.py",

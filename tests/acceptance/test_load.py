@@ -15,7 +15,7 @@ SHORT = Load(
     npcs=60,
     players=12,
     seconds=15.0,
-    idle_seconds=3.0,
+    idle_looks=10,
     pause_seconds=3.0,
     most_latency=2.0,
 )

@@ -1,0 +1,250 @@
+"""What the Server's reactor does, unit by unit: for the load benchmark, copied into its game.
+
+A unit is one call that Twisted's reactor makes: a timer's function, what a thread sent, reading or
+writing of a connection. Spans are what of ours runs inside units, by the names below. A span's time
+holds that of the spans inside it; a turn is measured over all the units it takes. Each is written
+down with what it took by the clock and in processor time of the reactor's thread, into a file of
+fixed rows (`ROW`) beside a file of names, so that measuring takes no memory that grows.
+"""
+
+import gc
+import struct
+import time
+from collections.abc import Awaitable, Callable, Generator
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from threading import get_ident
+from typing import Any, Final, NamedTuple
+
+ROW: Final = struct.Struct("<dffHB")
+"""When it ended (`time.monotonic`), milliseconds by the clock, of processor; name; kind."""
+ROWS: Final = Path("server", "logs", "units.bin")
+NAMES: Final = Path("server", "logs", "units.txt")
+UNIT, SPAN, GARBAGE, TURN = range(4)
+LOOKED_UP_SECONDS: Final = 1.0
+"""How often what was measured is written to the disk."""
+
+SPANS: Final = {
+    "turn: is begun (all of its first call)": "game.mind.pending_answer:PendingAnswer.run",
+    "turn: gathers": "game.turn.rounds:gathered",
+    "turn: composes": "game.turn.rounds:composed",
+    "turn: its first round": "game.turn.rounds:Rounds.first",
+    "turn: its rows": "store.history.turns:begin",
+    "turn: fits the request": "game.turn.rounds:Rounds._asked",
+    "turn: says the start of a reply": "game.speech.voice:Start.__call__",
+    "turn: ends": "game.turn.turn:Turn._answered",
+    "turn: its end's rows": "store.history.turns:finish",
+    "turn: speaks": "game.speech.voice:Voice.say",
+    "model: is asked": "game.models.calls:CountedCall.ask",
+    "perceiving: one NPC": "game.mind.handler:AIHandler.receive",
+    "perceiving: one NPC sees": "game.senses.witness:Witness.settle",
+    "recorder: a few lines of NPCs": "game.recording.event_recorder:_record",
+    "recorder: prepares one": "game.recording.event_recorder:Hearing.prepared",
+    "recorder: writes": "game.recording.event_recorder:committed_each",
+    "recorder: one NPC considers": "game.mind.attention:Attention.consider",
+    "login: NPCs see who comes": "game.senses.witness:came",
+    "search: own pages": "store.knowledge.backend:DatabaseBackend.search",
+    "view: made, its books read and built": "game.mind.handler:view_of",
+    "garbage: begin": "game.service:Garbage.begin",
+    "garbage: what is new": "game.service:Garbage.search_new",
+}
+"""Functions of `evennia_ai` where they are called from, by what they are called here."""
+TURNS: Final = {
+    "turn: its start, all of the reactor": "game.turn.turn:Turn._begun",
+    "turn: its end, all of the reactor": "game.turn.turn:Turn._to_the_end",
+    "turn: all of it": "game.turn.turn:Turn._taken",
+}
+"""Coroutines: what each took in all, over the units it ran in."""
+EVENNIA: Final = {
+    "Evennia: a character is entered": "evennia.accounts.accounts:DefaultAccount.puppet_object",
+}
+
+
+class Named(NamedTuple):
+    """Where a function is kept, and under what name."""
+
+    owner: Any
+    name: str
+
+
+class _Book:
+    """Writes rows down; belongs to the thread that makes it."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[int, str], int] = {}
+        self._rows = ROWS.open("wb", buffering=1 << 20)
+        self._texts = NAMES.open("w", encoding="utf-8")
+        self.thread = get_ident()
+
+    def add(self, kind: int, name: str, took: float, processor: float) -> None:
+        number = self._names.get((kind, name))
+        if number is None:
+            number = self._names[kind, name] = len(self._names)
+            print(name, file=self._texts)
+        self._rows.write(ROW.pack(time.monotonic(), 1000 * took, 1000 * processor, number, kind))
+
+    def flush(self) -> None:
+        self._texts.flush()
+        self._rows.flush()
+
+
+def at_server_init() -> None:
+    """Evennia's hook: measure from now on, before anything is planned."""
+    book = _Book()
+    _watch_reactor(book)
+    _watch_garbage(book)
+    for name, place in {**SPANS, **EVENNIA}.items():
+        named = named_at(place)
+        setattr(*named, _timed(book, SPAN, name, getattr(*named)))
+    for name, place in TURNS.items():
+        named = named_at(place)
+        setattr(*named, _timed_steps(book, name, getattr(*named)))
+    typed = named_at("evennia.server.serversession:ServerSession.data_in")
+    setattr(*typed, _timed_lines(book, getattr(*typed)))
+
+
+def at_server_start() -> None:
+    """Evennia's hook; nothing is done."""
+
+
+def at_server_stop() -> None:
+    """Evennia's hook; what is written is flushed every second."""
+
+
+def named_at(place: str) -> Named:
+    """Where the function of a place ("module:Class.function", in `evennia_ai`) is kept.
+
+    AttributeError: it is there no more; it moved, and the tables above must follow.
+    """
+    module, _, path = place.partition(":")
+    root = "" if module.startswith("evennia.") else "evennia_ai."
+    owner: Any = import_module(root + module)
+    *classes, name = path.split(".")
+    for one in classes:
+        owner = getattr(owner, one)
+    getattr(owner, name)
+    return Named(owner, name)
+
+
+def _timed(book: _Book, kind: int, name: str, do: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(do)
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        if get_ident() != book.thread:
+            return do(*args, **kwargs)
+        began, used = time.perf_counter(), time.thread_time()
+        try:
+            return do(*args, **kwargs)
+        finally:
+            book.add(kind, name, time.perf_counter() - began, time.thread_time() - used)
+
+    return timed
+
+
+def _timed_lines(book: _Book, do: Callable[..., Any]) -> Callable[..., Any]:
+    """What players type, by its first word."""
+
+    def timed(session: Any, **kwargs: Any) -> Any:
+        typed = kwargs.get("text")
+        words = str(typed[0][0]).split() if typed and typed[0] else []
+        name = f"Evennia: typed {words[0] if words else 'nothing'}"
+        return _timed(book, SPAN, name, do)(session, **kwargs)
+
+    return timed
+
+
+class Steps:
+    """Runs a coroutine and adds up what its steps take."""
+
+    def __init__(self, coroutine: Any) -> None:
+        self._coroutine = coroutine
+        self.took = self.processor = 0.0
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step, given = self._coroutine.send, None
+        while True:
+            began, used = time.perf_counter(), time.thread_time()
+            try:
+                waits_for = step(given)
+            except StopIteration as end:
+                return end.value
+            finally:
+                self.took += time.perf_counter() - began
+                self.processor += time.thread_time() - used
+            try:
+                step, given = self._coroutine.send, (yield waits_for)
+            except BaseException as error:
+                step, given = self._coroutine.throw, error
+
+
+def _timed_steps(
+    book: _Book, name: str, make: Callable[..., Awaitable[Any]]
+) -> Callable[..., Awaitable[Any]]:
+    @wraps(make)
+    async def timed(*args: Any, **kwargs: Any) -> Any:
+        steps = Steps(make(*args, **kwargs))
+        try:
+            return await steps
+        finally:
+            book.add(TURN, name, steps.took, steps.processor)
+
+    return timed
+
+
+def _watch_reactor(book: _Book) -> None:
+    """Time what the reactor calls; it is made already, and nothing of it is planned by us yet."""
+    from twisted.internet import base, reactor
+
+    made: Any = reactor
+    plan, call_from_thread = base.DelayedCall.__init__, made.callFromThread
+
+    def planned(self: Any, at: float, do: Callable[..., Any], *rest: Any, **more: Any) -> None:
+        plan(self, at, _timed(book, UNIT, f"timer {_name_of(do)}", do), *rest, **more)
+
+    def sent(do: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        call_from_thread(_timed(book, UNIT, f"thread {_name_of(do)}", do), *args, **kwargs)
+
+    base.DelayedCall.__init__ = planned
+    made.callFromThread = sent
+    for way in ("_doReadOrWrite", "_doReadOrWriteSelectable"):
+        if hasattr(made, way):
+            setattr(made, way, _timed_wire(book, getattr(made, way)))
+    made.callWhenRunning(_flush, made, book)
+
+
+def _flush(reactor: Any, book: _Book) -> None:
+    book.flush()
+    reactor.callLater(LOOKED_UP_SECONDS, _flush, reactor, book)
+
+
+def _timed_wire(book: _Book, do: Callable[..., Any]) -> Callable[..., Any]:
+    def timed(selectable: Any, *args: Any) -> Any:
+        protocol = getattr(selectable, "protocol", None)
+        name = f"wire {type(protocol or selectable).__name__}"
+        return _timed(book, UNIT, name, do)(selectable, *args)
+
+    return timed
+
+
+def _name_of(do: Any) -> str:
+    """What a function is called: a loop by what it repeats, a bound one by its class."""
+    seen = getattr(do, "f", None) or do
+    seen = getattr(seen, "func", seen)
+    name = getattr(seen, "__qualname__", type(seen).__name__)
+    module = getattr(seen, "__module__", None) or type(seen).__module__
+    return f"{module}.{name}".replace(".<locals>", "")
+
+
+def _watch_garbage(book: _Book) -> None:
+    began = [0.0, 0.0]
+
+    def noted(phase: str, about: dict[str, int]) -> None:
+        if get_ident() != book.thread:
+            return
+        if phase == "start":
+            began[:] = time.perf_counter(), time.thread_time()
+        else:
+            took, processor = time.perf_counter() - began[0], time.thread_time() - began[1]
+            book.add(GARBAGE, f"garbage: generation {about['generation']}", took, processor)
+
+    gc.callbacks.append(noted)
