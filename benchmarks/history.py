@@ -1,12 +1,13 @@
 """What a long conversation costs, beside a short one.
 
-    python -m benchmarks.history [--records 100000] [--turns 40] [--check]
+    python -m benchmarks.history [--records 100000] [--turns 40] [--check] [--memory]
 
 Two conversations with the same lines, one of 1,000 records and one of 100,000, in the real store on
 a SQLite file in a temporary folder, without waiting for the disk. Turn about, each hears something,
 composes the next prompt of 8,000 tokens, commits it, and commits a reply; no model is asked. Read
 the ratios, not the milliseconds. `--check` ends with status 1 where composing or the whole turn
-costs more than twice as much in the long one.
+costs more than twice as much in the long one. `--memory` counts instead what the window of a
+conversation takes (`benchmarks/window_memory.py`).
 """
 
 import argparse
@@ -17,6 +18,8 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
+
+from benchmarks import window_memory
 
 SHORT, LONG = 1_000, 100_000
 LIMIT_TOKENS = 8_000
@@ -206,9 +209,13 @@ def main():
     parser.add_argument("--records", type=int, default=LONG)
     parser.add_argument("--turns", type=int, default=40)
     parser.add_argument("--check", action="store_true", help="fail where a ratio is too high")
+    parser.add_argument("--memory", action="store_true", help="count bytes instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         started(folder)
+        if options.memory:
+            window_memory.report()
+            return
         (short, long), messages = measured(options)
     print(f"{messages} messages a prompt, {options.turns} warm turns each")
     is_met = report(short, long, records=options.records)

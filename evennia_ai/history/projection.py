@@ -84,8 +84,7 @@ def message_of(record: Record) -> Message | None:
     if record.is_erased or record.kind not in _MESSAGES:
         return None
     message = _message(record)
-    record.memo[_MESSAGE] = message
-    message.memo[RECORD] = record
+    message.memo[_MESSAGE], message.memo[RECORD] = message, record
     return message
 
 
@@ -289,6 +288,7 @@ def _message(record: Record) -> Message:
         record=record.id,
         tool_calls=tuple(ToolCall(**call) for call in meta.get("tool_calls", ())),
         tool_call_id=meta.get("tool_call_id"),
+        memo=record.memo,  # one for both: a window holds them by the thousand
     )
 
 

@@ -18,18 +18,22 @@ from typing import Any, Final, Protocol
 from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.profiles import USUAL, Sampling
-from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.messages import Message, Role, ToolCall, ToolSpec, lines_sha256
-
-_WIRE: Final = Slot[bytes]("wire")
+from evennia_ai.prompt.memo import Memo
+from evennia_ai.prompt.messages import (
+    Message,
+    Role,
+    ToolCall,
+    ToolSpec,
+    canonical_line,
+    lines_sha256,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
     """One message as a provider takes it.
 
-    `memo` keeps what was worked out from it, as with the messages of a prompt; one that was said
-    once is sent with every later prompt.
+    One that was said once is sent with every later prompt, so what was worked out from it is kept.
     """
 
     role: Role
@@ -37,22 +41,50 @@ class ChatMessage:
     name: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
+    _memo: Memo | None = field(default=None, init=False, repr=False, compare=False)
+    _wire: bytes | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def memo(self) -> Memo:
+        """What was worked out from it, as with the messages of a prompt.
+
+        Made when it is first asked for: nothing is worked out from most that go out.
+        """
+        if self._memo is None:
+            object.__setattr__(self, "_memo", Memo())
+        assert self._memo is not None
+        return self._memo
 
     def wire(self) -> bytes:
         """The message as canonical JSON bytes, those of a prompt's message that says the same."""
-        known = self.memo.get(_WIRE)
-        if known is not None:
-            return known
-        made = Message(
+        if self._wire is not None:
+            return self._wire
+        made = canonical_line(
             role=self.role,
             content=self.content,
             name=self.name,
             tool_calls=self.tool_calls,
             tool_call_id=self.tool_call_id,
-        ).wire()
-        self.memo[_WIRE] = made
+        )
+        object.__setattr__(self, "_wire", made)
         return made
+
+
+def as_chat_message(message: Message) -> ChatMessage:
+    """A message of a prompt without what only we know about it.
+
+    It says the same, so the two share their bytes and what is worked out from them.
+    """
+    made = ChatMessage(
+        role=message.role,
+        content=message.content,
+        name=message.name,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
+    )
+    object.__setattr__(made, "_memo", message.memo)
+    object.__setattr__(made, "_wire", message.wire())
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

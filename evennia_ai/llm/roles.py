@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evennia_ai.history.role_markup import without_tags, without_tokens
-from evennia_ai.llm.chat import ChatMessage, with_each_text
+from evennia_ai.llm.chat import ChatMessage, as_chat_message, with_each_text
 from evennia_ai.llm.speech import LINE_BREAK
 from evennia_ai.llm.tools import (
     frame,
@@ -106,14 +106,10 @@ def _chat_message(message: Message) -> ChatMessage:
     known = message.memo.get(_CHAT_MESSAGE)
     if known is not None:
         return known
-    content = message.content
-    made = ChatMessage(
-        role=message.role,
-        content=set_in(content) if _is_beside_speech(message) else content,
-        name=message.name,
-        tool_calls=message.tool_calls,
-        tool_call_id=message.tool_call_id,
-    )
+    made = as_chat_message(message)
+    if _is_beside_speech(message):
+        text = set_in(message.content)
+        made = made if text == message.content else replace(made, content=text)
     message.memo[_CHAT_MESSAGE] = made
     return made
 
@@ -186,7 +182,7 @@ def _plain_arguments(text: str) -> str:
 
 
 def _nameless(message: ChatMessage) -> ChatMessage:
-    return replace(message, name=None)
+    return message if message.name is None else replace(message, name=None)
 
 
 def _named(message: ChatMessage) -> ChatMessage:

@@ -12,6 +12,7 @@ they are: nothing in a memory is ever expanded.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from math import log
 from typing import Annotated, Any, Final, NamedTuple
@@ -30,7 +31,6 @@ from evennia_ai.memory.memories import (
 from evennia_ai.prompt.blocks import Standing, as_data
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Filling
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message, Part
 from evennia_ai.prompt.pieces import Piece, make_piece, without_origin
 from evennia_ai.prompt.tokens import TokenCounter
@@ -83,7 +83,8 @@ def _weight(word: str, seen: int, memories: int) -> float:
     return rarity * weight_of(word)
 
 
-_WORDS: Final = Slot[frozenset[str]]("memory words")
+MOST_COMPARED: Final = 1024
+"""Messages whose words are kept: the newest few of each conversation, ten times their text."""
 _NEAR_MISSES: Final = 12
 """How many of those that were not taken are told one by one of a past turn."""
 LEFT_OUT: Final = "component semantic_memories was left out"
@@ -259,12 +260,12 @@ def _taken(
 
 
 def _words_in(message: Message) -> frozenset[str]:
-    known = message.memo.get(_WORDS)
-    if known is not None:
-        return known
-    made = compared_words(f"{message.name or ''} {message.content}")
-    message.memo[_WORDS] = made
-    return made
+    return _compared(message.name or "", message.content)
+
+
+@lru_cache(maxsize=MOST_COMPARED)
+def _compared(name: str, content: str) -> frozenset[str]:
+    return compared_words(f"{name} {content}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,13 +121,15 @@ class Message:
         Only what a model can see is in it: role, name, content, tool calls.
         """
         known = self.memo.get(_WIRE)
-        if known is not None:
-            return known
-        made = json.dumps(
-            self._visible(), ensure_ascii=False, sort_keys=True, separators=(",", ":")
-        ).encode("utf-8", "surrogatepass")
-        self.memo[_WIRE] = made
-        return made
+        if known is None:
+            known = self.memo[_WIRE] = canonical_line(
+                role=self.role,
+                content=self.content,
+                name=self.name,
+                tool_calls=self.tool_calls,
+                tool_call_id=self.tool_call_id,
+            )
+        return known
 
     def tokens(self, counter: TokenCounter) -> int:
         """Tokens of this message with the counter's cost per message; counted once, kept."""
@@ -139,15 +141,32 @@ class Message:
         self.memo[counter.slot] = made
         return made
 
-    def _visible(self) -> Mapping[str, object]:
-        seen: dict[str, object] = {"role": self.role, "content": self.content}
-        if self.name is not None:
-            seen["name"] = self.name
-        if self.tool_calls:
-            seen["tool_calls"] = [[c.id, c.name, c.arguments] for c in self.tool_calls]
-        if self.tool_call_id is not None:
-            seen["tool_call_id"] = self.tool_call_id
-        return seen
+
+_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def canonical_line(
+    *,
+    role: Role,
+    content: str,
+    name: str | None,
+    tool_calls: Sequence[ToolCall],
+    tool_call_id: str | None,
+) -> bytes:
+    """What a model can see of a message, as JSON without blanks, its fields sorted by name.
+
+    Put together of texts: JSON of a mapping takes four times as long, and a prompt has hundreds.
+    """
+    fields = [f'"content":{_json(content)}']
+    if name is not None:
+        fields.append(f'"name":{_json(name)}')
+    fields.append(f'"role":{_json(role)}')
+    if tool_call_id is not None:
+        fields.append(f'"tool_call_id":{_json(tool_call_id)}')
+    if tool_calls:
+        calls = [[call.id, call.name, call.arguments] for call in tool_calls]
+        fields.append(f'"tool_calls":{_json(calls)}')
+    return f"{{{','.join(fields)}}}".encode("utf-8", "surrogatepass")
 
 
 def digest(messages: Iterable[Message]) -> str:

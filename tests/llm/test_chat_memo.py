@@ -40,3 +40,18 @@ def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
 
 def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
     assert sent_sha256(chat_messages(a_talk())) == digest(a_talk())
+
+
+def test_what_goes_out_as_it_was_said_has_its_bytes_once():
+    talk = a_talk()
+    outgoing = adapt(chat_messages(talk), profile=OPEN)
+
+    shared = [one.wire() is message.wire() for one, message in zip(outgoing, talk, strict=True)]
+    assert shared == [True, False, True, False]  # the two that were spoken by somebody are labelled
+
+
+def test_a_message_that_is_set_in_shares_nothing_with_the_one_it_was_made_of():
+    told = said("user", "Anna: I am here.")
+    (outgoing,) = chat_messages([told])
+
+    assert outgoing.wire() != told.wire() == said("user", "Anna: I am here.").wire()

@@ -41,6 +41,25 @@ def test_the_bytes_are_canonical_json_even_of_broken_text() -> None:
     assert json.loads(half.decode("utf-8", "surrogatepass"))["content"] == "\ud800 ü"
 
 
+def test_the_bytes_are_those_of_json_with_sorted_keys() -> None:
+    full = Message(
+        role="assistant",
+        content='She said "no".\n\u2028',
+        name="Oren",
+        tool_calls=(CALL,),
+        tool_call_id="c0",
+    )
+    told = {
+        "role": "assistant",
+        "content": full.content,
+        "name": "Oren",
+        "tool_calls": [["c1", "look", "{}"]],
+        "tool_call_id": "c0",
+    }
+    text = json.dumps(told, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    assert full.wire() == text.encode()
+
+
 def test_a_message_costs_its_text_its_name_and_its_calls() -> None:
     letters = ratio_counter(1)
     assert said("user", "12345").tokens(letters) == 4 + 5

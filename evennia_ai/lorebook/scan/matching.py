@@ -366,19 +366,22 @@ def hit_cache_of(
     return known
 
 
-@lru_cache(maxsize=8)
-def _searchable(with_name: bool, fold: Fold) -> Slot[Searchable]:
-    return Slot(f"searchable, {with_name}, {fold.__name__}")
+MOST_SEARCHABLE: Final = 2048
+"""Messages that are kept ready to be searched, each eight times as large as its text.
+
+What was found in one is kept with its conversation; only a book that is new to it, a pattern and
+recursion look at a message again.
+"""
+
+
+@lru_cache(maxsize=MOST_SEARCHABLE)
+def _searchable(content: str, name: str | None, fold: Fold) -> Searchable:
+    return searchable(content, name=name, fold=fold)
 
 
 def searched(message: Message, with_name: bool, fold: Fold) -> Searchable:
-    """A message ready to be searched; kept with it, for all books."""
-    slot = _searchable(with_name, fold)
-    known = message.memo.get(slot)
-    if known is None:
-        name = message.name if with_name else None
-        known = message.memo[slot] = searchable(message.content, name=name, fold=fold)
-    return known
+    """A message ready to be searched, for all books and all who heard it."""
+    return _searchable(message.content, message.name if with_name else None, fold)
 
 
 # Numbers of places that are no message of the history.

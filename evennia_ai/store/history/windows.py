@@ -36,7 +36,7 @@ from evennia_ai.store.history.record_rows import (
 )
 
 WINDOW_MESSAGES: Final = 400
-MOST_KNOWN: Final = 256
+MOST_KNOWN: Final = 64
 """Texts of a conversation that are kept in memory, the last used ones."""
 GREETING: Final = "greeting"
 """In the meta of a record: which greeting of its card the NPC said."""
@@ -232,7 +232,11 @@ def remember_turn(
 ) -> None:
     """The current transaction writes a turn: the texts of its prompt, how it was cut, its notes."""
     window = windows(conversation.id)
-    kept = [(key, text) for key, text in (window.texts or {}).items() if key not in used]
+    kept = [
+        (key, text)
+        for key, text in (window.texts or {}).items()
+        if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK  # facts do not come again
+    ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
     windows.wrote(
         conversation.id, replace(window, cut=cut, has_turn=True, anchors=anchors, texts=texts)

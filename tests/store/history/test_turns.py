@@ -163,6 +163,16 @@ class TestBegin:
             "Oren is merry.",
         ]
 
+    def test_facts_of_earlier_turns_are_not_kept_in_memory(self, quay):
+        heard(quay)
+        for place in ("quay", "mill"):
+            begun_with_messages(quay, block=f"The {place}.")
+        kept = windows(quay.id).texts
+
+        blocks = [text.body for key, text in kept.items() if key.kind == "context_block"]
+        assert blocks == ["The mill."]
+        assert len(kept) == 3
+
     def test_another_conversation_has_texts_of_its_own(self, quay):
         private = conversation("12", kind="private", partner_ref="7")
         for where in (quay, private):

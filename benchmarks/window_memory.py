@@ -1,0 +1,153 @@
+"""What a conversation's window takes in memory: `benchmarks/history.py --memory`.
+
+A conversation of 1,000 messages of 100 to 400 characters, all of them held because each prompt has
+room for all. `read` is the window as a process reads it; `shown` the same when one turn has
+composed, hashed, committed and fitted to a provider all that a prompt shows; `lived` is a
+conversation that this process saw grow turn by turn, with a lorebook that scans the four newest
+messages and memories that are compared with them. Counted is each object once that can be reached
+from the window alone, as `sys.getsizeof` has it; nothing is timed.
+"""
+
+import enum
+import gc
+import random
+import sys
+import types
+from collections import Counter
+
+MESSAGES = 1_000
+SEED = 20417
+LIMIT_TOKENS = 400_000
+ENTRIES = 40
+# Shared by the whole process, so no window's own.
+_SHARED = (
+    *(type, enum.Enum, types.ModuleType, types.FunctionType, types.BuiltinFunctionType),
+    types.MethodType,
+)
+
+
+def measured():
+    """Bytes per message of the three windows, each by the names of the objects' types."""
+    from evennia_ai.store.core.snapshots import forget_everything
+    from evennia_ai.store.history.windows import windows
+
+    lived = Chat("21")
+    for heard, reply in zip(lived.lines[::2], lived.lines[1::2], strict=True):
+        lived.turn(heard, reply)
+    found = {"lived": reached(windows(lived.where.id), without=lived.given)}
+    forget_everything()
+    found["read"] = reached(windows(lived.where.id), without=lived.given)
+    lived.turn(*lived.lines[:2])
+    found["shown"] = reached(windows(lived.where.id), without=lived.given)
+    count = len(windows(lived.where.id).history)
+    return count, {what: found[what] for what in ("read", "shown", "lived")}
+
+
+def report():
+    """The table: bytes per message, and what most of them are."""
+    count, found = measured()
+    print(f"{count} messages held; bytes per message, by kind of object")
+    for what, sizes in found.items():
+        most = ", ".join(f"{kind} {size / count:.0f}" for kind, size in sizes.most_common(8))
+        print(f"{what:6} {sum(sizes.values()) / count:6.0f}   {most}")
+
+
+class Chat:
+    """A conversation with all that a turn asks of it; `given` is what is no part of its window."""
+
+    def __init__(self, npc_ref):
+        from evennia_ai.inputs import ComposeRules
+        from evennia_ai.lorebook.formats.books import read_book
+        from evennia_ai.memory.memories import Memory
+        from evennia_ai.prompt.budget import BudgetRules
+        from evennia_ai.prompt.components import PromptComponent
+        from evennia_ai.prompt.expansion import ComponentSet
+        from evennia_ai.store.history.conversations import conversation
+
+        rng = random.Random(SEED)
+        self.where = conversation(npc_ref, kind="private", partner_ref="7")
+        self.lines = list(said(rng, MESSAGES))
+        rules = PromptComponent(id=0, key="system_prompt", content=prose(rng, 2_000))
+        self.components = ComponentSet([rules])
+        self.rules = ComposeRules(budget=BudgetRules(limit_tokens=LIMIT_TOKENS))
+        entries = [
+            {"keys": [prose(rng, 9), prose(rng, 12)], "content": prose(rng, 200)}
+            for _ in range(ENTRIES)
+        ]
+        self.book = read_book({"scan_depth": 4, "extensions": {}, "entries": entries}, label="own")
+        self.memories = tuple(Memory(id=n, text=prose(rng, 120)) for n in range(1, 20))
+        self.given = (self.components, self.rules, self.book, self.memories)
+
+    def turn(self, line, reply):
+        """Something is heard, a prompt composed, committed and fitted, and answered."""
+        from evennia_ai.compose import compose
+        from evennia_ai.history.turn.sending import draft_of
+        from evennia_ai.inputs import Inputs
+        from evennia_ai.llm.chat import sent_sha256
+        from evennia_ai.llm.roles import OPEN, adapt, chat_messages
+        from evennia_ai.prompt.messages import pending
+        from evennia_ai.store.history import conversations, turns
+        from evennia_ai.store.history.windows import windows
+
+        window = windows(self.where.id)
+        (heard,) = conversations.append(self.where, [line])
+        inputs = Inputs(
+            components=self.components,
+            rules=self.rules,
+            history=window.history,
+            event=pending(heard.body, name=heard.name, record=heard.id),
+            books=(self.book,),
+            memories=self.memories,
+            cut=window.cut,
+            anchors=window.anchors,
+        )
+        prompt = compose(inputs)
+        sha256 = sent_sha256(adapt(chat_messages(prompt.messages), profile=OPEN))
+        draft = draft_of(prompt, event=heard, sent_sha256=sha256)
+        begun = turns.begin(self.where, draft=draft, event=heard)
+        sent = adapt(chat_messages(begun.messages), profile=OPEN)
+        turns.finish(begun.turn, [reply])
+        return sent
+
+
+def said(rng, count):
+    """What Tobias says and what is answered, in turns."""
+    from evennia_ai.history.records import NewRecord, RecordKind, reply_record
+
+    for number in range(count):
+        body = prose(rng, rng.randint(100, 400))
+        if number % 2:
+            yield reply_record(body)
+        else:
+            yield NewRecord(kind=RecordKind.USER, role="user", name="Tobias", body=body)
+
+
+def prose(rng, characters):
+    """Words of the workload, as many as make so many characters."""
+    from benchmarks.workload import WORDS
+
+    words = []
+    while sum(map(len, words)) + len(words) <= characters:
+        words.append(rng.choice(WORDS))
+    return " ".join(words)[:characters].strip()
+
+
+def reached(root, *, without=()):
+    """Bytes of all that can be reached from `root` and not from `without`, by name of type."""
+    seen = set()
+    for one in without:
+        _walk(one, seen)
+    return _walk(root, seen)
+
+
+def _walk(root, seen):
+    """Bytes by name of type of all that can be reached and was not seen yet."""
+    sizes, waiting = Counter(), [root]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, _SHARED):
+            continue
+        seen.add(id(one))
+        sizes[type(one).__name__] += sys.getsizeof(one)
+        waiting += gc.get_referents(one)
+    return sizes
