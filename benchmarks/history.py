@@ -48,11 +48,10 @@ def started(folder):
 
 def filled(npc_ref, count):
     """A conversation with this many records: what is said, and the facts of each turn."""
-    from evennia_ai import models
     from evennia_ai.history.records import NewRecord, RecordKind
     from evennia_ai.store.core.snapshots import forget_everything
     from evennia_ai.store.history.conversations import conversation
-    from evennia_ai.store.history.record_rows import End, end_of, rows_after
+    from evennia_ai.store.history.record_rows import End, end_of, insert, rows_after
 
     where, end = conversation(npc_ref, kind="private", partner_ref="7"), End()
     facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk. " * 10)
@@ -60,7 +59,8 @@ def filled(npc_ref, count):
         new = []
         for number in range(first, min(first + CHUNK, count), 3):
             new += [line(number), facts, reply(number)]
-        rows = models.Record.objects.bulk_create(rows_after(end, where.id, new), batch_size=500)
+        rows = rows_after(end, where.id, new)
+        insert(rows)
         end = end_of(rows[-1])
     forget_everything()
     return where

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from evennia_ai.prompt.memo import Memo
+from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Role
 
 # What no database stores or no encoding writes: the null character and halves of pairs.
@@ -89,6 +89,8 @@ class NewRecord:
     name: str = ""
     body: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
+    """What was worked out from it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", storable(self.name))
@@ -184,15 +186,42 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def canonical_json(value: object) -> str:
-    """`value` as the one JSON text that is stored and hashed."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+canonical_json: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), allow_nan=False
+).encode
+"""A value as the one JSON text that is stored and hashed."""
+
+
+class Content(NamedTuple):
+    """What a record says, as it is stored and hashed."""
+
+    meta: str
+    """Canonical JSON."""
+    sha256: str
+    """The hash of name, body and meta."""
+
+
+_CONTENT: Final = Slot[Content]("content")
+
+
+def content_of(said: NewRecord) -> Content:
+    """What a new record says, worked out once: fifty may hear it."""
+    known = said.memo.get(_CONTENT)
+    if known is None:
+        known = said.memo[_CONTENT] = _content(said)
+    return known
 
 
 def content_sha256(said: NewRecord | Record) -> str:
     """The hash of what a record says: its name, body and meta."""
-    content = [said.name, said.body, dict(said.meta)]
-    return sha256(canonical_json(content).encode()).hexdigest()
+    return content_of(said).sha256 if isinstance(said, NewRecord) else _content(said).sha256
+
+
+def _content(said: NewRecord | Record) -> Content:
+    meta = canonical_json(dict(said.meta))
+    # The canonical JSON of the three as one list.
+    content = f"[{canonical_json(said.name)},{canonical_json(said.body)},{meta}]"
+    return Content(meta=meta, sha256=sha256(content.encode()).hexdigest())
 
 
 def chain_sha256(previous: str, new: NewRecord | Record) -> str:

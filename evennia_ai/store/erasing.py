@@ -106,7 +106,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
                 role="system",
                 meta={"by": by, "records": records, "turns": turns},
             )
-            conversations.written(conversation, end.next_segment(), [note])
+            conversations.written(conversation, end.next_segment(), note)
             windows.written(conversation.id)
             refuse_what_came_between(conversation, end)
             done += Erased(conversations=1, records=records, turns=turns)

@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 from evennia_ai import models
 from evennia_ai.models.core import NAME
 from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshot, changing, one_transaction, value_of
 
 DAY_SECONDS: Final = 24 * 60 * 60
@@ -111,6 +112,7 @@ class Used:
 
 
 NOTHING: Final = Used()
+_insert: Final = Insert(models.ModelCall, _FIELDS)
 
 
 def add(new: NewCall) -> None:
@@ -119,8 +121,7 @@ def add(new: NewCall) -> None:
     What a provider told is cut to what a column takes: no number of its may keep a reply from
     being written.
     """
-    values = {name: _fitting(name, getattr(new, name)) for name in _FIELDS}
-    models.ModelCall.objects.create(**values)
+    _insert([[_fitting(name, getattr(new, name)) for name in _FIELDS]])
 
 
 def is_counted(outcome: str) -> bool:

@@ -12,6 +12,7 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import (
     Erased,
@@ -226,7 +227,7 @@ class TestWhatStays:
             raise DatabaseError("disk full")
 
         with monkeypatch.context() as broken:
-            broken.setattr(models.Record.objects, "bulk_create", refuse)
+            broken.setattr(Insert, "__call__", refuse)
             with pytest.raises(StoreError, match="disk full"):
                 erase_private("7", by="Mira")
 

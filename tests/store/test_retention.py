@@ -2,12 +2,11 @@
 
 import pytest
 
-from evennia_ai import models
 from evennia_ai.store import erasing
 from evennia_ai.store.erasing import Erased
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import End, rows_after, verify
+from evennia_ai.store.history.record_rows import End, insert, rows_after, verify
 from tests.store.builders import a_line, said
 
 DAY = 86_400.0
@@ -17,8 +16,7 @@ NOW = 1_000 * DAY
 def spoken(where, body: str, *, days_ago: float) -> None:
     """Something was said in the conversation so many days ago."""
     (row,) = rows_after(End(), where.id, [a_line(body)])
-    row.created_at = NOW - days_ago * DAY
-    models.Record.objects.bulk_create([row])
+    insert([row._replace(created_at=NOW - days_ago * DAY)])
     conversations.windows.drop(where.id)
 
 

@@ -28,6 +28,7 @@ from evennia_ai.store.history.record_rows import (
     ConversationKind,
     ConversationRef,
     End,
+    NewRow,
     end_of,
     insert,
     record_from,
@@ -101,18 +102,26 @@ def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Rec
     if not new:
         return ()
     # Read before the transaction: on SQLite one that reads first may not get to write.
-    window = windows(conversation.id)
+    windows(conversation.id)
     with one_transaction(f"appending to {conversation}"):
-        rows = written(conversation, window.end, new)
-        grew, records = grown(window, rows)
-        windows.wrote(conversation.id, grew)
+        return appended(conversation, new)
+
+
+def appended(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
+    """The same in the current transaction, which is to be given up where this fails."""
+    if not new:
+        return ()
+    window = windows(conversation.id)
+    rows = rows_after(window.end, conversation.id, new)
+    records = _inserted([conversation], rows)
+    windows.wrote(conversation.id, grown(window, records, end=end_of(rows[-1])))
     return records
 
 
 def append_each(
     new: Sequence[tuple[ConversationRef, NewRecord]],
 ) -> list[tuple[History, Record]]:
-    """Commit one record to each of these conversations, all or none.
+    """Commit one record to each of these conversations, all or none, in one statement.
 
     For each its history before, and the record. The conversations are different ones whose
     history was read before. HistoryConflictError: another writer was first in one of them.
@@ -122,29 +131,31 @@ def append_each(
         rows = [
             row for where, window, one in known for row in rows_after(window.end, where.id, [one])
         ]
-        try:
-            insert(rows)
-        except IntegrityError as error:
-            for where, _ in new:
-                windows.drop(where.id)
-            raise HistoryConflictError(f"{len(new)} conversations") from error
-        appended = []
-        for (where, window, _), row in zip(known, rows, strict=True):
-            grew, (record,) = grown(window, [row])
-            windows.wrote(where.id, grew)
-            appended.append((window.history, record))
-    return appended
+        records = _inserted([where for where, _ in new], rows)
+        for (where, window, _), row, record in zip(known, rows, records, strict=True):
+            windows.wrote(where.id, grown(window, [record], end=end_of(row)))
+    return [(window.history, record) for (_, window, _), record in zip(known, records, strict=True)]
 
 
-def written(
-    conversation: ConversationRef, end: End, new: Sequence[NewRecord]
-) -> list[models.Record]:
-    """The rows of `new` after `end`, written in the current transaction, past the window."""
+def written(conversation: ConversationRef, end: End, new: NewRecord) -> tuple[Record, End]:
+    """The record of `new` after `end`, written in the current transaction, past the window.
+
+    And the end of the conversation after it.
+    """
+    rows = rows_after(end, conversation.id, [new])
+    (record,) = _inserted([conversation], rows)
+    return record, end_of(rows[0])
+
+
+def _inserted(where: Sequence[ConversationRef], rows: Sequence[NewRow]) -> tuple[Record, ...]:
+    """The records of the rows, written to these conversations."""
     try:
-        return insert(rows_after(end, conversation.id, new))
+        return insert(rows)
     except IntegrityError as error:
-        windows.drop(conversation.id)
-        raise HistoryConflictError(str(conversation)) from error
+        for conversation in where:
+            windows.drop(conversation.id)
+        told = str(where[0]) if len(where) == 1 else f"{len(where)} conversations"
+        raise HistoryConflictError(told) from error
 
 
 def origin(conversation: ConversationRef) -> str:
@@ -233,9 +244,8 @@ def begin_segment(
         "tail": [record.place for record in tail],
     }
     with one_transaction(f"beginning a segment of {conversation}"):
-        (row,) = written(conversation, window.end.next_segment(), [replace(summary, meta=meta)])
-        record = record_from(row)
-        end = end_of(row)
+        begins = replace(summary, meta=meta)
+        record, end = written(conversation, window.end.next_segment(), begins)
         history = project_newest(
             [record],
             totals=end.totals,

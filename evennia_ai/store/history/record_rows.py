@@ -10,9 +10,8 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple, cast
 
-from django.db import transaction
 from django.db.models import Q
 
 from evennia_ai import models
@@ -22,11 +21,13 @@ from evennia_ai.history.records import (
     Record,
     RecordKind,
     canonical_json,
-    content_sha256,
+    content_of,
     first_broken,
     linked_sha256,
 )
 from evennia_ai.models import ERASED_META
+from evennia_ai.prompt.messages import Role
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import value_of
 
 ConversationKind = Literal["room", "private"]
@@ -72,36 +73,58 @@ class End:
         return End(segment=self.segment + 1, sha256=self.sha256, totals=self.totals)
 
 
-def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list[models.Record]:
+class NewRow(NamedTuple):
+    """A row of a record that is not written yet; the fields are the columns of the table."""
+
+    conversation_id: int
+    segment: int
+    seq: int
+    kind: str
+    role: str
+    name: str
+    body: str
+    meta: str
+    """Canonical JSON."""
+    content_sha256: str
+    sha256: str
+    messages: int
+    users: int
+    replies: int
+    created_at: float
+
+
+def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list[NewRow]:
     """`new` as rows that follow `end`."""
     rows = []
     now = time.time()
     digest, totals = end.sha256, end.totals
     for seq, new_one in enumerate(new, start=end.seq + 1):
         totals = totals.after(new_one)
-        content = content_sha256(new_one)
-        digest = linked_sha256(digest, kind=new_one.kind, role=new_one.role, content=content)
-        record = Record(
-            id="",
-            conversation=conversation_id,
+        content = content_of(new_one)
+        digest = linked_sha256(digest, kind=new_one.kind, role=new_one.role, content=content.sha256)
+        row = NewRow(
+            conversation_id=conversation_id,
             segment=end.segment,
             seq=seq,
-            kind=new_one.kind,
+            kind=new_one.kind.value,
             role=new_one.role,
             name=new_one.name,
             body=new_one.body,
-            meta=new_one.meta,
-            content_sha256=content,
+            meta=content.meta,
+            content_sha256=content.sha256,
             sha256=digest,
+            messages=totals.messages,
+            users=totals.users,
+            replies=totals.replies,
             created_at=now,
         )
-        rows.append(row_of(record, totals))
+        rows.append(row)
     return rows
 
 
-def row_of(record: Record, totals: MessageTotals) -> models.Record:
+def row_of(record: Record, totals: MessageTotals) -> NewRow:
     """A record that has no id yet as a row; `totals` are those of the history up to it."""
-    return models.Record(
+    return NewRow(
         conversation_id=record.conversation,
         segment=record.segment,
         seq=record.seq,
@@ -119,18 +142,41 @@ def row_of(record: Record, totals: MessageTotals) -> models.Record:
     )
 
 
-def insert(rows: Sequence[models.Record]) -> list[models.Record]:
-    """The rows, written; IntegrityError: another writer took one of their numbers."""
-    with transaction.atomic():
-        return models.Record.objects.bulk_create(rows)
+_insert: Final = Insert(models.Record, NewRow._fields)
 
 
-def end_of(row: models.Record) -> End:
+def insert(rows: Sequence[NewRow]) -> tuple[Record, ...]:
+    """The records of the rows, written in the current transaction, past the windows.
+
+    IntegrityError: another writer took one of their numbers, or began another segment.
+    """
+    return tuple(map(_written, _insert(rows), rows))
+
+
+def _written(pk: int, row: NewRow) -> Record:
+    """The record as whoever reads its row will have it."""
+    return Record(
+        id=str(pk),
+        conversation=row.conversation_id,
+        segment=row.segment,
+        seq=row.seq,
+        kind=RecordKind(row.kind),
+        role=cast(Role, row.role),
+        name=row.name,
+        body=row.body,
+        meta=json.loads(row.meta),
+        content_sha256=row.content_sha256,
+        sha256=row.sha256,
+        created_at=row.created_at,
+    )
+
+
+def end_of(row: models.Record | NewRow) -> End:
     """The end of a conversation whose newest record is this row."""
     return End(segment=row.segment, seq=row.seq, sha256=row.sha256, totals=totals_of(row))
 
 
-def totals_of(row: models.Record) -> MessageTotals:
+def totals_of(row: models.Record | NewRow) -> MessageTotals:
     """The totals of the history up to this row."""
     return MessageTotals(messages=row.messages, users=row.users, replies=row.replies)
 

@@ -30,7 +30,14 @@ from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.lorebook.activation.timers import LoreState, state_from
 from evennia_ai.store.core.snapshots import one_transaction, value_of
 from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.history.record_rows import ConversationRef, record_from, ref_of, row_of
+from evennia_ai.store.history.record_rows import (
+    ConversationRef,
+    NewRow,
+    insert,
+    record_from,
+    ref_of,
+    row_of,
+)
 from evennia_ai.store.history.windows import lore_states, remember_lore
 
 _CHUNK: Final = 500
@@ -86,7 +93,7 @@ class _Taken:
         self.is_ended = False
         self._conversation = conversation
         self._reader = reader
-        self._rows: list[models.Record] = []
+        self._rows: list[NewRow] = []
         self._ids: dict[str, str] = {}
         self._turns: list[TranscriptTurn] = []
         self._lore = LoreState()
@@ -122,8 +129,8 @@ class _Taken:
             self._flush()
 
     def _flush(self) -> None:
-        for row in models.Record.objects.bulk_create(self._rows):
-            self._ids[f"{row.segment}.{row.seq}"] = str(row.pk)
+        for record in insert(self._rows):
+            self._ids[record.place] = record.id
         self._rows = []
 
     def _lore_state(self, told: Any) -> LoreState:

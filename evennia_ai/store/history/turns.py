@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import Max
 
 from evennia_ai import models
@@ -35,6 +35,7 @@ from evennia_ai.history.turn.sending import Draft, Handle, key_of, sent_messages
 from evennia_ai.lorebook.activation.timers import LoreState
 from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.store import memories, model_calls
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, records_from, ref_of
@@ -127,14 +128,14 @@ def begin(
     stored = stored_texts(conversation, draft.texts)
     doing = f"beginning a turn of NPC {npc_ref}"
     with _read_again_after_a_conflict(conversation), one_transaction(doing):
-        new = conversations.append(conversation, missing_texts(draft.texts, stored))
+        new = conversations.appended(conversation, missing_texts(draft.texts, stored))
         used = {**stored, **{key_of(record): record for record in new}}
         handles = draft.handles(used)
         manifest = draft.committed(
             handles, segment=window.end.segment, tools_record=draft.tools_record(used)
         )
         messages = _checked(manifest, handles)
-        row = _inserted(conversation, number, manifest, event)
+        begun = _inserted(conversation, number, manifest, event)
         next_number.wrote(npc_ref, number + 1)
         remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors)
         if is_first:
@@ -143,13 +144,6 @@ def begin(
             remember_lore(conversation, lore, turn=number)
         if recalled:
             memories.recalled(npc_ref, recalled, at_hours=at_hours)
-    begun = value_of(
-        StoredTurn,
-        row,
-        conversation=conversation,
-        event_record=event.id if event else None,
-        manifest=manifest,
-    )
     return BegunTurn(turn=begun, messages=messages)
 
 
@@ -234,7 +228,7 @@ def add(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
     windows(turn.conversation.id)
     with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
         _set_state(turn, state="open")
-        return conversations.append(turn.conversation, new)
+        return conversations.appended(turn.conversation, new)
 
 
 def spoke(turn: StoredTurn, text: str) -> None:
@@ -278,7 +272,7 @@ def _ended(
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
         _set_state(turn, state=state, outcome=storable(outcome), ended_at=time.time())
         closing = () if state == "done" else _closing(turn, outcome)
-        written = conversations.append(turn.conversation, [*closing, *new, end])
+        written = conversations.appended(turn.conversation, [*closing, *new, end])
         if call is not None:
             model_calls.add(call)
     return written[len(closing) : -1]
@@ -303,25 +297,58 @@ def _set_state(turn: StoredTurn, **values: Any) -> None:
         )
 
 
+class _NewRow(NamedTuple):
+    """A row of a turn that begins; the fields are the columns of the table."""
+
+    npc_ref: str
+    number: int
+    conversation_id: int
+    event_record_id: int | None
+    state: TurnState
+    manifest: str
+    prompt_sha256: str
+    tokens: int
+    cut: int
+    model: str
+    outcome: str
+    created_at: float
+
+
+_insert: Final = Insert(models.Turn, _NewRow._fields)
+
+
 def _inserted(
     conversation: ConversationRef, number: int, manifest: TurnManifest, event: Record | None
-) -> models.Turn:
+) -> StoredTurn:
+    """The turn, written in the current transaction, which is to be given up where this fails."""
+    row = _NewRow(
+        npc_ref=conversation.npc_ref,
+        number=number,
+        conversation_id=conversation.id,
+        event_record_id=int(event.id) if event else None,
+        state="open",
+        manifest=manifest.to_json(),
+        prompt_sha256=manifest.sha256,
+        tokens=manifest.tokens,
+        cut=manifest.cut,
+        model=manifest.model,
+        outcome="",
+        created_at=time.time(),
+    )
     try:
-        with transaction.atomic():
-            return models.Turn.objects.create(
-                npc_ref=conversation.npc_ref,
-                number=number,
-                conversation_id=conversation.id,
-                event_record_id=int(event.id) if event else None,
-                manifest=manifest.to_json(),
-                prompt_sha256=manifest.sha256,
-                tokens=manifest.tokens,
-                cut=manifest.cut,
-                model=manifest.model,
-                created_at=time.time(),
-            )
+        (pk,) = _insert([row])
     except IntegrityError as error:
         raise HistoryConflictError(f"the turns of NPC {conversation.npc_ref}") from error
+    return StoredTurn(
+        id=pk,
+        npc_ref=row.npc_ref,
+        number=number,
+        conversation=conversation,
+        event_record=event.id if event else None,
+        state=row.state,
+        manifest=manifest,
+        created_at=row.created_at,
+    )
 
 
 def turn_rows(npc_ref: str) -> Any:

@@ -83,18 +83,16 @@ def empty() -> Window:
     return Window(history=History(segment=1), end=End())
 
 
-def grown(window: Window, new: Sequence[models.Record]) -> tuple[Window, tuple[Record, ...]]:
-    """The window after these rows were written, and their records."""
-    records = records_from(new)
-    grew = replace(
+def grown(window: Window, records: Sequence[Record], *, end: End) -> Window:
+    """The window after these records were written, which end at `end`."""
+    return replace(
         window,
         history=_trimmed(
             extended(window.history, records), cut=window.cut if window.has_turn else None
         ),
-        end=end_of(new[-1]),
+        end=end,
         first_reply=_first_reply(records) if window.first_reply is None else window.first_reply,
     )
-    return grew, records
 
 
 def _first_reply(new: Sequence[Record]) -> Mapping[str, Any] | None:

@@ -8,6 +8,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from evennia_ai import models
 from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation
@@ -187,7 +188,7 @@ class TestAppend:
             raise DatabaseError("disk full")
 
         with monkeypatch.context() as broken:
-            broken.setattr(models.Record.objects, "bulk_create", refuse)
+            broken.setattr(Insert, "__call__", refuse)
             with pytest.raises(StoreError, match="nothing was written: disk full"):
                 append(quay, [line("lost")])
         assert said(quay) == ["Line 0."]

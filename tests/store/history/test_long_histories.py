@@ -9,14 +9,13 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
-from evennia_ai import models
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import End, rows_after
+from evennia_ai.store.history.record_rows import End, insert, rows_after
 from evennia_ai.store.history.windows import windows
 from tests.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply
@@ -55,7 +54,7 @@ def a_conversation_of(npc_ref: str, count: int) -> record_rows.ConversationRef:
     facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk.")
     turn = [a_line("Good evening, Oren."), facts, a_reply("Evening.")]
     rows = rows_after(End(), where.id, turn * (count // 3))
-    models.Record.objects.bulk_create(rows, batch_size=500)
+    insert(rows)
     return where
 
 

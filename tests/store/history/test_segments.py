@@ -6,6 +6,7 @@ from django.db import DatabaseError
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import RecordKind
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import (
@@ -112,7 +113,7 @@ def test_a_commit_that_fails_leaves_the_old_segment_active(quay, monkeypatch):
         raise DatabaseError("disk full")
 
     with monkeypatch.context() as broken:
-        broken.setattr(models.Record.objects, "bulk_create", refuse)
+        broken.setattr(Insert, "__call__", refuse)
         with pytest.raises(StoreError, match="disk full"):
             compacted(quay, keep=3)
 

@@ -22,6 +22,7 @@ from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import digest
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
@@ -221,7 +222,7 @@ class TestBegin:
             raise DatabaseError("disk full")
 
         with monkeypatch.context() as broken:
-            broken.setattr(models.Turn.objects, "create", refuse)
+            broken.setattr(turns, "_insert", refuse)
             with pytest.raises(StoreError, match="disk full"):
                 begun(quay)
 
@@ -338,7 +339,7 @@ class TestFinish:
             raise DatabaseError("disk full")
 
         with monkeypatch.context() as broken:
-            broken.setattr(models.Record.objects, "bulk_create", refuse)
+            broken.setattr(Insert, "__call__", refuse)
             with pytest.raises(StoreError):
                 turns.finish(turn, [REPLY])
 
