@@ -1,0 +1,257 @@
+"""What a live turn costs the reactor, stage by stage, in processor time.
+
+    python -m benchmarks.turn [--turns 300] [--repeat 1] [--profile STAGE]
+
+A room of six NPCs and three players in a real game on a SQLite file, with Evennia's own settings of
+it: a card, lore in three books, notes, facts, tools, and 240 messages in the room's history. A
+player says something to one NPC, all six record it, and the one answers with what a scripted model
+says. Each stage is measured in the time of its thread, so a machine that others use tells the same;
+`queries` are the statements it sends to the database. Stages are within each other where the names
+are. `--profile` prints where the time of one stage goes.
+"""
+
+import argparse
+import cProfile
+import functools
+import gc
+import importlib
+import os
+import pstats
+import re
+import statistics
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+MESSAGES: Final = 240
+NPCS: Final = 6
+ENTRIES: Final = 200
+CONTEXT_TOKENS: Final = 16_000
+
+STAGES: Final = (
+    ("say", "a line is said, until all have taken it", ""),
+    ("perceive", "what one NPC perceives", "evennia_ai.game.mind.handler:AIHandler.receive"),
+    ("record", "lines are recorded", "evennia_ai.game.recording.event_recorder:_record"),
+    ("  rows", "", "evennia_ai.store.history.conversations:append_each"),
+    ("start", "the start of a turn", "evennia_ai.game.turn.turn:Turn._first_round"),
+    ("  gather", "", "evennia_ai.game.turn.rounds:gathered"),
+    ("  compose", "", "evennia_ai.execution_request:ExecutionRequest.composed"),
+    ("  commit", "", "evennia_ai.game.turn.rounds:Rounds._begun"),
+    ("    asked", "", "evennia_ai.game.turn.rounds:Rounds._asked"),
+    ("    draft", "", "evennia_ai.game.turn.rounds:Rounds._draft"),
+    ("    begin", "", "evennia_ai.store.history.turns:begin"),
+    ("ask", "the model is asked", "evennia_ai.game.models.calls:CountedCall.ask"),
+    ("end", "the reply is committed", "evennia_ai.store.history.turns:finish"),
+)
+
+
+class Meter:
+    """The processor seconds and the queries of each stage, from the moment it is switched on."""
+
+    def __init__(self, profiled: str = "") -> None:
+        self.seconds: defaultdict[str, list[float]] = defaultdict(list)
+        self.queries: defaultdict[str, list[int]] = defaultdict(list)
+        self.statements: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.is_on = False
+        self.profile = cProfile.Profile(time.thread_time) if profiled else None
+        self._profiled = profiled
+        self._asked: list[str] = []
+
+    def counted(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        """Count a statement and send it."""
+        self._asked.append(" ".join(re.sub(r'"s\d+_x\d+"', "", sql).split()[:5]))
+        return execute(sql, params, many, context)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure what happens in the block."""
+        if not self.is_on:
+            yield
+            return
+        asked = len(self._asked)
+        profile = self.profile if name == self._profiled else None
+        start = time.thread_time()
+        if profile:
+            profile.enable()
+        try:
+            yield
+        finally:
+            if profile:
+                profile.disable()
+            self.seconds[name].append(time.thread_time() - start)
+            self.queries[name].append(len(self._asked) - asked)
+            self.statements[name].update(self._asked[asked:])
+
+    def watch(self, name: str, path: str) -> None:
+        """Measure every call of the function at this path."""
+        where, _, attributes = path.partition(":")
+        holder: Any = importlib.import_module(where)
+        *owners, last = attributes.split(".")
+        for owner in owners:
+            holder = getattr(holder, owner)
+        setattr(holder, last, self._measured(name, getattr(holder, last)))
+
+    def _measured(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        if function.__code__.co_flags & 0x80:  # a coroutine; its stage waits for nobody here
+
+            @functools.wraps(function)
+            async def measured_async(*args: Any, **kwargs: Any) -> Any:
+                with self.stage(name):
+                    return await function(*args, **kwargs)
+
+            return measured_async
+
+        @functools.wraps(function)
+        def measured(*args: Any, **kwargs: Any) -> Any:
+            with self.stage(name):
+                return function(*args, **kwargs)
+
+        return measured
+
+
+def started(folder: str) -> None:
+    """Evennia on a database file in `folder`, with all tables in it."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "server.conf.test_settings"
+    from tests.conftest import ENVIRONMENT
+
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    from django.conf import settings
+
+    settings.DATABASES["default"]["NAME"] = str(Path(folder) / "turn.sqlite3")
+    import django
+
+    django.setup()
+    import evennia
+
+    evennia._init()
+    from django.core.management import call_command
+
+    call_command("migrate", run_syncdb=True, verbosity=0)
+
+
+def furnished(stage: Any) -> None:
+    """A card, books, notes and components as a game has them, and a long history in the room."""
+    from evennia_ai.prompt.components import GAME
+    from tests.game.scripted_games import a_book, an_entry, furnish
+
+    furnish(stage)
+    entries = [
+        an_entry(f"word{number}", f"Entry {number} tells of a thing. " * 4)
+        for number in range(ENTRIES)
+    ]
+    a_book("region", entries, GAME)
+    stage.npc.db.ai_settings = {"tools": list(TOOLS)}
+
+
+TOOLS: Final = ("stay_silent", "emote", "whisper", "look_at", "recall")
+
+
+def talked(stage: Any, messages: int) -> None:
+    """So many messages in the room's history, of everyone who hears them."""
+    from evennia_ai.game.recording.heard import event_record, key_of, opened
+    from evennia_ai.game.senses.events import Event
+    from evennia_ai.history.records import reply_record
+    from evennia_ai.store.history import conversations
+
+    for number in range(messages // 2):
+        event = Event(
+            kind="say",
+            speaker_ref=str(stage.anna.id),
+            speaker_name="Anna",
+            speaker_rank="Player",
+            text=f"Line {number}: is the ferry late on day {number}, and who is on board of her?",
+            room_ref=str(stage.room.id),
+        )
+        for npc in stage.npcs:
+            where = opened(str(npc.id), key_of(event))
+            reply = reply_record(f"Answer {number}: she sails at the slack, with salt and sheep.")
+            conversations.append(where, [event_record(event), reply])
+
+
+def play(stage: Any, meter: Meter, turns: int) -> None:
+    """Players ask one NPC after the other something, turn after turn."""
+    for number in range(turns):
+        speaker = (stage.anna, stage.ben, stage.cara)[number % 3]
+        with meter.stage("say"):
+            speaker.at_say(
+                f"Oren, and on day {number}: what of word{number % 7}, the tide and the bell?",
+                msg_self=True,
+            )
+        stage.passes()
+        if number % 50 == 0:
+            gc.collect()
+
+
+def staged() -> Any:
+    """The room, who is in it, and a model that always has an answer."""
+    from twisted.internet.task import Clock
+
+    from evennia_ai.settings.game import CompactionSettings
+    from tests.game.conftest import Stage, a_cast
+
+    stage = Stage(Clock(), a_cast())
+    others = [stage.make(f"Npc{number}", "evennia_ai.game.npc.AINPC") for number in range(NPCS - 1)]
+    stage.npcs = (stage.npc, *others)
+    stage.cara = stage.player("Cara")
+    furnished(stage)
+    stage.talks_with(
+        lambda _: "Aye, and the tide is with us until the bell rings, they say.",
+        # A compaction belongs to no one turn: the history is cut in steps instead.
+        compaction=CompactionSettings(enabled=False),
+        context_tokens=CONTEXT_TOKENS,
+    )
+    talked(stage, MESSAGES)
+    return stage
+
+
+def report(meter: Meter) -> None:
+    """The stages, a line each."""
+    print(f"{'milliseconds of processor time':32} {'p50':>7} {'p99':>7} {'most':>7} {'queries':>8}")
+    for name, _, _ in STAGES:
+        values = sorted(meter.seconds[name])
+        if not values:
+            print(f"{name:32} (not entered)")
+            continue
+        p99 = values[min(len(values) - 1, len(values) * 99 // 100)]
+        told = (1000 * one for one in (statistics.median(values), p99, values[-1]))
+        queries = statistics.median(meter.queries[name])
+        print(f"{name:32} {' '.join(f'{one:7.2f}' for one in told)} {queries:8g}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--turns", type=int, default=300)
+    parser.add_argument("--profile", default="", help="a stage, by its name without spaces")
+    parser.add_argument("--statements", action="store_true", help="list the statements of a stage")
+    options = parser.parse_args()
+    by_name = {name.strip(): name for name, _, _ in STAGES}
+    with tempfile.TemporaryDirectory() as folder:
+        started(folder)
+        stage = staged()
+        meter = Meter(by_name.get(options.profile, ""))
+        for name, _, path in STAGES:
+            if path:
+                meter.watch(name, path)
+        play(stage, meter, 30)
+        meter.is_on = True
+        from django.db import connection
+
+        with connection.execute_wrapper(meter.counted):
+            play(stage, meter, options.turns)
+    report(meter)
+    if options.statements:
+        for name, counted in meter.statements.items():
+            for sql, count in counted.most_common():
+                print(f"{name.strip():10} {count / options.turns:6.2f}  {sql}")
+    if meter.profile:
+        pstats.Stats(meter.profile).sort_stats("cumulative").print_stats(70)
+        pstats.Stats(meter.profile).sort_stats("tottime").print_stats(45)
+
+
+if __name__ == "__main__":
+    main()
