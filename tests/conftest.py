@@ -192,6 +192,20 @@ def no_queries() -> Callable[[], AbstractContextManager[None]]:
     return block
 
 
+@pytest.fixture
+def query_count() -> Callable[[Callable[[], object]], int]:
+    """How many queries something makes."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    def counted(do: Callable[[], object]) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            do()
+        return len(queries)
+
+    return counted
+
+
 def _on_loopback(connect: Callable[..., Any]) -> Callable[..., Any]:
     """`connect`, refusing every address that is not on this machine."""
 

@@ -6,6 +6,7 @@ from evennia.objects.objects import DefaultCharacter
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.utils import lazy_property
 
+from evennia_ai.game.mind.company import MIND, company_of, read_together
 from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.senses.perception import rendered_for
@@ -27,8 +28,13 @@ class AIMixin(HasMind):
 
     @lazy_property
     def ai(self: Any) -> AIHandler:
-        """The mind."""
-        return AIHandler(self, current)
+        """The mind; those of the room are made with it."""
+        company = company_of(self)
+        read_together(company)
+        for one in company:
+            vars(one)[MIND] = AIHandler(one, current)
+        mind: AIHandler = vars(self)[MIND]
+        return mind
 
     @lazy_property
     def witness(self: Any) -> Witness:

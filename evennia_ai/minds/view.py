@@ -155,7 +155,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
     greetings, unsaid = _greetings(sources, card, npc_name)
     return NPCView(
         sources=sources,
-        char_name=_char_name(npc_name, sources, card),
+        char_name=_char_name(npc_name, sources.card, card),
         components=ComponentSet(components_of(sources, card)),
         books=books,
         notes=Notes([_note(note) for note in sources.notes if note.content]),
@@ -251,14 +251,19 @@ def _depth_prompt(card: Card) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _char_name(npc_name: str, sources: Sources, card: Card | None) -> str:
+def char_name_of(npc_name: str, npc_ref: str) -> str:
+    """The name in the view of an NPC, for who needs no more of it. Warm, this makes no query."""
+    stored = card_of(npc_ref)
+    return _char_name(npc_name, stored, _card(stored)[0])
+
+
+def _char_name(npc_name: str, stored: StoredCard | None, card: Card | None) -> str:
     """What `{{char}}` stands for, in the game's own system texts too.
 
     So the name that a card gives counts where its fields may stand there; else the NPC's own does,
     short and plain where it holds more than words: a game may let players name it.
     """
-    may = sources.card is not None and "fields" in sources.card.grants
-    if card is not None and may:
+    if card is not None and stored is not None and "fields" in stored.grants:
         return card.char
     return npc_name if bounded(npc_name) == npc_name else short(npc_name)
 

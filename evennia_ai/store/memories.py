@@ -8,7 +8,7 @@ was read in a prompt means the same person ever after.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -281,32 +281,57 @@ KnownNames = Mapping[str, Mapping[str, int]]
 """Folded name -> reference of a person -> their number among those who bear it, from 1."""
 
 
-def settle_name(npc_ref: str, folded: str, people: Iterable[str]) -> KnownNames:
-    """Write down that these people bear a name, those who are new in this order; all that is known.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewlyNamed:
+    """Who bears a name, as one NPC is to know it."""
 
-    StoreError: nothing was written.
+    npc_ref: str
+    folded: str
+    people: Sequence[str]
+    """Their references; those who are new to the NPC get their numbers in this order."""
+
+
+def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
+    """Write down who bears which name for several NPCs; all that each of these knows then.
+
+    As many queries for one NPC as for fifty. StoreError: nothing was written.
     """
-    with changing(NAMES, f"settling a name that NPC {npc_ref} knows"):
-        known = _load_names(npc_ref)
-        numbers = dict(known.get(folded, {}))
-        for person in people:
-            if person not in numbers:
-                numbers[person] = len(numbers) + 1
-                models.KnownName.objects.create(
-                    npc_ref=npc_ref, folded=folded, person_ref=person, number=numbers[person]
-                )
-        made = {**known, folded: numbers}
-        names_known_by.wrote(npc_ref, made)
-    return made
+    refs = [one.npc_ref for one in wanted]
+    with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know"):
+        known = dict(_load_names_of(refs))
+        rows: list[models.KnownName] = []
+        for one in wanted:
+            numbers = dict(known[one.npc_ref].get(one.folded, {}))
+            for person in one.people:
+                if person not in numbers:
+                    numbers[person] = len(numbers) + 1
+                    rows.append(_named(one, person, numbers[person]))
+            known[one.npc_ref] = {**known[one.npc_ref], one.folded: numbers}
+        models.KnownName.objects.bulk_create(rows)
+        for npc_ref, names in known.items():
+            names_known_by.wrote(npc_ref, names)
+    return known
+
+
+def _named(one: NewlyNamed, person: str, number: int) -> models.KnownName:
+    return models.KnownName(
+        npc_ref=one.npc_ref, folded=one.folded, person_ref=person, number=number
+    )
 
 
 def _load_names(npc_ref: str) -> KnownNames:
-    rows = models.KnownName.objects.filter(npc_ref=npc_ref).order_by("folded", "number")
-    bearers: dict[str, dict[str, int]] = {}
-    for folded, person, number in rows.values_list("folded", "person_ref", "number"):
-        bearers.setdefault(folded, {})[person] = number
+    return _load_names_of([npc_ref])[npc_ref]
+
+
+def _load_names_of(npc_refs: Sequence[str]) -> Mapping[str, KnownNames]:
+    rows = models.KnownName.objects.filter(npc_ref__in=npc_refs).order_by("folded", "number")
+    bearers: dict[str, dict[str, dict[str, int]]] = {npc_ref: {} for npc_ref in npc_refs}
+    for npc_ref, folded, person, number in rows.values_list(
+        "npc_ref", "folded", "person_ref", "number"
+    ):
+        bearers[npc_ref].setdefault(folded, {})[person] = number
     return bearers
 
 
-names_known_by: Final = Snapshots(NAMES, _load_names)
+names_known_by: Final = Snapshots(NAMES, _load_names, load_each=_load_names_of)
 """The names that an NPC knows; warm, this makes no query."""

@@ -17,18 +17,45 @@ roles = import_module("evennia_ai.migrations.0026_roles_of_what_players_said")
 pytestmark = pytest.mark.req("S3-08")
 
 
+def settle(npc_ref: str, *people: str) -> None:
+    memories.settle_names([memories.NewlyNamed(npc_ref=npc_ref, folded="anna", people=people)])
+
+
 def test_who_bore_a_name_first_is_the_first_for_good():
-    memories.settle_name("12", "anna", ["5"])
-    memories.settle_name("12", "anna", ["3", "5", "7"])
+    settle("12", "5")
+    settle("12", "3", "5", "7")
     assert memories.names_known_by("12").get("anna", {}) == {"5": 1, "3": 2, "7": 3}
     assert memories.names_known_by("13").get("anna", {}) == {}
 
 
 def test_a_warm_read_asks_nothing(no_queries):
-    memories.settle_name("12", "anna", ["5"])
+    settle("12", "5")
     memories.names_known_by("12")
     with no_queries():
         assert memories.names_known_by("12").get("anna", {}) == {"5": 1}
+
+
+def test_names_that_several_settle_are_settled_for_each_and_cost_no_more(query_count):
+    settle("12", "5")
+    one = [memories.NewlyNamed(npc_ref="11", folded="anna", people=["7"])]
+    more = [
+        memories.NewlyNamed(npc_ref=ref, folded="anna", people=["7", "5"])
+        for ref in ("12", "13", "14", "15")
+    ]
+    cost = query_count(lambda: memories.settle_names(one))
+    assert query_count(lambda: memories.settle_names(more)) == cost
+    assert memories.names_known_by("12")["anna"] == {"5": 1, "7": 2}
+    assert memories.names_known_by("15")["anna"] == {"7": 1, "5": 2}
+
+
+def test_names_of_several_are_read_at_once(no_queries, query_count):
+    settle("12", "5")
+    memories.names_known_by.drop_all()
+    assert query_count(lambda: memories.names_known_by.take_in(["12", "13", "14"])) == 1
+    with no_queries():
+        memories.names_known_by.take_in(["12", "13", "14"])
+        assert memories.names_known_by("12") == {"anna": {"5": 1}}
+        assert memories.names_known_by("13") == {}
 
 
 def test_what_was_said_before_the_update_tells_who_bore_a_name_first():

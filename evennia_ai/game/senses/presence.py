@@ -8,8 +8,8 @@ names, and words that stand for somebody else in a prompt, are nobody's to bear 
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -22,9 +22,11 @@ from evennia.utils import logger
 from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.text import person_name, plain_name
+from evennia_ai.minds.view import char_name_of
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.names import bounded, folded, is_word_of_the_game, marked, spelt
 from evennia_ai.store import memories
+from evennia_ai.store.memories import KnownNames, NewlyNamed
 
 
 class HasMind:
@@ -218,18 +220,39 @@ def label_of(npc: NPC, person: Any) -> str:
 def settled_label(npc: NPC, person: Any) -> str:
     """The same where `npc` perceives them: from now on this label is theirs alone.
 
+    All NPCs that see somebody new settle it at once: a line that twenty hear costs what one does.
     Where the database is away the label is what it would be, and is settled another time.
     """
     bearer = _bearer(npc, person)
     known = _known(npc, bearer.folded)
-    numbers = _numbers(npc, person, bearer, known)
     if person.id is not None and bearer.ref not in known:
-        first = list(numbers)[: numbers[bearer.ref]]
-        try:
-            numbers = memories.settle_name(str(npc.id), bearer.folded, first)[bearer.folded]
-        except StoreError as error:
-            logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
-    return _label(npc, bearer, numbers[bearer.ref])
+        known = _settled_by_all(npc, person).get(bearer.folded, known)
+    return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
+
+
+def _settled_by_all(npc: NPC, person: Any) -> KnownNames:
+    """Write down for `npc` and those beside it what they call somebody new; what `npc` knows."""
+    others = (one for one in bystanders(npc) if one != person and is_npc(one))
+    company = [npc, *(one for one in others if can_see(one, person))]
+    older_called = cache(partial(_older_called, person))
+    try:
+        memories.names_known_by.take_in(str(one.id) for one in company)
+        new = [_newly_named(one, person, older_called) for one in company]
+        return memories.settle_names([one for one in new if one])[str(npc.id)]
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
+        return {}
+
+
+def _newly_named(npc: NPC, person: Any, older_called: "OlderCalled") -> NewlyNamed | None:
+    """Who bears the name of `person`, up to them; None where `npc` knows them already."""
+    bearer = _bearer(npc, person)
+    known = _known(npc, bearer.folded)
+    if bearer.ref in known:
+        return None
+    numbers = _numbers(npc, person, bearer, known, older_called)
+    people = tuple(numbers)[: numbers[bearer.ref]]
+    return NewlyNamed(npc_ref=str(npc.id), folded=bearer.folded, people=people)
 
 
 def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
@@ -250,9 +273,9 @@ def _bearer(npc: NPC, person: Any) -> _Bearer:
 
 def own_names(npc: NPC) -> tuple[str, ...]:
     """What `npc` is called: by its card where that can be read, and by the game."""
-    key = plain_name(npc.key)
+    key, view = plain_name(npc.key), npc.ai.known_view
     try:
-        return (npc.ai.known_view or npc.ai.view()).char_name, key
+        return (char_name_of(key, str(npc.id)) if view is None else view.char_name), key
     except (StoreError, DatabaseError):  # told by the turn, which needs the view and is put off
         return (key,)
 
@@ -280,22 +303,33 @@ def _known(npc: NPC, fold: str) -> Mapping[str, int]:
         return {}
 
 
-def _numbers(npc: NPC, person: Any, bearer: _Bearer, known: Mapping[str, int]) -> Mapping[str, int]:
+OlderCalled = Callable[[_Bearer], Sequence[Any]]
+"""The characters that are called so and older than somebody."""
+
+
+def _numbers(
+    npc: NPC,
+    person: Any,
+    bearer: _Bearer,
+    known: Mapping[str, int],
+    older_called: OlderCalled | None = None,
+) -> Mapping[str, int]:
     """The `known` with those who are seen and not settled yet, the given one among them."""
+    older_called = older_called or partial(_older_called, person)
     if bearer.ref in known:
         return known
     foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})
     if person.id is None:
-        foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer)])
+        foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer, older_called)])
     elif bearer.ref not in foreseen:
-        foreseen.update(dict.fromkeys(_first_bearers(npc, person, bearer)))
+        foreseen.update(dict.fromkeys(_first_bearers(npc, person, bearer, older_called)))
     numbers = dict(known)
     for ref in foreseen:
         numbers.setdefault(ref, len(numbers) + 1)
     return numbers
 
 
-def _first_bearers(npc: NPC, person: Any, bearer: _Bearer) -> list[str]:
+def _first_bearers(npc: NPC, person: Any, bearer: _Bearer, older_called: OlderCalled) -> list[str]:
     """Those who bore the name before somebody, as far as can be found, and then they themselves.
 
     Older characters that are called so, whatever case it is written in, and of those who are here
@@ -303,10 +337,6 @@ def _first_bearers(npc: NPC, person: Any, bearer: _Bearer) -> list[str]:
     deleted since, whose age nobody knows any more, that is everybody called so.
     """
     gone = person.id is None  # deleted since: who it was cannot be found any more
-    ways = {spelt(bearer.name), bearer.folded}
-    keys = {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}
-    called = ObjectDB.objects.filter(db_key__in=keys).order_by("id")
-    older_ones = called if gone else called.filter(id__lt=person.id)
     here = [
         other
         for other in bystanders(npc)
@@ -314,9 +344,17 @@ def _first_bearers(npc: NPC, person: Any, bearer: _Bearer) -> list[str]:
         and (gone or is_npc(other) or other.id < person.id)
     ]
     try:
-        found = [*here, *older_ones[:_MOST_OLDER]]
+        found = [*here, *older_called(bearer)]
     except DatabaseError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: older names cannot be read: {error}")
         found = here
     older = sorted({one.id for one in found if is_character(one) and one not in (npc, person)})
     return [*map(str, older), bearer.ref]
+
+
+def _older_called(person: Any, bearer: _Bearer) -> Sequence[Any]:
+    """A few of those who were there before somebody and are called so, the first ones."""
+    ways = {spelt(bearer.name), bearer.folded}
+    keys = {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}
+    called = ObjectDB.objects.filter(db_key__in=keys).order_by("id")
+    return list((called if person.id is None else called.filter(id__lt=person.id))[:_MOST_OLDER])

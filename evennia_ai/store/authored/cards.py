@@ -6,6 +6,7 @@ carried over to another one. Every change is a revision, and a revision can be g
 
 import re
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -297,13 +298,21 @@ def greeters_of(card_name: str) -> tuple[str, ...]:
 
 
 def _load_assigned(npc_ref: str) -> Assignment | None:
-    row = models.CardAssignment.objects.filter(npc_ref=npc_ref).select_related("card").first()
-    if row is None:
-        return None
-    return Assignment(card=row.card.name, greeting=row.greeting, assigned_by=row.assigned_by)
+    return _load_assigned_each([npc_ref])[npc_ref]
 
 
-assignment_of: Final = Snapshots(CARDS, _load_assigned)
+def _load_assigned_each(npc_refs: Sequence[str]) -> Mapping[str, Assignment | None]:
+    rows = models.CardAssignment.objects.filter(npc_ref__in=npc_refs).select_related("card")
+    assigned = {
+        row.npc_ref: Assignment(
+            card=row.card.name, greeting=row.greeting, assigned_by=row.assigned_by
+        )
+        for row in rows
+    }
+    return {npc_ref: assigned.get(npc_ref) for npc_ref in npc_refs}
+
+
+assignment_of: Final = Snapshots(CARDS, _load_assigned, load_each=_load_assigned_each)
 """What an NPC plays; the same object until it is changed."""
 
 

@@ -1,0 +1,91 @@
+"""Somebody comes into a room: two NPCs ask the database as much about it as twenty."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evennia_ai.game.senses.presence import label_of, settled_label
+from evennia_ai.store.core.snapshots import forget_everything
+from tests.conftest import forget_objects
+
+NPC = "evennia_ai.game.npc.AINPC"
+ROOM = "evennia.objects.objects.DefaultRoom"
+
+
+def _hall(stage: Any, npcs: int) -> Any:
+    hall = stage.make(f"Hall of {npcs}", ROOM, None)
+    for number in range(npcs):
+        stage.make(f"Guard {npcs}-{number}", NPC, hall)
+    return hall
+
+
+def _enters(stage: Any, guest_id: int) -> Callable[[], None]:
+    """What happens at once where a player's character is entered."""
+    from evennia_ai.game.senses.witness import came
+
+    guest = stage.who(guest_id)
+    hall = guest.location
+
+    def enters() -> None:
+        guest.at_post_puppet()
+        came(hall, guest, None)
+
+    return enters
+
+
+def _cost_of_a_new_guest(stage: Any, query_count: Any, *, npcs: int, is_started: bool) -> int:
+    """Queries of an arrival; where the server was just started nobody knows anything yet."""
+    hall = _hall(stage, npcs)
+    guest_id = stage.make("Carl", "evennia.objects.objects.DefaultCharacter", hall).id
+    stage.passes()
+    if is_started:
+        del hall
+        forget_objects()
+        forget_everything()
+    return query_count(_enters(stage, guest_id))
+
+
+@pytest.mark.parametrize("is_started", [False, True])
+def test_an_arrival_asks_no_more_of_twenty_npcs_than_of_two(stage, query_count, is_started):
+    two = _cost_of_a_new_guest(stage, query_count, npcs=2, is_started=is_started)
+    twenty = _cost_of_a_new_guest(stage, query_count, npcs=20, is_started=is_started)
+    assert twenty == two
+
+
+def test_one_who_is_known_to_all_arrives_without_a_query_of_ours(stage, query_count):
+    hall = _hall(stage, 5)
+    guest_id = stage.make("Carl", "evennia.objects.objects.DefaultCharacter", hall).id
+    _enters(stage, guest_id)()
+    stage.passes()
+    assert query_count(_enters(stage, guest_id)) == 0
+
+
+def test_a_line_settles_what_all_who_see_the_speaker_call_them(stage, no_queries):
+    other = stage.make("Berta", NPC)
+    stage.says(stage.anna, "Hello!")
+    with no_queries():
+        assert label_of(stage.npc, stage.anna) == label_of(other, stage.anna) == "Anna"
+
+
+def test_a_name_is_settled_for_each_as_it_knows_those_before(stage):
+    from evennia_ai.store.memories import NewlyNamed, names_known_by, settle_names
+
+    other = stage.make("Berta", NPC)
+    ref = str(stage.ben.id)
+    settle_names([NewlyNamed(npc_ref=str(other.id), folded="anna", people=[ref])])
+    stage.says(stage.anna, "Hello!")
+    anna = str(stage.anna.id)
+    assert names_known_by(str(other.id))["anna"] == {ref: 1, anna: 2}
+    assert names_known_by(str(stage.npc.id))["anna"] == {anna: 1}
+    assert label_of(other, stage.anna) != label_of(stage.npc, stage.anna) == "Anna"
+
+
+def test_who_cannot_see_somebody_settles_nothing(stage):
+    from evennia_ai.store.memories import names_known_by
+
+    blind = stage.make("Berta", NPC)
+    stage.anna.locks.add(f"view:not id({blind.id})")
+    settled_label(stage.npc, stage.anna)
+    assert "anna" in names_known_by(str(stage.npc.id))
+    assert names_known_by(str(blind.id)) == {}
