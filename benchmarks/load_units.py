@@ -46,8 +46,8 @@ SPANS: Final = {
     "login: NPCs see who comes": "game.senses.witness:came",
     "search: own pages": "store.knowledge.backend:DatabaseBackend.search",
     "view: made, its books read and built": "game.mind.handler:view_of",
-    "garbage: begin": "game.service:Garbage.begin",
-    "garbage: what is new": "game.service:Garbage.search_new",
+    "garbage: what is new": "game.service:Garbage._search",
+    "garbage: everything": "game.service:Garbage.search_everything",
 }
 """Functions of `evennia_ai` where they are called from, by what they are called here."""
 TURNS: Final = {

@@ -4,9 +4,9 @@ The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.
 game needs no line for it; Evennia calls the functions here.
 
 Python's full search for objects that nobody reaches any more goes through every object there is, a
-tenth of a second and more with hundreds of NPCs. Here the collector looks at what is new every
-minute, and what survives is frozen: later searches pass it over. Once a day all of it is looked
-through, so that what became garbage while it was frozen goes as well.
+tenth of a second and more with hundreds of NPCs. Here the collector looks at what is new as soon as
+that is some thousand objects, and what survives is frozen: later searches pass it over. Once a day
+all of it is looked through, so that what became garbage while it was frozen goes as well.
 """
 
 import gc
@@ -33,7 +33,10 @@ from evennia_ai.store import erasing, model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns
 
-NEW_SECONDS: Final = 60.0
+NEW_SECONDS: Final = 1.0
+"""How often it is asked how much is new."""
+NEW_OBJECTS: Final = 10_000
+"""So many new objects are searched at once: some milliseconds."""
 EVERYTHING_SECONDS: Final = 24 * 60 * 60.0
 
 _SELDOM: Final = 100_000
@@ -47,13 +50,20 @@ class Garbage:
         self._before: Final = gc.get_threshold()
 
     def begin(self) -> None:
-        """What the start has made is looked through once and frozen."""
+        """What the start has made is looked through once and frozen, before anybody is served."""
         young, middle, _ = self._before
         gc.set_threshold(young, middle, _SELDOM)
-        self.search_new()
+        self._search()
 
     def search_new(self) -> None:
-        """Look at what was made since the last time, and freeze what is still there."""
+        """Look at what was made since the last time, and freeze what is still there, if it is much.
+
+        Asked often, so that never so much is new that the search is felt.
+        """
+        if _new_objects() >= NEW_OBJECTS:
+            self._search()
+
+    def _search(self) -> None:
         gc.collect()
         gc.freeze()
 
@@ -61,7 +71,7 @@ class Garbage:
         """Look at all there is, also at what is frozen."""
         began = time.perf_counter()
         gc.unfreeze()
-        self.search_new()
+        self._search()
         took = 1000 * (time.perf_counter() - began)
         logger.log_msg(f"evennia_ai: all of the memory was searched for garbage in {took:.0f} ms")
 
@@ -69,6 +79,13 @@ class Garbage:
         """The collector works as before."""
         gc.set_threshold(*self._before)
         gc.unfreeze()
+
+
+def _new_objects() -> int:
+    """About how many objects there are that no full search has seen."""
+    young, middle, _ = gc.get_threshold()
+    made, young_searches, middle_searches = gc.get_count()
+    return made + young * (young_searches + middle * middle_searches)
 
 
 _DAY_SECONDS: Final = 24 * 60 * 60
@@ -103,7 +120,7 @@ def at_server_start() -> None:
     until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
-    _calls.append(live.clock.callLater(_SETTLING_SECONDS, _garbage.begin))
+    _garbage.begin()
     _repeat(_garbage.search_new, live, seconds=NEW_SECONDS)
     _repeat(_garbage.search_everything, live, seconds=EVERYTHING_SECONDS)
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)

@@ -15,7 +15,7 @@ from evennia.utils import logger
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
 django.setup()
 evennia._init()
-from evennia_ai.game.service import Garbage  # noqa: E402 - needs the game to be set up
+from evennia_ai.game.service import NEW_OBJECTS, Garbage  # noqa: E402 - needs the game set up
 
 
 class Ring:
@@ -34,14 +34,21 @@ def found_out() -> dict[str, object]:
     found["frozen at the beginning"] = gc.get_freeze_count()
     found["third threshold"] = gc.get_threshold()[2]
 
+    gc.collect()
     new = weakref.ref(Ring())
     garbage.search_new()
+    found["a few new ones are let be"] = new() is not None
+    many = [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
     found["new is gone"] = new() is None
+    found["what is new is frozen"] = gc.get_freeze_count() - found["frozen at the beginning"]
 
     ring = Ring()
+    many += [[] for _ in range(2 * NEW_OBJECTS)]
     garbage.search_new()
     frozen = weakref.ref(ring)
     del ring
+    many += [[] for _ in range(2 * NEW_OBJECTS)]
     garbage.search_new()
     found["frozen is gone after a search of the new"] = frozen() is None
     garbage.search_everything()

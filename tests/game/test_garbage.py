@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.game.service import NEW_OBJECTS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -29,6 +31,11 @@ def test_what_was_there_at_the_beginning_is_frozen(found: Any) -> None:
 
 def test_what_became_garbage_since_is_found(found: Any) -> None:
     assert found["new is gone"]
+
+
+def test_what_is_new_is_searched_when_it_is_much_and_never_again(found: Any) -> None:
+    assert found["a few new ones are let be"]
+    assert found["what is new is frozen"] >= NEW_OBJECTS
 
 
 def test_what_became_garbage_while_it_was_frozen_is_found_when_all_is_searched(found: Any) -> None:
