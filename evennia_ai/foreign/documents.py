@@ -140,6 +140,8 @@ def _each_once(nested: list[Any]) -> list[Any]:
 
 def one_line(text: str) -> str:
     """`text` for a message: no control characters, at most `MAX_LINE` characters."""
+    if len(text) <= MAX_LINE and text.isascii() and text.isprintable():  # most are
+        return text
     shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
     return shown if len(shown) <= MAX_LINE else shown[: MAX_LINE - 3] + "..."
 

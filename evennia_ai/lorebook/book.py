@@ -207,6 +207,8 @@ def unpacked(text: str) -> Iterator[str]:
 def as_javascript_walks(names: Iterable[str], *, below: int) -> list[str]:
     """The names of an object's members, whole numbers below this one first, from low to high."""
     given = list(dict.fromkeys(names))
+    if given == [*map(str, range(min(len(given), below)))]:  # as most programs write them
+        return given
     numbers = {name: plain_number(name, digits=10) for name in given}
     indexes = {name: number for name, number in numbers.items() if number is not None}
     first = sorted((name for name in indexes if indexes[name] < below), key=indexes.__getitem__)

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 
 from evennia_ai.lorebook.conditions import Condition
 from evennia_ai.lorebook.decorators import Decorator
+from evennia_ai.prompt.memo import typed_frozen_thing
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.templates.template import Template
 
@@ -141,7 +142,7 @@ NO_TIMING: Final = Timing()
 NO_GROUPS: Final = Grouping()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@typed_frozen_thing
 class LoreEntry:
     """One entry of a book; None for a flag or a depth means that the book or the rules decide."""
 

@@ -5,7 +5,8 @@ its memo, and ends with it. Each user makes a slot of its own, which says what t
 
 A frozen dataclass writes each field through `object.__setattr__`, which makes creating one about
 four times as dear. Where that was measured to matter (`docs/decisions.md`), `typed_frozen` gives a
-slotted keyword-only dataclass that only the type checker keeps from being changed.
+slotted keyword-only dataclass that only the type checker keeps from being changed, and
+`typed_frozen_thing` the same for what is equal to itself alone.
 """
 
 from dataclasses import dataclass
@@ -44,3 +45,9 @@ class Memo(dict[Slot[Any], Any]):
 def typed_frozen(cls: type[T]) -> type[T]:
     """`cls` as a slotted, keyword-only, hashable dataclass; never assign to its fields."""
     return dataclass(slots=True, kw_only=True, unsafe_hash=True)(cls)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
+def typed_frozen_thing(cls: type[T]) -> type[T]:
+    """The same where two with equal fields are two; it is hashed by what it is, not by them."""
+    return dataclass(slots=True, kw_only=True, eq=False)(cls)

@@ -27,8 +27,9 @@ from evennia_ai.lorebook.formats.books import (
 )
 from evennia_ai.lorebook.formats.conversion import as_v3
 from evennia_ai.lorebook.formats.entry_fields import FIELDS, Write, problem_with
-from evennia_ai.lorebook.formats.reading import is_world_entry, read_entry
+from evennia_ai.lorebook.formats.reading import read_entry
 from evennia_ai.lorebook.formats.values import Where, identifier
+from evennia_ai.lorebook.formats.written_entry import is_world_entry
 
 # New entries, with what each standard requires.
 _NEW_V3: Final[Mapping[str, Any]] = {

@@ -20,8 +20,13 @@ from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, as_javascr
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entry import NO_GATES, LoreEntry
 from evennia_ai.lorebook.formats.agnai import from_agnai, is_agnai
+from evennia_ai.lorebook.formats.entries_alike import (
+    EntryReader,
+    OwnWords,
+    are_plain,
+    own_words,
+)
 from evennia_ai.lorebook.formats.novelai import from_novelai, is_novelai
-from evennia_ai.lorebook.formats.reading import read_entry
 from evennia_ai.lorebook.formats.risu import from_risu, is_risu
 from evennia_ai.lorebook.formats.values import Translation
 from evennia_ai.prompt.components import ALL_GRANTS, Grants
@@ -107,13 +112,13 @@ def read_book(
     if attach not in ATTACH_RANK:
         known = ", ".join(ATTACH_RANK)
         raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
-    check_plain(data, kind="book", where=where)
+    owns = _looked_at(data, where)
     read = _read(data, where)
     raw = read.book
     book = _checked(raw, where)
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
-    entries, notices = _entries(read, label, where, absent)
+    entries, notices = _entries(read, owns, label=label, where=where, absent=absent)
     return Lorebook(
         label=label,
         entries=entries,
@@ -128,24 +133,51 @@ def read_book(
     )
 
 
+# What entries say for themselves, by their names in the file.
+_OwnWords = Mapping[str, OwnWords | None]
+
+
+def _looked_at(data: Any, where: str) -> _OwnWords:
+    """What the entries say for themselves; FormatError where a value is no plain one of JSON."""
+    inner: Any = (
+        data.get("data") if type(data) is dict and data.get("spec") == "lorebook_v3" else data
+    )
+    listed = inner.get("entries") if type(inner) is dict else None
+    if (type(listed) is not list and type(listed) is not dict) or len(listed) > MAX_ENTRIES:
+        check_plain(data, kind="book", where=where)
+        return {}
+    raws = listed if isinstance(listed, list) else list(listed.values())
+    names = map(str, range(len(raws))) if isinstance(listed, list) else iter(listed)
+    owns = dict(zip(names, map(own_words, raws), strict=True))
+    if are_plain(raws, owns.values()):
+        frame = {**inner, "entries": dict.fromkeys(owns)}
+        check_plain(frame if inner is data else {**data, "data": frame}, kind="book", where=where)
+    else:
+        check_plain(data, kind="book", where=where)
+    return owns
+
+
 def _entries(
-    read: Translation, label: str, where: str, absent: Absent
+    read: Translation, owns: _OwnWords, *, label: str, where: str, absent: Absent
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
     entries: list[LoreEntry] = []
     doubted: dict[str, list[str]] = {}
     times: Counter[str] = Counter()
     keys = 0
+    reader = EntryReader(label=label, absent=absent)
     for index, (name, entry) in enumerate(in_order(read.book["entries"])):
         plain = one_line(name)
         at = f"{where}.entries[{plain}]"
-        made, found = read_entry(
-            entry, label=label, index=index, default_uid=plain, where=at, absent=absent
+        made, found = reader.read(
+            entry, owns.get(name) or own_words(entry), index=index, default_uid=plain, where=at
         )
         uid = told_apart(made.uid, times)
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
-        keys += sum(map(len, made.key_lists))
+        keys += len(made.keys) + len(made.secondary_keys)
+        if made.gates is not NO_GATES:
+            keys += sum(map(len, (*made.gates.additional, made.gates.excluded)))
         entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
         for doubt in dict.fromkeys((*read.doubts.get(index, ()), *found)):
             doubted.setdefault(doubt, []).append(made.uid)
@@ -180,9 +212,10 @@ def told_apart(uid: str, times: Counter[str]) -> str:
 
     `times` counts the ids that are taken and is brought up to date.
     """
-    times[uid] += 1
-    if times[uid] == 1:
+    if uid not in times:
+        times[uid] = 1
         return uid
+    times[uid] += 1
     number = times[uid]
     while (free := f"{uid} ({number})") in times:
         number += 1

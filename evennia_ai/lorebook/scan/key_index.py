@@ -5,22 +5,27 @@ an index stays with its book, one for each such combination, and is shared by al
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import compress
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import MAX_KEY, NO_GATES, LoreEntry, Patterns, SourceName
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
-from evennia_ai.lorebook.scan.matching import How, Key, KeyTable
+from evennia_ai.lorebook.scan.matching import Fold, KeyTable
 from evennia_ai.lorebook.scan.regex.pattern import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.scan.shelves import How, Key, grouped
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.memo import Memo, Slot, typed_frozen
 from evennia_ai.prompt.templates.template import Template, compile_template
 
 # Numbers that stand for no key of the table: one that is always there, one that never is.
 ALWAYS: Final = -1
 NEVER: Final = -2
+# In place of a number: what the key is depends on more than its text and the flags.
+_TO_READ: Final = -3
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
 _SHOWN_REFUSALS: Final = 3
@@ -35,7 +40,7 @@ class _Filled(NamedTuple):
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
+@typed_frozen
 class EntryKeys:
     """The keys of one entry by number, and as texts for reasons."""
 
@@ -132,8 +137,11 @@ def _macros(book: Lorebook) -> dict[str, Template]:
     """The keys of the book that have macros, compiled."""
     known = book.memo.get(_KEY_MACROS)
     if known is None:
-        lists = (keys for entry in book.entries for keys in entry.key_lists)
-        written = {text for keys in lists for text in keys if "{{" in text}
+        lists = (
+            (entry.keys, entry.secondary_keys) if entry.gates is NO_GATES else entry.key_lists
+            for entry in book.entries
+        )
+        written = {text for several in lists for keys in several for text in keys if "{{" in text}
         known = {text: compile_template(text, trust="imported") for text in sorted(written)}
         book.memo[_KEY_MACROS] = known
     return known
@@ -159,30 +167,30 @@ def _filled(
 
 def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> BookIndex:
     reader = _KeyReader(rules, filled=filled)
-    entry_keys = tuple(reader.entry_keys(entry) for entry in book.entries)
+    entry_keys = tuple(map(reader.entry_keys, book.entries))
     one_text = PRESET_FLAGS[rules.rules].one_text
+    in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
+    asked = partial(_asked_always, patterns=in_one_text)
     return BookIndex(
         entry_keys=entry_keys,
         table=table,
-        owners=_owners(entry_keys),
-        asked=tuple(
-            entry.index
-            for entry, one in zip(book.entries, entry_keys, strict=True)
-            if _asked_always(entry, one, reader.patterns if one_text else {})
+        owners=grouped(
+            (key, index) for index, one in enumerate(entry_keys) for key in {*one.primary}
         ),
+        asked=tuple(compress(range(len(entry_keys)), map(asked, book.entries, entry_keys))),
         deepest=max((entry.scan_depth or 0 for entry in book.entries), default=0),
         sources=tuple(sorted(set().union(*(entry.sources for entry in book.entries)))),
-        patterns=reader.patterns if one_text else {},
+        patterns=in_one_text,
     )
 
 
 def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
-    if not entry.is_usable:
-        return False
     gates = entry.gates
-    by_itself = entry.constant or gates.forced or gates.kept_after_match
-    return by_itself or any(key == ALWAYS or key in patterns for key in keys.primary)
+    by_itself = entry.constant or gates.forced or gates.kept_after_match or ALWAYS in keys.primary
+    if by_itself or patterns:
+        return entry.is_usable and (by_itself or any(key in patterns for key in keys.primary))
+    return False
 
 
 def _keys_decide(entry: LoreEntry) -> bool:
@@ -194,18 +202,41 @@ def _keys_decide(entry: LoreEntry) -> bool:
         or (entry.secondary_keys and entry.selective)
         or timing.delay
         or timing.cooldown
-        or entry.gates != NO_GATES
+        or (entry.gates is not NO_GATES and entry.gates != NO_GATES)
         or entry.recursion.delay_level
         or entry.recursion.excluded
     )
 
 
-def _owners(entry_keys: Iterable[EntryKeys]) -> dict[int, tuple[int, ...]]:
-    owners: dict[int, list[int]] = {}
-    for index, one in enumerate(entry_keys):
-        for key in dict.fromkeys(one.primary):
-            owners.setdefault(key, []).append(index)
-    return {key: tuple(indexes) for key, indexes in owners.items()}
+_NO_KEYS: Final = EntryKeys()
+
+
+def _hidden(entry: LoreEntry) -> str:
+    template = entry.template
+    has_macros = "{{" in template.source
+    return "".join(f"\n{key}" for key in template.hidden_keys) if has_macros else ""
+
+
+class _Numbers(dict[str, int]):
+    """The number of each key as it is written, of entries that look for their keys alike."""
+
+    def __init__(
+        self, keys: dict[Key | str, int], *, how: Callable[[str], How], fold: Fold | None, odd: str
+    ) -> None:
+        self._keys = keys
+        self._how = how
+        self._fold = fold  # None where the case counts
+        self._odd = odd  # what a key begins with that is to be read
+
+    def __missing__(self, written: str) -> int:
+        text = written.strip()
+        number = _TO_READ
+        if text and len(text) <= MAX_KEY and "{{" not in text and not text.startswith(self._odd):
+            fold = self._fold
+            key = Key(fold(text) if fold else text, fold is None, self._how(text))
+            number = self._keys.setdefault(key, len(self._keys))
+        self[written] = number
+        return number
 
 
 class _KeyReader:
@@ -219,6 +250,7 @@ class _KeyReader:
         self._filled = filled
         self._numbers: dict[Key | str, int] = {}
         self._refusals: dict[tuple[str, bool], str] = {}
+        self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
 
     def keys(self) -> Iterator[tuple[int, Key]]:
         """The words and phrases among the keys."""
@@ -229,7 +261,38 @@ class _KeyReader:
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
         """The entry's keys; those of an entry that can never be active are not looked for."""
         if not entry.is_usable:
-            return EntryKeys()
+            return _NO_KEYS
+        written, second = entry.keys, entry.secondary_keys
+        number = self._numbers_like(entry).__getitem__
+        primary, secondary = tuple(map(number, written)), tuple(map(number, second))
+        is_plain = entry.gates is NO_GATES and not entry.grouping.names
+        if not is_plain or _TO_READ in primary or _TO_READ in secondary:
+            return self._read(entry)
+        return EntryKeys(
+            primary=primary,
+            texts=tuple(map(str.strip, written)),
+            secondary=secondary,
+            secondary_texts=tuple(map(str.strip, second)) if second else (),
+            keys_decide=bool(primary) and _keys_decide(entry),
+            hidden=_hidden(entry),
+        )
+
+    def _numbers_like(self, entry: LoreEntry) -> _Numbers:
+        """The numbers of the keys of entries with the same flags."""
+        flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
+        numbers = self._alike.get(flags)
+        if numbers is None:
+            patterns = self._patterns_of(entry)
+            numbers = self._alike[flags] = _Numbers(
+                self._numbers,
+                how=partial(self._how, whole=self._is_whole(entry)),
+                fold=None if self._is_sensitive(entry) else self.fold,
+                odd={"all": "", "by_form": "/", "none": "{{"}[patterns],
+            )
+        return numbers
+
+    def _read(self, entry: LoreEntry) -> EntryKeys:
+        """The entry's keys where they are more than words, or more than keys decides."""
         refused: list[str] = []
         keys = self._list(entry, entry.keys, refused)
         secondary = self._list(entry, entry.secondary_keys, refused)
@@ -254,7 +317,7 @@ class _KeyReader:
             ),
             barred=barred,
             keys_decide=bool(keys) and not barred and _keys_decide(entry),
-            hidden="".join(f"\n{key}" for key in entry.template.hidden_keys),
+            hidden=_hidden(entry),
         )
 
     def _patterns_of(self, entry: LoreEntry) -> Patterns:
@@ -332,13 +395,19 @@ class _KeyReader:
         return NEVER
 
     def _key(self, entry: LoreEntry, text: str) -> Key:
-        rules = self._rules
-        sensitive = rules.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
-        whole = entry.match_whole_words
-        whole = rules.match_whole_words if whole is None else whole
-        return Key(text if sensitive else self.fold(text), sensitive, self._how(text, whole))
+        sensitive = self._is_sensitive(entry)
+        how = self._how(text, whole=self._is_whole(entry))
+        return Key(text if sensitive else self.fold(text), sensitive, how)
 
-    def _how(self, text: str, whole: bool) -> How:
+    def _is_sensitive(self, entry: LoreEntry) -> bool:
+        sensitive = entry.case_sensitive
+        return self._rules.case_sensitive if sensitive is None else sensitive
+
+    def _is_whole(self, entry: LoreEntry) -> bool:
+        whole = entry.match_whole_words
+        return self._rules.match_whole_words if whole is None else whole
+
+    def _how(self, text: str, *, whole: bool) -> How:
         if not whole:
             return "part"
         if not self._flags.ascii_words:

@@ -1,48 +1,26 @@
 """Key matching: which keys of a book stand in a text and where, and the hits that are kept.
 
-All keys of a book are looked for together, through an index by words: a key that must stand as a
-whole word is listed under its longest word, a phrase that may stand anywhere under what is around
-its first blank, a key of a script without blanks under its first pair of characters, any other
-under the two it begins with. A text is asked for its words once, so the cost does not depend on how
-many keys there are. Texts are matched one by one: a key never reaches over two messages.
+All keys of a book are looked for together (`shelves`). A text is asked for its words once, so the
+cost does not depend on how many keys there are. Texts are matched one by one: a key never reaches
+over two messages.
 
 A message is searched once, when it is new; what was found in it is kept with the conversation. So
 a turn costs its new messages and the hits in its window, however long the chat and large the book.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise
-from typing import Final, Literal, NamedTuple
+from functools import lru_cache, partial
+from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.scan.regex.pattern import TEXT_SECONDS, Patience, Pattern, SearchedText
+from evennia_ai.lorebook.scan.shelves import Key, Shelves
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message
-from evennia_ai.text.words import (
-    Edges,
-    ascii_words_of,
-    first_bounded,
-    first_whole,
-    in_word,
-    pairs_of,
-    words_of,
-)
 
-# As a whole word of any script; bounded by what is no part of an ASCII word; anywhere.
-How = Literal["word", "ascii", "part"]
-_AROUND: Final = 2
 _MOST_KNOWN, _MOST_BEGUN = 8192, 64
-
-
-class Key(NamedTuple):
-    """A key as it is looked for: `text` is folded unless `sensitive`."""
-
-    text: str
-    sensitive: bool
-    how: How
 
 
 class Span(NamedTuple):
@@ -131,13 +109,12 @@ class KeyTable:
         fold: Fold = str.casefold,
     ) -> None:
         self.fold = fold
-        folded: dict[str, list[tuple[int, How]]] = {}
-        written: dict[str, list[tuple[int, How]]] = {}
-        for number, key in keys:
-            needles = written if key.sensitive else folded
-            needles.setdefault(key.text, []).append((number, key.how))
-        self._folded = _Needles(folded)
-        self._written = _Needles(written)
+        folded: list[tuple[int, Key]] = []
+        written: list[tuple[int, Key]] = []
+        for one in keys:
+            (written if one[1].sensitive else folded).append(one)
+        self._folded = Shelves(folded)
+        self._written = Shelves(written)
         self.patterns: Mapping[int, Pattern] = patterns or {}
         self._known: dict[tuple[str, int], Scanned] = {}
         self._begun: dict[tuple[str, int], SearchedText] = {}
@@ -159,8 +136,9 @@ class KeyTable:
     def _search(self, text: Searchable, seconds: float) -> Scanned:
         """Look for everything; where there was no time for every pattern, the next call goes on."""
         found: dict[int, Span] = {}
-        self._folded.search(text.folded, text, found)
-        self._written.search(text.written, text, found)
+        for shelves, haystack in ((self._folded, text.folded), (self._written, text.written)):
+            for number, at, end in shelves.places(haystack, partial(text.words, haystack)):
+                found[number] = text.span(haystack, at, end)
         slot = (text.written, text.lead)
         if not self.patterns:
             return self._remembered(slot, Scanned(found or _NO_HITS))
@@ -185,75 +163,6 @@ class KeyTable:
             self._known = {}
         self._known[slot] = scanned
         return scanned
-
-
-# One text that is looked for, and under which numbers and how.
-_Needle = tuple[str, tuple[tuple[int, How], ...]]
-# What takes a text apart into that under which keys are listed.
-_Split = Callable[[str], Iterable[str]]
-
-
-class _Needles:
-    """Keys by how they are found, so that a search asks only for those that may be there."""
-
-    __slots__ = ("_listed",)
-
-    def __init__(self, keys: Mapping[str, Sequence[tuple[int, How]]]) -> None:
-        splits: tuple[_Split, ...] = (words_of, ascii_words_of, _around_blanks, pairs_of, _starts)
-        self._listed: dict[_Split, dict[str, list[_Needle]]] = {split: {} for split in splits}
-        for text, numbers in keys.items():
-            if text:
-                split, under = self._shelf(text, {how for _, how in numbers})
-                self._listed[split].setdefault(under, []).append((text, tuple(numbers)))
-
-    def _shelf(self, text: str, hows: set[How]) -> tuple[_Split, str]:
-        """Where a key is listed: under something that stands in every text that has the key."""
-        if hows == {"word"} and (words := words_of(text)):
-            return words_of, max(words, key=len)
-        if hows == {"ascii"} and (words := ascii_words_of(text)):
-            return ascii_words_of, max(words, key=len)
-        if around := next(_around_blanks(text), ""):
-            return _around_blanks, around
-        pairs = pairs_of(text)
-        return (pairs_of, pairs[0]) if pairs else (_starts, text[:2])
-
-    def search(self, haystack: str, text: Searchable, found: dict[int, Span]) -> None:
-        """Add the keys that stand in `haystack`, which is one of the two texts of `text`."""
-        edges = None
-        for needle, numbers in self._perhaps_in(haystack, text):
-            if needle in haystack:
-                edges = edges or Edges(haystack, in_word)
-                for number, how in numbers:
-                    at = _FIRST[how](needle, haystack, edges)
-                    if at >= 0:
-                        found[number] = text.span(haystack, at, at + len(needle))
-
-    def _perhaps_in(self, haystack: str, text: Searchable) -> Iterator[_Needle]:
-        for split, index in self._listed.items():
-            if index:
-                for there in index.keys() & text.words(haystack, split):
-                    yield from index[there]
-
-
-def _around_blanks(text: str) -> Iterator[str]:
-    """What stands around each single blank with two characters on either side."""
-    at = text.find(" ", _AROUND)
-    while 0 <= at <= len(text) - 1 - _AROUND:
-        yield text[at - _AROUND : at + _AROUND + 1]
-        at = text.find(" ", at + 1)
-
-
-def _starts(text: str) -> Iterator[str]:
-    """What a key in `text` may begin with: each character, and each two."""
-    yield from text
-    yield from map("".join, pairwise(text))
-
-
-_FIRST: Final[Mapping[How, Callable[[str, str, Edges], int]]] = {
-    "word": first_whole,
-    "ascii": lambda key, text, _: first_bounded(key, text),
-    "part": lambda key, text, _: text.find(key),
-}
 
 
 class FoundKey(NamedTuple):

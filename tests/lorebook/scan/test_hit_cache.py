@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.matching import HitCache, Key, KeyTable, hit_cache_of
+from evennia_ai.lorebook.scan.matching import HitCache, KeyTable, hit_cache_of
 from evennia_ai.lorebook.scan.regex.pattern import Patience
+from evennia_ai.lorebook.scan.shelves import Key
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said

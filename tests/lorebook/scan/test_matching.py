@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.scan.matching import Key, KeyTable, searchable
+from evennia_ai.lorebook.scan.matching import KeyTable, searchable
+from evennia_ai.lorebook.scan.shelves import Key
 from evennia_ai.text.words import first_bounded
 from tests.effort import little_work
 
