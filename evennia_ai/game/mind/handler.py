@@ -17,14 +17,7 @@ from evennia_ai.game.recording.heard import ConversationKey, Lately
 from evennia_ai.game.runtime import Current
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.perception import client_of, heard_text, perceived
-from evennia_ai.game.senses.presence import (
-    NPC,
-    is_on,
-    label_of,
-    rank_of,
-    room_ref_of,
-    scopes_of,
-)
+from evennia_ai.game.senses.presence import NPC, is_on, label_of, rank_of, room_ref_of, scopes_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of

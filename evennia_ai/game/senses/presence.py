@@ -8,10 +8,10 @@ names, and words that stand for somebody else in a prompt, are nobody's to bear 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -21,10 +21,11 @@ from evennia.utils import logger
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.namesakes import Bearer, OlderCalled, older_called
 from evennia_ai.game.senses.text import person_name, plain_name
 from evennia_ai.minds.view import char_name_of
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.prompt.names import bounded, folded, is_word_of_the_game, marked, spelt
+from evennia_ai.prompt.names import bounded, folded, is_word_of_the_game, marked
 from evennia_ai.store import memories
 from evennia_ai.store.memories import KnownNames, NewlyNamed
 
@@ -199,21 +200,13 @@ def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
 MOST_FOLDED: Final = 200
 """Characters of a folded name that are stored."""
 
-_MOST_OLDER: Final = 20
-
-
-class _Bearer(NamedTuple):
-    """Somebody and what they are called, as it is shown and as it is compared."""
-
-    ref: str
-    name: str
-    folded: str
-
 
 def label_of(npc: NPC, person: Any) -> str:
     """What `npc` calls somebody it sees; nothing is written. Warm, this makes no query."""
     bearer = _bearer(npc, person)
     known = _known(npc, bearer.folded)
+    if not _is_numbered(npc, bearer, known):
+        _foresee(npc, [person, *seen_here(npc)])
     return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
 
 
@@ -234,23 +227,25 @@ def _settled_by_all(npc: NPC, person: Any) -> KnownNames:
     """Write down for `npc` and those beside it what they call somebody new; what `npc` knows."""
     others = (one for one in bystanders(npc) if one != person and is_npc(one))
     company = [npc, *(one for one in others if can_see(one, person))]
-    older_called = cache(partial(_older_called, person))
+    older = older_called({_bearer(one, person): person for one in company})
     try:
         memories.names_known_by.take_in(str(one.id) for one in company)
-        new = [_newly_named(one, person, older_called) for one in company]
+        new = [_newly_named(one, person, older) for one in company]
         return memories.settle_names([one for one in new if one])[str(npc.id)]
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
+        _foresee(npc, [person], older)
         return {}
 
 
-def _newly_named(npc: NPC, person: Any, older_called: "OlderCalled") -> NewlyNamed | None:
+def _newly_named(npc: NPC, person: Any, older: OlderCalled) -> NewlyNamed | None:
     """Who bears the name of `person`, up to them; None where `npc` knows them already."""
     bearer = _bearer(npc, person)
     known = _known(npc, bearer.folded)
     if bearer.ref in known:
         return None
-    numbers = _numbers(npc, person, bearer, known, older_called)
+    _foresee(npc, [person], older)
+    numbers = _numbers(npc, person, bearer, known)
     people = tuple(numbers)[: numbers[bearer.ref]]
     return NewlyNamed(npc_ref=str(npc.id), folded=bearer.folded, people=people)
 
@@ -266,9 +261,9 @@ def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
     return text
 
 
-def _bearer(npc: NPC, person: Any) -> _Bearer:
+def _bearer(npc: NPC, person: Any) -> Bearer:
     name = person_name(str(person.get_display_name(npc)))
-    return _Bearer(str(person.id), name, folded(name)[:MOST_FOLDED])
+    return Bearer(str(person.id), name, folded(name)[:MOST_FOLDED])
 
 
 def own_names(npc: NPC) -> tuple[str, ...]:
@@ -280,7 +275,7 @@ def own_names(npc: NPC) -> tuple[str, ...]:
         return (key,)
 
 
-def _label(npc: NPC, bearer: _Bearer, number: int) -> str:
+def _label(npc: NPC, bearer: Bearer, number: int) -> str:
     return _marked(bearer.name, number + (bearer.folded in _folds(own_names(npc))))
 
 
@@ -303,33 +298,43 @@ def _known(npc: NPC, fold: str) -> Mapping[str, int]:
         return {}
 
 
-OlderCalled = Callable[[_Bearer], Sequence[Any]]
-"""The characters that are called so and older than somebody."""
-
-
-def _numbers(
-    npc: NPC,
-    person: Any,
-    bearer: _Bearer,
-    known: Mapping[str, int],
-    older_called: OlderCalled | None = None,
-) -> Mapping[str, int]:
-    """The `known` with those who are seen and not settled yet, the given one among them."""
-    older_called = older_called or partial(_older_called, person)
+def _numbers(npc: NPC, person: Any, bearer: Bearer, known: Mapping[str, int]) -> Mapping[str, int]:
+    """The `known` with those who are foreseen and not settled yet, the given one among them."""
     if bearer.ref in known:
         return known
-    foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})
+    foreseen = npc.ai.foreseen_names.get(bearer.folded, {})
     if person.id is None:
-        foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer, older_called)])
-    elif bearer.ref not in foreseen:
-        foreseen.update(dict.fromkeys(_first_bearers(npc, person, bearer, older_called)))
+        older = older_called({bearer: person})
+        foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer, older)])
     numbers = dict(known)
     for ref in foreseen:
         numbers.setdefault(ref, len(numbers) + 1)
     return numbers
 
 
-def _first_bearers(npc: NPC, person: Any, bearer: _Bearer, older_called: OlderCalled) -> list[str]:
+def _is_numbered(npc: NPC, bearer: Bearer, known: Mapping[str, int]) -> bool:
+    return bearer.ref in known or bearer.ref in npc.ai.foreseen_names.get(bearer.folded, ())
+
+
+def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) -> None:
+    """Have `npc` know who of these bears which name, while nothing of it is settled.
+
+    It is looked up for all of them at once, where `older` does not tell it already.
+    """
+    bearers = {_bearer(npc, person): person for person in people if person.id is not None}
+    new = {
+        bearer: person
+        for bearer, person in bearers.items()
+        if not _is_numbered(npc, bearer, _known(npc, bearer.folded))
+    }
+    if older is None:
+        older = older_called(new)
+    for bearer, person in new.items():
+        foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})
+        foreseen.update(dict.fromkeys(_first_bearers(npc, person, bearer, older)))
+
+
+def _first_bearers(npc: NPC, person: Any, bearer: Bearer, older: OlderCalled) -> list[str]:
     """Those who bore the name before somebody, as far as can be found, and then they themselves.
 
     Older characters that are called so, whatever case it is written in, and of those who are here
@@ -343,18 +348,6 @@ def _first_bearers(npc: NPC, person: Any, bearer: _Bearer, older_called: OlderCa
         if folded(plain_name(other.key))[:MOST_FOLDED] == bearer.folded
         and (gone or is_npc(other) or other.id < person.id)
     ]
-    try:
-        found = [*here, *older_called(bearer)]
-    except DatabaseError as error:
-        logger.log_err(f"evennia_ai: NPC {npc.id}: older names cannot be read: {error}")
-        found = here
-    older = sorted({one.id for one in found if is_character(one) and one not in (npc, person)})
-    return [*map(str, older), bearer.ref]
-
-
-def _older_called(person: Any, bearer: _Bearer) -> Sequence[Any]:
-    """A few of those who were there before somebody and are called so, the first ones."""
-    ways = {spelt(bearer.name), bearer.folded}
-    keys = {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}
-    called = ObjectDB.objects.filter(db_key__in=keys).order_by("id")
-    return list((called if person.id is None else called.filter(id__lt=person.id))[:_MOST_OLDER])
+    found = [*here, *older.get(bearer, ())]
+    first = sorted({one.id for one in found if is_character(one) and one not in (npc, person)})
+    return [*map(str, first), bearer.ref]

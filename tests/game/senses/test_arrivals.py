@@ -11,6 +11,7 @@ from tests.conftest import forget_objects
 
 NPC = "evennia_ai.game.npc.AINPC"
 ROOM = "evennia.objects.objects.DefaultRoom"
+PERSON = "evennia.objects.objects.DefaultCharacter"
 
 
 def _hall(stage: Any, npcs: int) -> Any:
@@ -37,7 +38,7 @@ def _enters(stage: Any, guest_id: int) -> Callable[[], None]:
 def _cost_of_a_new_guest(stage: Any, query_count: Any, *, npcs: int, is_started: bool) -> int:
     """Queries of an arrival; where the server was just started nobody knows anything yet."""
     hall = _hall(stage, npcs)
-    guest_id = stage.make("Carl", "evennia.objects.objects.DefaultCharacter", hall).id
+    guest_id = stage.make(f"Carl {npcs}", PERSON, hall).id
     stage.passes()
     if is_started:
         del hall
@@ -55,7 +56,7 @@ def test_an_arrival_asks_no_more_of_twenty_npcs_than_of_two(stage, query_count, 
 
 def test_one_who_is_known_to_all_arrives_without_a_query_of_ours(stage, query_count):
     hall = _hall(stage, 5)
-    guest_id = stage.make("Carl", "evennia.objects.objects.DefaultCharacter", hall).id
+    guest_id = stage.make("Carl", PERSON, hall).id
     _enters(stage, guest_id)()
     stage.passes()
     assert query_count(_enters(stage, guest_id)) == 0
@@ -89,3 +90,22 @@ def test_who_cannot_see_somebody_settles_nothing(stage):
     settled_label(stage.npc, stage.anna)
     assert "anna" in names_known_by(str(stage.npc.id))
     assert names_known_by(str(blind.id)) == {}
+
+
+def test_all_who_are_here_and_new_are_looked_up_at_once(stage, query_count, no_queries):
+    people = [stage.make(f"Guest {number}", PERSON) for number in range(6)]
+    label_of(stage.npc, stage.anna)
+    stage.npc.ai.foreseen_names.clear()
+    assert query_count(lambda: label_of(stage.npc, people[0])) == 1
+    with no_queries():
+        assert [label_of(stage.npc, one) for one in people] == [one.key for one in people]
+
+
+def test_a_name_of_which_there_are_many_leaves_room_for_the_others(stage):
+    for _ in range(45):
+        stage.make("Guest", PERSON, None)
+    older = stage.make("Carl", PERSON, None)
+    guest, carl = stage.make("Guest", PERSON), stage.make("Carl", PERSON)
+    assert label_of(stage.npc, guest) != "Guest"
+    assert label_of(stage.npc, carl) != "Carl"
+    assert str(older.id) in stage.npc.ai.foreseen_names["carl"]
