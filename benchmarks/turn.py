@@ -13,7 +13,6 @@ are. `--profile` prints where the time of one stage goes.
 import argparse
 import cProfile
 import functools
-import gc
 import importlib
 import os
 import pstats
@@ -30,7 +29,8 @@ from typing import Any, Final
 MESSAGES: Final = 240
 NPCS: Final = 6
 ENTRIES: Final = 200
-CONTEXT_TOKENS: Final = 16_000
+CONTEXT_TOKENS: Final = 8_000
+TOOLS: Final = ("say", "whisper", "pose", "look", "remember", "recall")
 
 STAGES: Final = (
     ("say", "a line is said, until all have taken it", ""),
@@ -136,6 +136,7 @@ def started(folder: str) -> None:
 
 def furnished(stage: Any) -> None:
     """A card, books, notes and components as a game has them, and a long history in the room."""
+    from evennia_ai.game.npc_settings import changed
     from evennia_ai.prompt.components import GAME
     from tests.game.scripted_games import a_book, an_entry, furnish
 
@@ -145,10 +146,7 @@ def furnished(stage: Any) -> None:
         for number in range(ENTRIES)
     ]
     a_book("region", entries, GAME)
-    stage.npc.db.ai_settings = {"tools": list(TOOLS)}
-
-
-TOOLS: Final = ("stay_silent", "emote", "whisper", "look_at", "recall")
+    changed(stage.npc, tools=TOOLS)
 
 
 def talked(stage: Any, messages: int) -> None:
@@ -183,8 +181,6 @@ def play(stage: Any, meter: Meter, turns: int) -> None:
                 msg_self=True,
             )
         stage.passes()
-        if number % 50 == 0:
-            gc.collect()
 
 
 def staged() -> Any:
@@ -232,15 +228,18 @@ def main() -> None:
     by_name = {name.strip(): name for name, _, _ in STAGES}
     with tempfile.TemporaryDirectory() as folder:
         started(folder)
+        from django.db import connection
+
+        from evennia_ai.game.service import Garbage
+
         stage = staged()
         meter = Meter(by_name.get(options.profile, ""))
         for name, _, path in STAGES:
             if path:
                 meter.watch(name, path)
         play(stage, meter, 30)
+        Garbage().begin()  # as the game's service does
         meter.is_on = True
-        from django.db import connection
-
         with connection.execute_wrapper(meter.counted):
             play(stage, meter, options.turns)
     report(meter)

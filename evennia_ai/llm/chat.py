@@ -196,7 +196,7 @@ def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = 
 
     It covers the list of tools, where one goes with the messages.
     """
-    found = lines_sha256([message.wire() for message in messages])
+    found = lines_sha256([message._wire or message.wire() for message in messages])
     offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
     return sha256(f"{found}\n{json.dumps(offered)}".encode()).hexdigest() if offered else found
 

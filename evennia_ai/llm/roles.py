@@ -25,7 +25,7 @@ from evennia_ai.llm.tools import (
     undone,
     with_tools_as_text,
 )
-from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.memo import Slot, each
 from evennia_ai.prompt.messages import OF_DYNAMIC, Message, Role, ToolSpec
 from evennia_ai.prompt.names import SOMEONE, bare, bounded, is_word_of_the_game, without_mark
 
@@ -79,7 +79,7 @@ STRICT: Final = RoleProfile(merge=True, one_system=True, alternate=True)
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
     """The messages of a prompt without what only we know about them."""
-    return tuple(map(_chat_message, messages))
+    return tuple(each(tuple(messages), _CHAT_MESSAGE, _chat_message))
 
 
 def adapt(
@@ -89,12 +89,11 @@ def adapt(
 
     `tools` are those the model may use now; they become text only where the profile says so.
     """
-    plain = tuple(_remembered(_plain, message) for message in messages)
+    plain = _each(_plain, tuple(messages))
     adapted = _with_tools(plain, tools, profile=profile)
     if profile.one_system or profile.alternate:
         adapted = _one_system(adapted)
-    spoken = _spoken_by(profile)
-    adapted = [_remembered(spoken, message) for message in adapted]
+    adapted = _each(_spoken_by(profile), adapted)
     if profile.merge or profile.alternate:
         adapted = _merged(adapted)
     if profile.alternate:
@@ -130,8 +129,8 @@ def _with_tools(
         return with_tools_as_text(messages, tools)
     if profile.tools == "none":
         return narrated(messages)
-    has_any = any(message.tool_calls or message.role == "tool" for message in messages)
-    return paired(messages) if has_any else messages
+    with_any = [one for one in messages if one.tool_calls or one.role == "tool"]
+    return paired(messages) if with_any else messages
 
 
 def _spoken_by(profile: RoleProfile) -> _Step:
@@ -141,15 +140,15 @@ def _spoken_by(profile: RoleProfile) -> _Step:
     return _named if profile.speakers == "name" and not merging else _labelled
 
 
-def _remembered(step: _Step, message: ChatMessage) -> ChatMessage:
-    """What a step makes of a message, worked out once: it goes out with every later prompt."""
+def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """What a step makes of each, worked out once: they go out with every later prompt."""
     slot = _SLOTS[step]
-    known = message.memo.get(slot)
-    if known is not None:
-        return known
-    made = step(message)
-    message.memo[slot] = made
-    return made
+
+    def made(message: ChatMessage) -> ChatMessage:
+        message.memo[slot] = done = step(message)
+        return done
+
+    return each(messages, slot, made)
 
 
 def _plain(message: ChatMessage) -> ChatMessage:
@@ -234,7 +233,7 @@ def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
     head = _merged([_nameless(message) for message in messages[:leading]])
-    return [*head, *(_remembered(_framed, message) for message in messages[leading:])]
+    return [*head, *_each(_framed, messages[leading:])]
 
 
 def _framed(message: ChatMessage) -> ChatMessage:

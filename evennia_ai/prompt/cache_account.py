@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet
-from evennia_ai.prompt.messages import OF_LORE, Message, Part, part_of
+from evennia_ai.prompt.messages import OF_LORE, Message, Part, costs, part_of
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.prompt.templates.template import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
@@ -161,14 +161,16 @@ def _moved_anchors(pair: _Pair, origins: Iterable[str]) -> Iterator[str]:
     return (origin for origin in origins if before.get(origin) != now.get(origin))
 
 
+_NOT_AHEAD: Final = frozenset({"history", "dynamic"})
+
+
 def _stands_behind(sent: Sent, origin: str) -> bool:
     """Whether this piece stands behind the history; in front of none it cannot be told."""
-    behind = False
-    for message in sent.messages:
-        if behind and origin in message.origins:
-            return True
-        behind = behind or message.block in ("history", "dynamic")
-    return False
+    messages = sent.messages
+    begins = next((at for at, one in enumerate(messages) if one.block in _NOT_AHEAD), len(messages))
+    # What somebody said has a record and no parts; no piece is of its origin.
+    behind = [one for one in messages[begins + 1 :] if one.joined or one.record is None]
+    return any(origin in message.origins for message in behind)
 
 
 def _of_the_history(pair: _Pair) -> Break | None:
@@ -319,16 +321,14 @@ def account(
     """
     sent = older if isinstance(older, Sent) else Sent(messages=older)
     shared = 0
-    tokens = 0
     for before, now in zip(sent.messages, newer.messages, strict=False):
         if before is not now and before.wire() != now.wire():
             break
         shared += 1
-        tokens += now.tokens(counter)
     found = first_break(sent, newer, at=shared, components=components)
     return CacheAccount(
         shared_messages=shared,
-        shared_tokens=tokens,
+        shared_tokens=sum(costs(newer.messages[:shared], counter)),
         broken_by=found.origin,
         reason=found.reason if sent is older or found.reason == "append" else None,
     )

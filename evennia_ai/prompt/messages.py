@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from evennia_ai.prompt.memo import Memo, Slot, typed_frozen
+from evennia_ai.prompt.memo import Memo, Slot, each, typed_frozen
 from evennia_ai.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -98,7 +98,9 @@ class Message:
     @property
     def origins(self) -> list[str]:
         """The origin of each part."""
-        return [part.origin for part in self.parts]
+        if self.joined:
+            return [part.origin for part in self.joined]
+        return [self.origin or self.block]
 
     @property
     def stretches(self) -> list[tuple[str, str]]:
@@ -171,7 +173,7 @@ def canonical_line(
 
 def digest(messages: Iterable[Message]) -> str:
     """The hash of messages as a model sees them, one canonical JSON line each."""
-    return lines_sha256([message.wire() for message in messages])
+    return lines_sha256(each(tuple(messages), _WIRE, Message.wire))
 
 
 def lines_sha256(lines: Iterable[bytes]) -> str:
@@ -181,7 +183,7 @@ def lines_sha256(lines: Iterable[bytes]) -> str:
 
 def costs(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
     """The tokens of each message."""
-    return tuple([message.tokens(counter) for message in messages])
+    return tuple(each(messages, counter.slot, lambda message: message.tokens(counter)))
 
 
 def part_of(messages: Iterable[Message], origin: str) -> Part | None:

@@ -274,7 +274,7 @@ class Game:
         for where in known[:1]:
             with self.looking():
                 end = windows._load(where.id).end
-            if self._if_written(conversations.written, where, end, [note]):
+            if self._if_written(conversations.written, where, end, note):
                 self._unknown.append(where)
 
     def fail(self, after: int, reads_too: bool, seconds: float) -> None:

@@ -19,10 +19,12 @@ from evennia_ai.game.recording.heard import game_minute, real_minute, records_of
 from evennia_ai.game.senses.events import NOBODYS, Event
 from evennia_ai.game.senses.presence import NPC, label_of, seen_here
 from evennia_ai.game.senses.text import one_line, plain_name
+from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.knowledge import meta_prompt
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.memory.memories import Memory
+from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.names import bounded
 from evennia_ai.prompt.tokens import ESTIMATE
@@ -138,11 +140,40 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
 def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
     """The records of things that were shown to `npc` and that the prompt does not tell anyway."""
     for room in npc.ai.lately.rooms():
+        window = windows(room.id)
         is_here = conversation is not None and room.id == conversation.id
-        before = windows(room.id).cut if is_here else None
-        for record in records_of_room(room, before=before):
-            if is_shown_to(record, str(npc.id)) and record.meta.get("item"):
-                yield record
+        before = window.cut if is_here else window.history.stop
+        yield from (record for at, record in _things(window.history, str(npc.id)) if at < before)
+
+
+class _Things(NamedTuple):
+    """What was shown in the messages of a history up to the absolute index `stop`."""
+
+    stop: int
+    shown: tuple[tuple[int, Record], ...]
+    """The records by their absolute index, oldest first."""
+
+
+_THINGS: Final = Slot[_Things]("things shown")
+
+
+def _things(history: History, npc_ref: str) -> Iterator[tuple[int, Record]]:
+    """The records that tell of a thing shown to this NPC, whose history it is, newest first.
+
+    A message is looked at once: what is found is kept with the conversation.
+    """
+    known = history.memo.get(_THINGS) or _Things(history.earlier, ())
+    if known.stop < history.stop:
+        first = max(known.stop, history.earlier)
+        newer = enumerate(history.between(first, history.stop), start=first)
+        records = ((at, record_of(message)) for at, message in newer if not message.stays)
+        shown = [(at, one) for at, one in records if one is not None and _is_thing(one, npc_ref)]
+        known = history.memo[_THINGS] = _Things(history.stop, (*known.shown, *shown))
+    return (one for one in reversed(known.shown) if history.earlier <= one[0] < history.stop)
+
+
+def _is_thing(record: Record, npc_ref: str) -> bool:
+    return is_shown_to(record, npc_ref) and bool(record.meta.get("item"))
 
 
 def is_shown_to(record: Record, npc_ref: str) -> bool:

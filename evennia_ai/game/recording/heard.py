@@ -167,14 +167,10 @@ class Lately:
         return plain_name(str(room.get_display_name(npc)))
 
 
-def records_of_room(room: ConversationRef, *, before: int | None = None) -> Iterator[Record]:
-    """What was said and done in a conversation, the newest first.
-
-    `before` is the index in its history before which it was; None for all that is kept in memory.
-    """
+def records_of_room(room: ConversationRef) -> Iterator[Record]:
+    """What was said and done in a conversation and is kept in memory, the newest first."""
     history = windows(room.id).history
-    stop = history.stop if before is None else min(before, history.stop)
-    for index in range(stop - 1, history.earlier - 1, -1):
+    for index in range(history.stop - 1, history.earlier - 1, -1):
         record = record_of(history[index])
         if record is not None and not history[index].stays:
             yield record

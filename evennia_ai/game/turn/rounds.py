@@ -28,7 +28,7 @@ from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.summarising import Fullness, fullness_of
 from evennia_ai.history.records import NewRecord
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, sent_sha256
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Passage, sent_sha256
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.tools import reply_from
@@ -158,7 +158,8 @@ class Rounds:
     def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         heard, made, gathered = self._heard, composed.composition, composed.gathered
         # All that may fail comes before: what is begun would stay open.
-        asked = self._asked(composed, access)
+        said = chat_messages(storable_messages(made.prompt.messages))
+        asked = self._asked(composed, access, said)
         sent = replace(made.prompt.sent, revisions=gathered.view.revisions)
         begun = turns.begin(
             heard.conversation,
@@ -170,14 +171,12 @@ class Rounds:
             client=heard.event.client,
         )
         self._mind.prompted(begun.turn, sent)
-        # What is sent is made of the records alone.
-        stored = access.fitted(chat_messages(begun.messages), tools=gathered.request.tools)
-        return Round(
-            composed=composed,
-            access=access,
-            stored=begun.turn,
-            asked=replace(asked, messages=stored),
-        )
+        # What is sent is made of the records alone; equal messages are fitted alike.
+        stored = chat_messages(begun.messages)
+        if stored != said:
+            fitted = access.fitted(stored, tools=gathered.request.tools)
+            asked = replace(asked, messages=fitted)
+        return Round(composed=composed, access=access, stored=begun.turn, asked=asked)
 
     def _draft(self, composed: Composed, access: Access, asked: ChatRequest, sent: Sent) -> Draft:
         made, gathered = composed.composition, composed.gathered
@@ -220,10 +219,12 @@ class Rounds:
         )
         return {**values, "made_of": sources}
 
-    def _asked(self, composed: Composed, access: Access) -> ChatRequest:
+    def _asked(
+        self, composed: Composed, access: Access, said: Sequence[ChatMessage]
+    ) -> ChatRequest:
         prompt, gathered = composed.composition.prompt, composed.gathered
         request = access.request(
-            chat_messages(storable_messages(prompt.messages)),
+            said,
             max_tokens=access.profile.reply_tokens,
             tools=gathered.request.tools,
             cache_key=f"npc-{gathered.request.npc_ref}",

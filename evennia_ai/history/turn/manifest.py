@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evennia_ai.errors import ReplayError
 from evennia_ai.history.projection import parts_from
@@ -29,14 +29,16 @@ FORMAT: Final = 3
 READ_FORMATS: Final = (1, 2, FORMAT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedMessage:
-    """A message that is in the records; the record must show exactly what the prompt showed."""
+class RecordedMessage(NamedTuple):
+    """A message that is in the records; the record must show exactly what the prompt showed.
+
+    As JSON it is the list of its fields.
+    """
 
     record: str
     block: Block
+    injected: bool
     tokens: int
-    injected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,11 @@ class TurnManifest(PromptFigures):
         for one in fields(self):
             value = getattr(self, one.name)
             told[one.name] = dict(value) if isinstance(value, Mapping) else value
-        told["messages"] = [_message_values(message) for message in self.messages]
+        if any(isinstance(message, RenderedMessage) for message in self.messages):
+            raise ReplayError(
+                "a manifest that holds texts itself is read and never written;"
+                " commit them as records"
+            )
         told["verdicts"] = [_verdict_values(verdict) for verdict in self.verdicts]
         told["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
         return canonical_json({"format": FORMAT, **told})
@@ -137,21 +143,11 @@ def without_words(manifest: TurnManifest) -> TurnManifest:
     )
 
 
-def _message_values(message: RecordedMessage | RenderedMessage) -> list[Any]:
-    """The message as JSON values."""
-    if isinstance(message, RenderedMessage):
-        raise ReplayError(
-            "a manifest that holds texts itself is read and never written; commit them as records"
-        )
-    return [message.record, message.block, message.injected, message.tokens]
-
-
 def _message_from(told: Any) -> RecordedMessage | RenderedMessage:
     if isinstance(told, list):
-        record, block, injected, tokens = told
-        return RecordedMessage(record=record, block=block, injected=injected, tokens=tokens)
+        return RecordedMessage(*told)
     if "record" in told:
-        return RecordedMessage(**told)
+        return RecordedMessage(**{"injected": False, **told})
     given = dict(told)
     tokens, parts = given.pop("tokens"), given.pop("parts", ())
     given["tool_calls"] = tuple(ToolCall(**call) for call in told.get("tool_calls", ()))

@@ -8,7 +8,7 @@ messages, as a snapshot that is stored once in a segment for as long as it stays
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.errors import ReplayError
@@ -24,7 +24,7 @@ from evennia_ai.history.records import (
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.cache_account import CacheAccount
-from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.memo import Memo, Slot, kept
 from evennia_ai.prompt.messages import Block, Message, ToolSpec, costs, digest
 from evennia_ai.prompt.prompt import Prompt
 
@@ -36,6 +36,16 @@ class Handle:
     record: Record
     block: Block
     injected: bool = False
+    _message: Message | None = field(default=None, init=False, repr=False, compare=False)
+    _told: RecordedMessage | None = field(default=None, init=False, repr=False, compare=False)
+
+    def told(self, tokens: int) -> RecordedMessage:
+        """The record as a manifest names it; the same object as long as it costs as much."""
+        known = self._told
+        if known is None or known.tokens != tokens:
+            known = RecordedMessage(self.record.id, self.block, self.injected, tokens)
+            object.__setattr__(self, "_told", known)
+        return known
 
 
 class TextKey(NamedTuple):
@@ -66,15 +76,16 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
                 f" {type(handle).__name__}; append what shall be sent to the history and give"
                 " its handle"
             )
-        if handle.record.is_erased:
-            raise ReplayError(f"record {handle.record.id} of the turn was erased on request")
-    messages = [message_of(handle.record) for handle in shown]
-    return tuple(map(_sent, shown, messages))
+    for record in [handle.record for handle in shown if not handle.record.body]:
+        if record.is_erased:
+            raise ReplayError(f"record {record.id} of the turn was erased on request")
+    return tuple([handle._message or _shown(handle) for handle in shown])
 
 
 def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages with what no database stores replaced; the same ones where there is nothing."""
-    if all(_is_storable(message) for message in messages):
+    texts = [message for message in messages if message.record is None]
+    if all(map(_is_storable, texts)):
         return messages
     return tuple(m if _is_storable(m) else _stored_form(m) for m in messages)
 
@@ -103,14 +114,17 @@ def key_of(record: Record) -> TextKey:
     return TextKey(record.kind, record.role, record.content_sha256)
 
 
-def _sent(handle: Handle, message: Message | None) -> Message:
+def _shown(handle: Handle) -> Message:
+    """The message of the handle's record, where the handle shows it; kept with the handle."""
+    record = handle.record
+    message = message_of(record)
     if message is None:
-        record = handle.record
         raise ReplayError(f"record {record.id} is no message ({record.kind})")
-    if handle.block == "history" and not handle.injected:
-        return message
-    origin = message.origin if handle.injected else handle.block
-    return replace(message, block=handle.block, injected=handle.injected, origin=origin)
+    if handle.block != "history" or handle.injected:
+        origin = message.origin if handle.injected else handle.block
+        message = replace(message, block=handle.block, injected=handle.injected, origin=origin)
+    object.__setattr__(handle, "_message", message)
+    return message
 
 
 def _text(message: Message, meta: dict[str, Any]) -> NewText:
@@ -191,10 +205,12 @@ class Draft:
     def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
         """The prompt as handles, its texts among the records that are `stored` by their keys."""
         return tuple(
-            line
-            if isinstance(line, Handle)
-            else Handle(record=stored[line.text.key], block=line.block, injected=line.injected)
-            for line in self.lines
+            [
+                line
+                if isinstance(line, Handle)
+                else _handle(stored[line.text.key], block=line.block, injected=line.injected)
+                for line in self.lines
+            ]
         )
 
     def tools_record(self, stored: Mapping[TextKey, Record]) -> str | None:
@@ -205,15 +221,8 @@ class Draft:
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
         """The manifest of the prompt that these handles make, which stands in this segment."""
-        messages = tuple(
-            RecordedMessage(
-                record=handle.record.id,
-                block=handle.block,
-                tokens=tokens,
-                injected=handle.injected,
-            )
-            for handle, tokens in zip(handles, self.tokens, strict=True)
-        )
+        shown = zip(handles, self.tokens, strict=True)
+        messages = tuple([handle.told(tokens) for handle, tokens in shown])
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
 
 
@@ -253,10 +262,26 @@ def draft_of(
         **figures,
     )
     return Draft(
-        lines=tuple(_line(message, event) for message in messages),
+        lines=_lines(messages, event),
         tokens=costs(messages, prompt.counter),
         manifest=manifest,
         tools=tools,
+    )
+
+
+def _lines(messages: Sequence[Message], event: Record | None) -> tuple[Handle | NewLine, ...]:
+    """The messages as lines; the handle of one that was sent before is known."""
+    known = kept(messages, _HANDLE)
+    return tuple(
+        [
+            handle
+            if handle is not None
+            and handle.block == message.block
+            and handle.injected == message.injected
+            and handle.record.id == message.record
+            else _line(message, event)
+            for handle, message in zip(known, messages, strict=True)
+        ]
     )
 
 
@@ -265,28 +290,26 @@ def _line(message: Message, event: Record | None) -> Handle | NewLine:
         before = event.place if event else None
         text = text_of(message, before=before)
         return NewLine(text=text, block=message.block, injected=message.injected)
-    known = message.memo.get(_HANDLE)
-    if known is not None and _is_of(known, message):
-        return known
     record = event if event and event.id == message.record else record_of(message)
     if record is None:
         raise TypeError(
             f"a message of the prompt names record {message.record} and was not made from it;"
             " make it with `message_of`, or take its record away"
         )
-    handle = Handle(record=record, block=message.block, injected=message.injected)
-    message.memo[_HANDLE] = handle
-    return handle
+    return _handle(record, block=message.block, injected=message.injected)
 
 
-def _is_of(handle: Handle, message: Message) -> bool:
-    """Whether the handle shows the message where it is; copies elsewhere share what is known."""
-    is_there = handle.block == message.block and handle.injected == message.injected
-    return is_there and handle.record.id == message.record
+def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
+    """The record shown there; made once as long as it is shown in the same place."""
+    known, made = record.memo.get(_HANDLE), Handle(record=record, block=block, injected=injected)
+    if known is not None and known == made:
+        return known
+    record.memo[_HANDLE] = made
+    return made
 
 
 def _revisions(prompt: Prompt) -> dict[str, str]:
     # What was said has no revision; only texts do, which have parts or an own one.
-    texts = (message for message in prompt.messages if message.joined or message.revision)
+    texts = [message for message in prompt.messages if message.joined or message.revision]
     parts = (part for message in texts for part in message.parts)
     return {part.origin: str(part.revision) for part in parts if part.revision}

@@ -125,10 +125,11 @@ def begin(
     is_first = bool(client) and not conversations.origin(conversation)
     if event is not None and event.segment < window.remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
-    stored = stored_texts(conversation, draft.texts)
+    texts = draft.texts
+    stored = stored_texts(conversation, texts)
     doing = f"beginning a turn of NPC {npc_ref}"
     with _read_again_after_a_conflict(conversation), one_transaction(doing):
-        new = conversations.appended(conversation, missing_texts(draft.texts, stored))
+        new = conversations.appended(conversation, missing_texts(texts, stored))
         used = {**stored, **{key_of(record): record for record in new}}
         handles = draft.handles(used)
         manifest = draft.committed(

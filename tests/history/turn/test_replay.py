@@ -54,7 +54,7 @@ def test_a_record_that_was_erased_is_told_apart_from_one_that_was_tampered_with(
 
 def a_manifest(*records):
     said = a_conversation(3)
-    messages = tuple(RecordedMessage(record=r, block="history", tokens=5) for r in records)
+    messages = tuple(RecordedMessage(r, "history", injected=False, tokens=5) for r in records)
     return replace(manifest_of(a_prompt(said), said), messages=messages)
 
 
