@@ -1,11 +1,13 @@
 """Composing one turn, side by side with the naive loop and with installed peers.
 
-    python benchmarks/compose.py [--rounds 9] [--turns 6] [--count o200k|chars] [--memo]
+    python benchmarks/compose.py [--rounds 9] [--turns 6] [--count o200k|chars] [--memo] [--cpu]
 
 W1 (`workload.py`): a system prompt, 8 components of which 2 are live, 200 messages, 6 injections,
-4,096 tokens. cold: a new driver, new strings, turn 0. warm: each turn brings one message and new
-live values. All drivers run turn about in one process, every answer is checked first. Read the
-ratios, not the microseconds; `--memo` gives every driver a counter that remembers its answers.
+4,096 tokens. cold: a new driver, texts that the process never saw, turn 0. known: the same for an
+NPC whose components another one has used; what was said is new. warm: each turn brings one message
+and new live values. All drivers run turn about in one process, every answer is checked first. Read
+the ratios, not the microseconds; `--memo` gives every driver a counter that remembers its answers,
+`--cpu` counts processor time, for a machine that others use too.
 `docs/benchmarks.md` says how to install the peers and what is asked of us.
 """
 
@@ -66,28 +68,36 @@ def checked(count, encode, turns):
     return ready
 
 
-def timed(driver, w, t):
-    start = time.perf_counter()
+def timed(driver, w, t, clock):
+    start = clock()
     driver.turn(w, t)
-    return time.perf_counter() - start
+    return clock() - start
+
+
+def first(driver, w, options, count, encode):
+    """Seconds of a driver's first turn."""
+    gc.collect()
+    Naive(count, encode).turn(workload.W1(0), 0)  # the tokenizer's tables into the caches
+    return timed(driver, w, 0, options.clock)
 
 
 def measure(ready, options, count, encode):
-    """Median seconds of a cold and of a warm turn for each driver."""
-    cold = {name: [] for name in ready}
-    warm = {name: [] for name in ready}
-    for _ in range(options.rounds):
+    """Median seconds of a cold, a known and a warm turn, each by the names of the drivers."""
+    cold, known, warm = ({name: [] for name in ready} for _ in range(3))
+    for seed in range(options.rounds):
         for name, (make, _) in ready.items():
             pair = (remembered(count), remembered(encode)) if options.memo else (count, encode)
-            w, driver = workload.W1(options.turns + 1), make(*pair)
-            gc.collect()
-            Naive(count, encode).turn(workload.W1(0), 0)  # the tokenizer's tables into the caches
-            cold[name].append(timed(driver, w, 0))
-            warm[name] += [timed(driver, w, t) for t in range(1, options.turns + 1)]
-    return (
-        {name: statistics.median(times) for name, times in cold.items()},
-        {name: statistics.median(times) for name, times in warm.items()},
-    )
+            w, driver = workload.W1(options.turns + 1, texts=seed, talk=seed), make(*pair)
+            cold[name].append(first(driver, w, options, count, encode))
+            turns = range(1, options.turns + 1)
+            warm[name] += [timed(driver, w, t, options.clock) for t in turns]
+            other = workload.W1(options.turns + 1, texts=seed, talk=1_000 + seed)
+            beside = make(*pair, beside=driver) if make is Ours else make(*pair)
+            known[name].append(first(beside, other, options, count, encode))
+    return [
+        {name: statistics.median(times) for name, times in one.items()}
+        for one in (cold, known, warm)
+    ]
 
 
 def by_length(options, count, encode):
@@ -99,7 +109,7 @@ def by_length(options, count, encode):
         driver.turn(w, 0)
     for t in range(1, turns):
         for n, (w, driver) in runs.items():
-            times[n].append(timed(driver, w, t))
+            times[n].append(timed(driver, w, t, options.clock))
     return {n: statistics.median(values) for n, values in times.items()}
 
 
@@ -110,20 +120,21 @@ def judge(what, ratio, *, at_least=None, at_most=None):
     print(f"{what}: {ratio:.2f}, asked {asked}: {'met' if met else 'MISSED'}")
 
 
-def report(options, ready, cold, warm):
+def report(options, ready, cold, known, warm):
     """The table and the ratios that are asked for."""
     memo = ", remembered" if options.memo else ""
     print(f"python {platform.python_version()}, counter {options.count}{memo}")
-    print(f"{'driver':26} {'cold us':>10} {'warm us':>10} {'warm/ours':>10}  answer")
+    print(f"{'driver':26} {'cold us':>9} {'known us':>9} {'warm us':>9} {'warm/ours':>10}  answer")
     ours = warm["evennia_ai"]
     for name in sorted(ready, key=warm.__getitem__):
-        us = f"{cold[name] * 1e6:10.1f} {warm[name] * 1e6:10.1f}"
+        us = " ".join(f"{one[name] * 1e6:9.1f}" for one in (cold, known, warm))
         print(f"{name:26} {us} {warm[name] / ours:10.1f}  {ready[name][1]}")
     kind = "remembered" if options.memo else "free" if options.count == "chars" else "plain"
     for name, asked in ASKED[kind].items():
         if name in warm:
             judge(f"{name} / evennia_ai, warm", warm[name] / ours, at_least=asked)
     judge("cold / naive cold", cold["evennia_ai"] / cold["naive loop"], at_most=1.5)
+    judge("known / naive known", known["evennia_ai"] / known["naive loop"], at_most=1.5)
 
 
 def main():
@@ -132,14 +143,15 @@ def main():
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--count", choices=COUNTERS, default="o200k")
     parser.add_argument("--memo", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
+    options.clock = time.process_time if options.cpu else time.perf_counter
     try:
         count, encode = COUNTERS[options.count]()
     except ImportError as missing:
         raise SystemExit(f"{missing}; install rs-bpe or use --count chars") from None
     ready = checked(count, encode, options.turns)
-    cold, warm = measure(ready, options, count, encode)
-    report(options, ready, cold, warm)
+    report(options, ready, *measure(ready, options, count, encode))
     length = by_length(options, count, encode)
     judge(
         f"warm at {LONG:,} messages / at {workload.HISTORY}",

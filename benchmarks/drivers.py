@@ -26,10 +26,20 @@ class Ours:
 
     exact, note = True, "with verdicts for every component and the history"
 
-    def __init__(self, count, encode):
-        self.counter = TokenCounter(
-            "bench", "1", count, per_message=workload.PER_MESSAGE, per_prompt=workload.PER_PROMPT
+    def __init__(self, count, encode, *, beside=None):
+        """`beside` is the driver of another NPC of the same game, with the same texts."""
+        self.counter = (
+            beside.counter
+            if beside
+            else TokenCounter(
+                "bench",
+                "1",
+                count,
+                per_message=workload.PER_MESSAGE,
+                per_prompt=workload.PER_PROMPT,
+            )
         )
+        self.authored = beside.authored if beside else None
         self.rules = ComposeRules(
             budget=BudgetRules(limit_tokens=workload.BUDGET, keep_percent=100),
             layout="classic",
@@ -40,7 +50,8 @@ class Ours:
 
     def prompt(self, w, t):
         if self.components is None:
-            self.components = ComponentSet(_components(w))
+            self.authored = self.authored or tuple(_components(w))
+            self.components = ComponentSet(self.authored)
         new = w.history[len(self.history) : w.length(t)]
         self.history = self.history.appended(*(said(role, content) for role, content in new))
         return compose(

@@ -73,10 +73,13 @@ def macros(rng, text, names):
 
 
 class W1:
-    """The workload.  All fields are plain strings, tuples and lists."""
+    """The workload.  All fields are plain strings, tuples and lists.
 
-    def __init__(self, turns=64, messages=HISTORY):
-        rng = random.Random(SEED)
+    `texts` seeds the prompt's own texts, `talk` what is said and the state of each turn.
+    """
+
+    def __init__(self, turns=64, messages=HISTORY, *, texts=SEED, talk=SEED):
+        rng = random.Random(texts)
         self.char, self.user = CHAR, USER
         self.messages = messages
         self.system = macros(rng, prose(rng, 1270), ["char", "user", "char", "char"])
@@ -88,6 +91,7 @@ class W1:
         self.injections = [
             (d, 100, "system", macros(rng, prose(rng, 28), ["char"])) for d in DEPTHS
         ]
+        rng = random.Random(talk)
         self.history = []
         for i in range(messages + turns):
             role, name = ("user", USER) if i % 2 == 0 else ("assistant", CHAR)

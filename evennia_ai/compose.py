@@ -226,7 +226,7 @@ def _expanded(
     components, counter, entries = inputs.components, filling.counter, lore.entries
     if outlets := outlet_values(entries) if entries else {}:
         filling = filling.with_values(outlets)
-    made = [*filling.expand(components.compiled)]
+    made = [*components.compiled.expand(filling)]
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
     made = with_memories(made, reminded.kept, components=components, filling=filling)

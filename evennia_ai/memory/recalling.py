@@ -328,7 +328,7 @@ def with_memories(
     if not memories:
         piece: Piece | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
     elif _is_framed(place):
-        piece = filling.with_values({MEMORIES_NAME: data}).expand_one(place)
+        piece = place.expand(filling.with_values({MEMORIES_NAME: data}))
     else:
         piece = make_piece(f"{HEADING}\n{data}", claim, counter=filling.counter)
     if isinstance(piece, Piece):

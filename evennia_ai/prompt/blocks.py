@@ -114,7 +114,7 @@ def _filled(place: CompiledComponent, facts: str, *, filling: Filling) -> Piece 
     if not place.component.content.strip():
         tokens = counter.recall(facts)
         return make_piece(facts, place.claim(layout), counter=counter, content_tokens=tokens)
-    own = filling.with_values({name: facts}).expand_one(place)
+    own = place.expand(filling.with_values({name: facts}))
     if isinstance(own, Verdict) or (place.template and name in place.template.names):
         return own
     text = f"{own.message.content}\n{facts}"

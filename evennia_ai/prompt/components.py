@@ -18,6 +18,7 @@ from pydantic import Field, SkipValidation
 
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.foreign.fields import Must, checker, wrong_in
+from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Role, Trust
 
 Placement = Literal["ordered", "history"]
@@ -60,7 +61,7 @@ GAME: Final = Scope()
 SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@typed_frozen
 class PromptComponent:
     """One text of the prompt; ComponentValueError names the first field that cannot be so."""
 

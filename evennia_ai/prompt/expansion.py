@@ -9,7 +9,7 @@ edits and the import of cards. Dice and outlets of lore may stand there; their a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -23,6 +23,7 @@ from evennia_ai.prompt.components import (
 )
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import typed_frozen
+from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
 from evennia_ai.prompt.templates.template import Template, compile_template
@@ -123,6 +124,31 @@ class ComponentSet:
         return key not in self._off
 
 
+@typed_frozen
+class Filling:
+    """What texts are expanded with."""
+
+    dice: Dice
+    counter: TokenCounter
+    layout: Layout
+    values: Mapping[str, str]
+    """What templates may name."""
+    _in_system: list[Mapping[str, str]] = field(default_factory=list, init=False, compare=False)
+    """The same as messages of role system may have it, once it was asked for."""
+
+    def with_values(self, more: Mapping[str, str]) -> "Filling":
+        """This with more values."""
+        return replace(self, values={**self.values, **more})
+
+    def values_for(self, role: Role) -> Mapping[str, str]:
+        """What templates may name in a message of this role."""
+        if role != "system":
+            return self.values
+        if not self._in_system:
+            self._in_system.append(in_system(self.values))
+        return self._in_system[0]
+
+
 class CompiledComponents:
     """Compiled components that remember what they gave last."""
 
@@ -135,25 +161,21 @@ class CompiledComponents:
         self._names = tuple(self._readers)
         self._last: _Last | None = None
 
-    def expand(
-        self, values: Mapping[str, str], *, dice: Dice, counter: TokenCounter, layout: Layout
-    ) -> Sequence[Piece | Verdict]:
+    def expand(self, filling: Filling) -> Sequence[Piece | Verdict]:
         """What each member gives for these values, in their order.
 
         Only members that read a value which changed since the last call, or that roll dice, are
         asked again.
         """
         last = self._last
-        seen = [values.get(name) for name in self._names]
-        if last is None or last.counter != counter or last.layout != layout:
-            made = [
-                m.expand(values, dice=dice, counter=counter, layout=layout) for m in self.members
-            ]
+        seen = [filling.values.get(name) for name in self._names]
+        if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
+            made = [member.expand(filling) for member in self.members]
         else:
             made = last.made.copy()
-            for i in self._outdated(last, seen, dice):
-                made[i] = self.members[i].expand(values, dice=dice, counter=counter, layout=layout)
-        self._last = _Last(counter, layout, dice, seen, made)
+            for i in self._outdated(last, seen, filling.dice):
+                made[i] = self.members[i].expand(filling)
+        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made)
         return made
 
     def reading(self, name: str) -> tuple[str, ...]:
@@ -172,33 +194,6 @@ class CompiledComponents:
                 if old != new:
                     outdated.update(self._readers[name])
         return outdated
-
-
-@typed_frozen
-class Filling:
-    """What texts are expanded with."""
-
-    dice: Dice
-    counter: TokenCounter
-    layout: Layout
-    values: Mapping[str, str]
-    """What templates may name."""
-
-    def with_values(self, more: Mapping[str, str]) -> "Filling":
-        """This with more values."""
-        return replace(self, values={**self.values, **more})
-
-    def expand(self, components: CompiledComponents) -> Sequence[Piece | Verdict]:
-        """What each of the components gives."""
-        return components.expand(
-            self.values, dice=self.dice, counter=self.counter, layout=self.layout
-        )
-
-    def expand_one(self, component: "CompiledComponent") -> Piece | Verdict:
-        """What a single one gives."""
-        return component.expand(
-            self.values, dice=self.dice, counter=self.counter, layout=self.layout
-        )
 
 
 class _Last(NamedTuple):
@@ -223,7 +218,7 @@ def _readers(members: Iterable["CompiledComponent"]) -> dict[str, list[int]]:
 class CompiledComponent:
     """A component with its template compiled."""
 
-    __slots__ = ("_claims", "_disabled", "_problem", "component", "origin", "template")
+    __slots__ = ("_claims", "_disabled", "_problem", "_stays", "component", "origin", "template")
 
     def __init__(
         self,
@@ -236,9 +231,8 @@ class CompiledComponent:
         self.component = component
         self._disabled = disabled
         self.origin = origin or f"component:{component.key}"
-        self._claims = {
-            layout: _claim(component, self.origin, layout, stays=stays) for layout in LAYOUTS
-        }
+        self._stays = stays
+        self._claims: dict[Layout, Claim] = {}
         self.template: Template | None = None
         self._problem: TemplateError | None = None
         try:
@@ -246,20 +240,17 @@ class CompiledComponent:
         except TemplateError as error:
             self._problem = error
 
-    def expand(
-        self, values: Mapping[str, str], *, dice: Dice, counter: TokenCounter, layout: Layout
-    ) -> Piece | Verdict:
+    def expand(self, filling: Filling) -> Piece | Verdict:
         """The piece for these values, or the verdict that says why there is none."""
         component, template = self.component, self.template
         if not component.enabled:
             return self._no(self._disabled)
         if template is None:
             return self._no(f"template error: {self._problem}")
-        claim = self._claims[layout]
-        if claim.spoken_as == "system":
-            values = in_system(values)
+        claim = self.claim(filling.layout)
+        values = filling.values_for(claim.spoken_as)
         try:
-            text = template.render(values, dice)
+            text = template.render(values, filling.dice)
         except TemplateError as error:
             return self._no(f"template error: {error}")
         if not text.strip():
@@ -268,13 +259,16 @@ class CompiledComponent:
         return make_piece(
             text,
             claim,
-            counter=counter,
+            counter=filling.counter,
             note=f"left as written: {', '.join(unknown)}" if unknown else "",
             breaks=self._breaks(text, values) if claim.tier is Tier.YIELDING else (),
         )
 
     def claim(self, layout: Layout) -> Claim:
-        """What its text asks for in this layout."""
+        """What its text asks for in this layout; most are only ever asked for one."""
+        if layout not in self._claims:
+            made = _claim(self.component, self.origin, layout, stays=self._stays)
+            self._claims[layout] = made
         return self._claims[layout]
 
     def unsettles(self, layout: Layout) -> bool:

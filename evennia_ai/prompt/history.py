@@ -215,8 +215,9 @@ class _Log:
         self.append(messages)
 
     def append(self, messages: Iterable[Message]) -> None:
-        for message in messages:
-            index = self.earlier + len(self.messages)
+        new = tuple(messages)
+        # Hundreds at once where a conversation is opened: nothing is asked for twice.
+        for index, message in enumerate(new, start=self.earlier + len(self.messages)):
             if not message.counted:
                 self.bookkeeping.append(index)
                 self.is_plain = False
@@ -228,7 +229,7 @@ class _Log:
                 self.replies.append(index)
             else:
                 self.is_plain = False
-            self.messages.append(message)
+        self.messages += new
 
     def sums(self, counter: TokenCounter) -> "_Sums":
         """Running sums of this counter, up to the newest message."""

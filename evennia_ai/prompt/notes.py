@@ -85,7 +85,7 @@ def expanded_notes(
     if not notes.notes:
         return []
     expanded: list[ExpandedNote] = []
-    for index, made in enumerate(filling.expand(notes.compiled)):
+    for index, made in enumerate(notes.compiled.expand(filling)):
         note = notes.notes[index]
         verdict = not_due(note, index, history=history, said=said, cut=cut)
         expanded.append(ExpandedNote(note, verdict or made, verdict is None))

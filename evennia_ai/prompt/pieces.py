@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.memo import Slot, typed_frozen
 from evennia_ai.prompt.messages import Block, Message, Role
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
@@ -57,7 +57,7 @@ class Beside(NamedTuple):
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@typed_frozen
 class Claim:
     """What a text asks for, known before the text is: its place, its role, its survival.
 
@@ -151,7 +151,7 @@ def make_piece(
         block = message.block if injected else "dynamic"
         message = replace(message, block=block, stays=True, of=claim.stays)
     if content_tokens is None:
-        content_tokens = counter.count(text)
+        content_tokens = counter.recall(text)
     tokens = content_tokens + (counter.per_separator if claim.joint else counter.per_message)
     return Piece(claim, message, tokens, claim.rank, note, cause, breaks)
 

@@ -12,20 +12,17 @@ Jinja, and player text is never a template.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from jinja2 import Environment, nodes
-from jinja2.exceptions import TemplateSyntaxError
-
 from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Trust
-from evennia_ai.prompt.templates.allowed import names_in
-from evennia_ai.prompt.templates.evaluation import cost, writer
-from evennia_ai.prompt.templates.operations import MAX_FILLED, MAX_STEPS, Spending
+from evennia_ai.prompt.templates.logic import CheckedLogic, compile_logic
+from evennia_ai.prompt.templates.operations import MAX_FILLED
 
 _PLAIN: Final = r"(?:(?!\{\{|\}\}).)*"
 # What gives no text swallows macros inside it, so that no remark of an author comes out.
@@ -35,6 +32,7 @@ _REMARK: Final = (
 )
 _MACRO: Final = re.compile(rf"\{{\{{({_REMARK}|{_PLAIN})\}}\}}", re.DOTALL | re.IGNORECASE)
 _MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(user|bot|char)>", _MACRO.flags)
+_LOGIC: Final = re.compile(r"\{[%#]")
 _NAME: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
 _OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
 # What the name of a value begins with that is the text of an outlet of lore.
@@ -87,7 +85,7 @@ def split_macros(text: str, *, v1_names: bool) -> Split:
     chunks: list[Chunk] = []
     done = 0
     foreign = False
-    for found in (_MACRO_OR_V1 if v1_names else _MACRO).finditer(text):
+    for found in _MACRO_OR_V1.finditer(text) if v1_names and "<" in text else _macros(text):
         if found.start() > done:
             chunks.append(text[done : found.start()])
         chunk = _chunk(found)
@@ -97,6 +95,16 @@ def split_macros(text: str, *, v1_names: bool) -> Split:
     if done < len(text):
         chunks.append(text[done:])
     return Split(tuple(chunks), foreign)
+
+
+def _macros(text: str) -> Iterator[re.Match[str]]:
+    """The matches of `_MACRO`; one bracket is found in a tenth of the time that two take."""
+    at = text.find("{")
+    while at >= 0:
+        found = _MACRO.match(text, at)
+        if found:
+            yield found
+        at = text.find("{", found.end() if found else at + 1)
 
 
 def filled(chunks: tuple[Chunk, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
@@ -145,14 +153,25 @@ def _within(chunks: tuple[Chunk, ...], texts: list[str]) -> str:
 def _chunk(found: re.Match[str]) -> Chunk:
     if found[1] is None:
         return Value(_V1_NAMES[found[2].lower()], found[0])
-    plain = _NAME.fullmatch(found[1])
-    if plain:
-        return Value(plain[1].lower(), found[0])
-    outlet = _OUTLET.fullmatch(found[1])
-    if outlet:
-        return Value(OUTLET + outlet[1], "")
-    called = _function(found[1])
+    body = found[1]
+    value = _value(body) if len(body) > _LONG_BODY else _known_value(body)
+    if value is not None:
+        return value
+    called = _function(body)
     return Roll(called[0], called[1], found.start()) if called else found[0]
+
+
+def _value(body: str) -> Value | None:
+    """The named value that `{{body}}` stands for, None where it is another macro."""
+    plain = _NAME.fullmatch(body)
+    if plain:
+        return Value(plain[1].lower(), f"{{{{{body}}}}}")
+    outlet = _OUTLET.fullmatch(body)
+    return Value(OUTLET + outlet[1], "") if outlet else None
+
+
+_LONG_BODY: Final = 100
+_known_value: Final = lru_cache(maxsize=1024)(_value)  # the same few names in all texts of a game
 
 
 def _function(body: str) -> tuple[str, str] | None:
@@ -216,103 +235,18 @@ ROLLED: Final = frozenset({"random", "pick", "roll"})
 ROLLED_EACH_TURN: Final = ROLLED - {"pick"}
 
 
-MAX_WORDS: Final = 500
-"""Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
-MAX_BRACKETS: Final = 20
-MAX_DIGITS: Final = 18
-MAX_NAME: Final = 100
-_MAX_PROBLEM: Final = 200
-_SILENT: Final = frozenset(
-    {"data", "whitespace", "raw_begin", "raw_end"}
-    | {"comment", "comment_begin", "comment_end"}
-    | {"linecomment", "linecomment_begin", "linecomment_end"}
-)
-_ENVIRONMENT: Final = Environment(keep_trailing_newline=True)  # noqa: S701 prompts are no HTML
-
-
-class CheckedLogic:
-    """A compiled and checked template with logic."""
-
-    __slots__ = ("_write", "names")
-
-    def __init__(self, tree: nodes.Template) -> None:
-        self.names = names_in(tree)
-        if cost(tree) > MAX_STEPS:
-            raise TemplateError(
-                f"may take more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
-            )
-        self._write = writer(tree.body)
-
-    def render(self, values: Mapping[str, str]) -> str:
-        """The text; TemplateError with the line for an unknown name and for what cannot be done."""
-        run = Spending(dict(values))
-        try:
-            self._write(run)
-        except TemplateError as error:
-            raise TemplateError(f"cannot be rendered: {error.problem}", line=run.line) from error
-        return "".join(run.written)
-
-
-@lru_cache(maxsize=64)  # each NPC has components of its own with the same texts
-def compile_logic(source: str) -> CheckedLogic:
-    """The template; TemplateError with the line for bad syntax and for what is not allowed."""
-    try:
-        _check_size(source)
-        tree = _ENVIRONMENT.parse(source)
-    except TemplateSyntaxError as error:
-        problem = (error.message or "bad syntax")[:_MAX_PROBLEM]
-        raise TemplateError(problem, line=error.lineno) from error
-    except RecursionError as error:
-        raise TemplateError("is nested too deeply; take some of it out") from error
-    return CheckedLogic(tree)
-
-
-def _check_size(source: str) -> None:
-    """Refuse what is too much to be read at all; Jinja2 itself takes whatever there is."""
-    words = depth = 0
-    for line, kind, written in _ENVIRONMENT.lex(source):
-        if kind in _SILENT:
-            continue
-        words += 1
-        if words > MAX_WORDS:
-            raise TemplateError(
-                f"has more than {MAX_WORDS} words and signs in its {{{{ }}}} and {{% %}};"
-                " split it into several components",
-                line=line,
-            )
-        _check_word(kind, written, line)
-        depth += _opened(kind, written)
-        if depth > MAX_BRACKETS:
-            raise TemplateError(
-                f"its brackets are nested deeper than {MAX_BRACKETS} levels", line=line
-            )
-
-
-def _check_word(kind: str, written: str, line: int) -> None:
-    if kind in ("integer", "float") and len(written) > MAX_DIGITS:
-        raise TemplateError(f"a number has more than {MAX_DIGITS} digits", line=line)
-    if kind == "name" and len(written) > MAX_NAME:
-        raise TemplateError(f"a name has more than {MAX_NAME} characters", line=line)
-
-
-def _opened(kind: str, written: str) -> int:
-    if kind != "operator":
-        return 0
-    return (written in ("(", "[", "{")) - (written in (")", "]", "}"))
-
-
 MAX_SOURCE: Final = 50_000
 """Characters that a builder's or an author's text may have: more than most models can read."""
 
 
-@dataclass(frozen=True, slots=True)
+@typed_frozen
 class Template:
     """A compiled text. `names` are the values it reads; `rolls` says whether it asks the dice."""
 
     source: str
-    names: tuple[str, ...]
-    rolls: bool
-    chunks: tuple[Chunk, ...]
+    names: tuple[str, ...] = ()
+    rolls: bool = False
+    chunks: tuple[Chunk, ...] = ()
     logic: CheckedLogic | None = None
     is_checked: bool = False
     """Whether its author is told what does not fit; in imported text it stays as it is written."""
@@ -356,14 +290,24 @@ class Template:
         return tuple([n for n in self.names if n not in values and not n.startswith(OUTLET)])
 
 
+MOST_COMPILED: Final = 1_024
+"""Texts that are kept compiled for all who use them: components of many NPCs have the same."""
+LONG_SOURCE: Final = 20_000
+"""Characters of a text that is compiled anew each time, so that what is kept has a bound."""
+
+
 def compile_template(source: str, *, trust: Trust) -> Template:
-    """`source` ready to render.
+    """`source` ready to render; equal texts share what is compiled.
 
     TemplateError: the text is no valid template, or uses what templates may not use. Imported
     text and player text never raise.
     """
+    return (_compiled if len(source) > LONG_SOURCE else _known_template)(source, trust)
+
+
+def _compiled(source: str, trust: Trust) -> Template:
     if trust == "player":
-        return Template(source, (), False, (source,))
+        return Template(source=source, chunks=(source,))
     imported = trust == "imported"
     if imported and "{{" not in source and "<" not in source:  # most have nothing to fill in
         return Template(source, (), False, (source,) if source else ())
@@ -372,9 +316,17 @@ def compile_template(source: str, *, trust: Trust) -> Template:
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
         )
     text = split_macros(source, v1_names=imported)
-    if not imported and (text.foreign or "{%" in source or "{#" in source):
-        compiled = compile_logic(source)
-        return Template(source, compiled.names, False, (), compiled)
-    names = dict.fromkeys(p.name for p in text.chunks if isinstance(p, Value))
-    rolls = any(isinstance(p, Roll) and p.name in ROLLED for p in text.chunks)
-    return Template(source, tuple(names), rolls, text.chunks, is_checked=not imported)
+    if not imported and (text.foreign or _LOGIC.search(source)):
+        logic = compile_logic(source)
+        return Template(source=source, names=logic.names, logic=logic)
+    names = dict.fromkeys([p.name for p in text.chunks if isinstance(p, Value)])
+    return Template(
+        source=source,
+        names=tuple(names),
+        rolls=any(isinstance(p, Roll) and p.name in ROLLED for p in text.chunks),
+        chunks=text.chunks,
+        is_checked=not imported,
+    )
+
+
+_known_template: Final = lru_cache(maxsize=MOST_COMPILED)(_compiled)
