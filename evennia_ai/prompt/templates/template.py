@@ -310,7 +310,7 @@ def _compiled(source: str, trust: Trust) -> Template:
         return Template(source=source, chunks=(source,))
     imported = trust == "imported"
     if imported and "{{" not in source and "<" not in source:  # most have nothing to fill in
-        return Template(source, (), False, (source,) if source else ())
+        return Template(source=source, chunks=(source,) if source else ())
     if not imported and len(source) > MAX_SOURCE:
         raise TemplateError(
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
