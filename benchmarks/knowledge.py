@@ -26,7 +26,7 @@ FIRST = 10
 FIRST_OF_DEMO = 5
 LEAST_FOUND = 0.8
 LEAST_ANSWERED = 0.9
-BATCH = 2_000
+BATCH = 10_000
 BASE = "benchmark"
 DEMO = Path(__file__).parents[1] / "world" / "demo" / "knowledge"
 
@@ -84,7 +84,7 @@ class Ours:
     """The search of the game's own database."""
 
     def __init__(self, pages):
-        from django.db import connection
+        from django.db import connection, transaction
 
         from evennia_ai import models
         from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
@@ -107,7 +107,12 @@ class Ours:
                 )
                 for page in made
             )
-            page_search.index(zip((one.pk for one in rows), made, strict=True))
+            new = [
+                page_search.PageChange(page_id=one.pk, was=None, now=page)
+                for one, page in zip(rows, made, strict=True)
+            ]
+            with transaction.atomic():
+                page_search.index(row.pk, new)
         pages_changed(row, pages=len(pages), characters=0)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")  # PostgreSQL does it by itself, some time later
@@ -141,7 +146,7 @@ class LikeScan:
 
 
 class PythonScan:
-    """Each page ranked as we rank, one after the other, with all their words in memory."""
+    """Each page ranked as we rank the game's help, with all their words in memory."""
 
     def __init__(self, pages):
         from evennia_ai.knowledge.pages.page import Page, page_name

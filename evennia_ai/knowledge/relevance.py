@@ -142,13 +142,12 @@ def rarities_in(words: Sequence[str], found: Sequence[PageWords]) -> dict[str, f
 def relevance(page: PageWords, rarities: Mapping[str, float]) -> float:
     """How well a page fits words that tell so much each; 0 where it has none of them."""
     body, title = _spaced(page.body), _spaced(page.title)
-    length = _SATURATION * _length_factor(len(page.body))
+    length = length_of_text(page.body)
     total, named = 0.0, 0.0
     matched = 0
     for word, weight in rarities.items():
         wanted = f" {word} "
-        times = body.count(wanted)
-        total += weight * times / (times + length)
+        total += weight * impact(body.count(wanted), length=length)
         if wanted in title:
             matched += 1
             named += weight
@@ -157,8 +156,14 @@ def relevance(page: PageWords, rarities: Mapping[str, float]) -> float:
     return total + TITLE * named * (1 + share) / 2
 
 
-def _length_factor(characters: int) -> float:
-    times_usual = min(characters / _USUAL_CHARACTERS, _MOST_TIMES_USUAL)
+def impact(times: int, *, length: float) -> float:
+    """How much a word says that stands so many times in what is so long, less than 1; BM25."""
+    return times / (times + _SATURATION * length)
+
+
+def length_of_text(words: str) -> float:
+    """How long the words of a text are, 1 for usual ones; they differ less than they are long."""
+    times_usual = min(len(words) / _USUAL_CHARACTERS, _MOST_TIMES_USUAL)
     return 1 - _LENGTH_SHARE + _LENGTH_SHARE * times_usual
 
 

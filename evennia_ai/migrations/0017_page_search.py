@@ -1,8 +1,6 @@
-"""Pages of knowledge bases are found by their words."""
+"""Pages of knowledge bases are found by their words; `0027_postings` has other tables for it."""
 
 from django.db import migrations, models
-
-from evennia_ai.migrations._page_search import make, take_away
 
 
 class Migration(migrations.Migration):
@@ -25,5 +23,4 @@ class Migration(migrations.Migration):
                 ("body", models.TextField(blank=True)),
             ],
         ),
-        migrations.RunPython(make, take_away),
     ]

@@ -45,7 +45,7 @@ from evennia_ai.models.knowledge import (
     KnowledgePage,
     KnowledgePageRevision,
     KnowledgePageVector,
-    KnowledgePageWords,
+    KnowledgePosting,
     LorekeeperTask,
 )
 from evennia_ai.models.memory import KnownName, Memory, MemoryRevision

@@ -2,8 +2,7 @@
 
 Titles are kept as they are shown and, folded, as they are looked for. Columns of JSON are texts, so
 that a revision is the same bytes on every database. A task of the lorekeeper is there before its
-model is asked, so that whatever can come of it is known to have been asked for. A migration makes
-what this database has for searching texts from the words of pages (`migrations/_page_search.py`).
+model is asked, so that whatever can come of it is known to have been asked for.
 """
 
 from django.db import models
@@ -14,6 +13,7 @@ from evennia_ai.models.core import KEY, KINDS, NAME, REF, SHA256, TITLE
 FOLDED = 512
 
 MODEL = 64
+WORD = 64
 
 
 class KnowledgeBase(models.Model):
@@ -219,18 +219,30 @@ class KnowledgeHold(models.Model):
         return f"{self.npc_ref} guards {self.base_key}"
 
 
-class KnowledgePageWords(models.Model):
-    """The words of a page, folded, a blank between two; `body` has those of the title as well."""
+class KnowledgePosting(models.Model):
+    """A word in a field of pages, and which pages of a span of their ids have it, `packed`.
 
-    page = models.OneToOneField(KnowledgePage, on_delete=models.CASCADE, primary_key=True)
-    title = models.TextField(blank=True)
-    body = models.TextField(blank=True)
+    `field` is title, body or namespace, `pages` how many of them there are; the rest is told in
+    `knowledge/postings.py`.
+    """
+
+    # The constraint below begins with the base: a second index of it would be of no use.
+    base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, db_index=False)
+    word = models.CharField(max_length=WORD)
+    field = models.CharField(max_length=KINDS)
+    span = models.PositiveIntegerField()
+    pages = models.PositiveIntegerField()
+    packed = models.BinaryField()
 
     class Meta:
-        verbose_name_plural = "knowledge page words"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["base", "word", "field", "span"], name="evennia_ai_posting"
+            )
+        ]
 
     def __str__(self) -> str:
-        return f"words of page {self.page_id}"
+        return f"{self.word} in {self.field} of {self.pages} pages"
 
 
 class KnowledgePageVector(models.Model):

@@ -41,9 +41,12 @@ from evennia_ai.store.knowledge.page_rows import (
     rows_named,
     title_row,
 )
-from evennia_ai.store.knowledge.page_search import index
+from evennia_ai.store.knowledge.page_search import PageChange, index
 
 BATCH: Final = 200
+
+INDEXED: Final = 10_000
+"""Pages whose words are written at once: a common word's postings change with each of them."""
 
 _LINK_COLUMNS: Final = ("base_id", "page_id", "kind", "place", "namespace", "title", "folded")
 
@@ -101,9 +104,19 @@ def write_all(
     stored.
     """
     written: list[Row] = []
+    changed: list[PageChange] = []
     for start in range(0, len(changes), BATCH):
         batch = changes[start : start + BATCH]
-        written += _write(base, batch, by=by, note=note)
+        were = [_was(base, change.row) for change in batch]
+        rows = _write(base, batch, by=by, note=note)
+        changed += (
+            PageChange(page_id=row.pk, was=was, now=change.page)
+            for row, was, change in zip(rows, were, batch, strict=True)
+        )
+        if len(changed) >= INDEXED or start + BATCH >= len(changes):
+            index(base.pk, changed)
+            changed = []
+        written += rows
         done(len(written))
     return written
 
@@ -113,10 +126,20 @@ def remove_all(base: models.KnowledgeBase, rows: Sequence[Row], *, by: str) -> N
     for row in rows:
         row.revision += 1
     record(base.key, [(row, "removed") for row in rows], by=by, note="")
+    for start in range(0, len(rows), INDEXED):
+        gone = [
+            PageChange(page_id=row.pk, was=_was(base, row), now=None)
+            for row in rows[start : start + INDEXED]
+        ]
+        index(base.pk, gone)
     for start in range(0, len(rows), BATCH):
         ids = [row.pk for row in rows[start : start + BATCH]]
         Row.objects.filter(pk__in=ids).delete()
     pages_changed(base, pages=-len(rows), characters=-sum(row.characters for row in rows))
+
+
+def _was(base: models.KnowledgeBase, row: Row | None) -> Page | None:
+    return page_value(row, base=base.key, revision=row.revision) if row else None
 
 
 def _write(
@@ -134,7 +157,6 @@ def _write(
     models.KnowledgeAlias.objects.filter(page_id__in=ids).delete()
     models.KnowledgeLink.objects.filter(page_id__in=ids).delete()
     _name_and_link(base, changes, rows)
-    index((row.pk, change.page) for row, change in zip(rows, changes, strict=True))
     told = zip(rows, (change.told for change in changes), strict=True)
     record(base.key, told, by=by, note=note)
     characters += sum(row.characters for row in rows)

@@ -42,7 +42,7 @@ QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(
 # Where the secret is kept on purpose, for those whom locks let in.
 KEPT_IN = {
     *("KnowledgePage", "KnowledgePageRevision", "KnowledgeBase", "KnowledgeAlias"),
-    *("KnowledgePageWords", "VaultedChunk"),
+    *("KnowledgePosting", "VaultedChunk"),
 }
 COMMANDS = (
     *("ai oren", "ai/context oren", "ai/why oren", "ai/history oren", "ai/history oren/2"),

@@ -1,19 +1,25 @@
 """Searching pages in the database of the tests."""
 
-from dataclasses import replace
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
-from evennia_ai.migrations import _page_search
-from evennia_ai.store.knowledge import page_search
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
+from evennia_ai.knowledge.postings import SPAN
+from evennia_ai.store.knowledge import page_search, pages
+from evennia_ai.store.knowledge.knowledge_bases import remove_base, save_base
+
+postings = import_module("evennia_ai.migrations.0027_postings")
 
 
 def a_base(key="harbour"):
-    return models.KnowledgeBase.objects.create(key=key, name=key, changed_by="Mira", changed_at=1.0)
+    save_base(BaseInfo(key=key, name=key), by="Mira")
+    return key
 
 
 @pytest.fixture
@@ -21,17 +27,14 @@ def harbour():
     return a_base()
 
 
-def write(base, name: str, body: str = "", **meta) -> models.KnowledgePage:
-    """Write a page and the words it is found by."""
-    page = Page(name=page_name(name), body=body, meta=PageMeta(**meta))
-    row, _ = models.KnowledgePage.objects.update_or_create(
-        base=base,
-        namespace=page.name.namespace,
-        folded=page.name.folded,
-        defaults={"title": page.name.title, "body": body, "sha256": page.sha256},
+def write(base, name: str, body: str = "", **meta) -> Page:
+    """Write a page, new or as it is from now on."""
+    name = page_name(name)
+    there = pages.page(base, name)
+    page = Page(name=name, body=body, meta=PageMeta(**meta))
+    return pages.save_page(
+        base, PageDraft(page=page, was=there.revision if there else "", by="Mira")
     )
-    page_search.index([(row.pk, page)])
-    return row
 
 
 def found(query: str, **options) -> list[str]:
@@ -60,18 +63,26 @@ def test_a_changed_page_is_found_by_its_new_words_alone(harbour):
 
 
 def test_a_removed_page_is_found_no_more(harbour):
-    write(harbour, "Ferry", "at dawn")
-    models.KnowledgePage.objects.all().delete()
+    page = write(harbour, "Ferry", "at dawn")
+    pages.remove_page(harbour, page.name, was=page.revision, by="Mira")
 
     assert found("dawn") == []
+    assert not models.KnowledgePosting.objects.exists()
+
+
+def test_a_page_that_is_gone_without_its_words_hides_none_and_is_not_found(harbour):
+    write(harbour, "Ferry", "at dawn")
+    write(harbour, "Lighthouse", "at dawn")
+    models.KnowledgePage.objects.filter(title="Ferry").delete()
+
+    assert found("dawn") == ["Lighthouse"]
 
 
 def test_a_removed_base_leaves_no_words(harbour):
     write(harbour, "Ferry", "at dawn")
-    harbour.delete()
+    remove_base(harbour, by="Mira")
 
-    assert found("dawn") == []
-    assert not models.KnowledgePageWords.objects.exists()
+    assert not models.KnowledgePosting.objects.exists()
 
 
 def test_what_was_rolled_back_is_not_found(harbour):
@@ -185,91 +196,74 @@ def test_the_rarest_words_are_looked_for_where_no_page_has_all(harbour):
     assert found("sea ship rope tide kraken", limit=2)[0] == "Kraken"
 
 
-@pytest.mark.parametrize(("most", "pages"), [(3, 1), (5, 4)])
-def test_words_that_are_too_common_bring_no_page_that_has_not_all(
-    harbour, monkeypatch, most, pages
-):
-    monkeypatch.setattr(page_search, "TOO_COMMON", most)
-    for number in range(4):
-        write(harbour, f"Reef {number}", "coral" if number else "coral atoll")
+def test_how_rare_a_word_is_in_another_base_changes_nothing(harbour):
+    write(harbour, "A", "coral atoll")
+    write(harbour, "B", "coral")
+    before = page_search.found(harbour, "coral atoll")
+    for number in range(9):
+        write(a_base("castle"), f"Moat {number}", "atoll")
 
-    assert found("coral atoll")[0] == "Reef 0"
-    assert len(found("coral atoll")) == pages
+    assert page_search.found(harbour, "coral atoll") == before
 
 
-def test_where_all_words_are_too_common_the_rarest_brings_pages(harbour, monkeypatch):
-    monkeypatch.setattr(page_search, "TOO_COMMON", 1)
-    for number in range(5):
-        write(harbour, f"Reef {number}", "atoll" if number < 2 else "coral")
+def test_pages_of_two_spans_are_ranked_together(harbour):
+    write(harbour, "A", "coral and sand")
+    first = models.KnowledgePage.objects.get()
+    models.KnowledgePage.objects.create(
+        pk=first.pk + SPAN, base=first.base, namespace="Main", title="B", folded="b", body="coral"
+    )
+    far = Page(name=page_name("B"), body="coral coral")
+    change = page_search.PageChange(page_id=first.pk + SPAN, was=None, now=far)
+    with transaction.atomic():
+        page_search.index(first.base_id, [change])
 
-    assert found("coral atoll") == ["Reef 0", "Reef 1"]
-
-
-class TestCommonWords:
-    """A word that many pages have is not counted with every search."""
-
-    @pytest.fixture(autouse=True)
-    def _counted(self, harbour, monkeypatch):
-        monkeypatch.setattr(page_search, "TOO_COMMON", 1)
-        monkeypatch.setattr(page_search, "_common", {})
-        self.base, self.asked = harbour, []
-        database = page_search.DATABASES[connection.vendor]
-        counting = replace(
-            database, counts=lambda words: self.asked.append(words) or database.counts(words)
-        )
-        monkeypatch.setitem(page_search.DATABASES, connection.vendor, counting)
-        for number in range(3):
-            write(harbour, f"Reef {number}", "coral atoll" if number == 1 else "coral")
-        self.stored(10)
-
-    def stored(self, pages):
-        models.KnowledgeBase.objects.update(page_count=pages)
-
-    def test_it_is_counted_once_and_a_rare_one_each_time(self):
-        first, second = found("coral atoll"), found("coral atoll")
-
-        assert first == second
-        assert self.asked == [["coral", "atoll"], ["atoll"]]
-
-    def test_it_is_counted_again_when_there_are_many_more_pages(self):
-        found("coral")
-        self.stored(12)
-        found("coral")
-
-        assert self.asked == [["coral"], ["coral"]]
+    assert found("coral") == ["B", "A"]
+    assert found("coral", limit=1) == ["B"]
 
 
-def test_another_kind_of_database_says_that_it_cannot_search(harbour, monkeypatch):
-    monkeypatch.setattr(page_search, "DATABASES", {})
+@pytest.mark.parametrize("pages_there", [3, 30])
+def test_a_search_costs_two_queries_however_many_pages_have_the_words(harbour, pages_there):
+    for number in range(pages_there):
+        write(harbour, f"Reef {number:02}", "coral atoll")
+    found("coral")
 
-    with pytest.raises(StoreError, match="SQLite and PostgreSQL"):
-        found("dawn")
+    with CaptureQueriesContext(connection) as asked:
+        found("coral atoll")
 
-
-def test_a_search_that_fails_says_where(harbour):
-    _page_search.take_away(None, connection.SchemaEditorClass(connection))
-
-    with pytest.raises(StoreError, match="'harbour' cannot be searched"), transaction.atomic():
-        found("dawn")
+    assert len(asked) == 2
 
 
-def test_the_index_can_be_taken_away_and_made_again_from_the_words(harbour):
-    editor = connection.SchemaEditorClass(connection)
+def test_an_edit_writes_the_words_that_changed_and_no_others(harbour):
+    write(harbour, "Ferry", "It crosses at dawn.")
+    write(harbour, "Ferry", "It crosses at noon.")
+
+    with CaptureQueriesContext(connection) as asked:
+        write(harbour, "Ferry", "It crosses at dusk.")
+
+    told = " ".join(one["sql"] for one in asked if "evennia_ai_knowledgeposting" in one["sql"])
+    assert "dusk" in told
+    assert "noon" in told
+    assert "cross" not in told
+
+
+def test_a_migration_writes_the_postings_of_pages_that_are_there(harbour):
     write(harbour, "Ferry", "at dawn")
-    connection.check_constraints()  # PostgreSQL alters no table with rows it is to check yet
+    write(a_base("castle"), "Moat", "at dawn")
+    stored = list(models.KnowledgePosting.objects.order_by("word", "field", "base").values())
+    models.KnowledgePosting.objects.all().delete()
 
-    _page_search.take_away(None, editor)
-    _page_search.make(None, editor)
+    postings.write(apps, None)
 
+    again = list(models.KnowledgePosting.objects.order_by("word", "field", "base").values())
+    assert len(again) == len(stored) > 0
     assert found("dawn") == ["Ferry"]
 
 
-def test_an_sqlite_without_full_text_search_says_what_to_do(monkeypatch):
-    def refuse(statement, params=None):
-        raise DatabaseError("no such module: fts5")
+def test_a_search_that_fails_says_where(harbour, monkeypatch):
+    def refuse(*_):
+        raise DatabaseError("disk I/O error")
 
-    editor = connection.SchemaEditorClass(connection)
-    monkeypatch.setattr(editor, "execute", refuse)
+    monkeypatch.setattr(page_search, "_postings", refuse)
 
-    with pytest.raises(DatabaseError, match="built without FTS5"):
-        _page_search.make(None, editor)
+    with pytest.raises(StoreError, match="'harbour' cannot be searched: disk I/O error"):
+        found("dawn")
