@@ -29,6 +29,7 @@ from evennia_ai.game.models.endpoints import Access, Models
 from evennia_ai.game.models.limits import Limits, is_stopped
 from evennia_ai.game.models.watching import Gauges, Watch, Watcher
 from evennia_ai.game.recording.event_recorder import Recorder
+from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import Lines
 from evennia_ai.game.speech.voice import Gestures
 from evennia_ai.game.upkeep.compacting import Compactor
@@ -115,6 +116,7 @@ class Runtime:
     calls: ModelCalls
     backends: Backends
     scheduler: Scheduler
+    writer: Writer
     recorder: Recorder
     compactor: Compactor
     idle_time: IdleTime
@@ -178,6 +180,7 @@ def stop() -> None:
     live = current.installed
     if live is None:
         return
+    live.writer.end()
     live.recorder.flush()
     live.close()  # while it is installed: who ends by it must not make another one
     install(None)
@@ -196,9 +199,10 @@ def runtime_of(
         cooldown_seconds=conf.cooldown_seconds,
         on_error=_logged,
     )
-    recorder = Recorder(clock, queue_limit=conf.queue_limit, time_suffix=conf.time_suffix)
+    writer = Writer(clock)
+    recorder = Recorder(clock, writer, queue_limit=conf.queue_limit, time_suffix=conf.time_suffix)
     limits, watch = _limits(conf, clock), _watch(conf, clock, models, scheduler)
-    calls = ModelCalls(models=models, limits=limits, watch=watch, clock=clock)
+    calls = ModelCalls(models=models, limits=limits, watch=watch, clock=clock, writer=writer)
     compactor = Compactor(conf.compaction, calls, in_thread=_threads_of(clock))
     return Runtime(
         conf=conf,
@@ -209,6 +213,7 @@ def runtime_of(
         calls=calls,
         backends=Backends(conf, models),
         scheduler=scheduler,
+        writer=writer,
         recorder=recorder,
         compactor=compactor,
         idle_time=IdleTime(compactor, Consolidator(conf, calls), clock),

@@ -25,7 +25,7 @@ from evennia_ai.game import runtime as running
 from evennia_ai.game.floor.ticks import stored_ticks
 from evennia_ai.game.mind.overview import look_at_everybody
 from evennia_ai.game.recording import unanswered
-from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_done
 from evennia_ai.game.senses.witness import watch_logins
 from evennia_ai.game.turn import acting
 from evennia_ai.game.watch.watchdog import Watchdog
@@ -111,13 +111,14 @@ def at_server_start() -> None:
         return
     started_at = time.time()
     closing = partial(_close_interrupted, begun_before=started_at)
-    until_written(closing, "interrupted turns are not closed", clock=live.clock)
+    live.writer.begin()
+    live.writer.until_written(closing, "interrupted turns are not closed")
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.models.prepare().addErrback(_log_unprepared)
     live.watch.open()
     watch_logins()
     _notice_guards()
-    until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
+    until_done(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
     _garbage.begin()

@@ -12,13 +12,12 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import StoreError
 from evennia_ai.game.floor.addressing import Address
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.decider import decided
 from evennia_ai.game.models.limits import Refusal, why_halted
 from evennia_ai.game.recording.heard import CommittedEvent
-from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import TICK, payer_of
 from evennia_ai.game.senses.presence import own_names, why_gone
@@ -193,17 +192,21 @@ class PendingAnswer:
         heard = self.heard.record.id
         row = refusal.row(npc_ref=ref, player_ref=payer_of(self.event), event_record=heard)
         doing = f"NPC {ref}: a refusal is not written down"
-        until_written(partial(model_calls.add_alone, row), doing, clock=self._live.clock)
+        self._live.writer.until_written(partial(model_calls.add_alone, row), doing)
         if not refusal.in_character or self.is_chatter:
             return
         said = fallback_record(refusal.in_character, refused=refusal.told)
-        try:
-            conversations.append(self.heard.conversation, [said])
-        except StoreError as error:
-            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {error}")
-            return
         voice = Voice(self._mind.npc, self.event, own_names=own_names(self._mind.npc))
-        voice.say(refusal.in_character, by_rote=True)
+        written = self._live.writer.write(
+            partial(conversations.append, self.heard.conversation, [said])
+        )
+        written.addCallback(lambda _: voice.say(refusal.in_character, by_rote=True))
+        written.addErrback(self._not_said)
+
+    def _not_said(self, failure: Failure) -> None:
+        failure.trap(*DATABASE_ERRORS)
+        why = failure.getErrorMessage()
+        logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {why}")
 
     def _show_thinking(self) -> None:
         line = self.turn.settings.thinking or self._live.conf.thinking_line

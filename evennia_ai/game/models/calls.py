@@ -24,7 +24,7 @@ from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeo
 from evennia_ai.game.models.endpoints import Access, Models
 from evennia_ai.game.models.limits import CallKey, Limits, ModelStopped, StartedCall, why_halted
 from evennia_ai.game.models.watching import Watch, WatchedCall
-from evennia_ai.game.recording.retrying import until_written
+from evennia_ai.game.recording.writer import Writer
 from evennia_ai.knowledge.restricted.mediation import choices_in_answer
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener, Usage
 from evennia_ai.llm.resilience import Clock
@@ -93,6 +93,7 @@ class ModelCalls:
     limits: Limits
     watch: Watch
     clock: Clock
+    writer: Writer
     under_way: set["CountedCall"] = field(default_factory=set)
 
     def asked(
@@ -112,7 +113,7 @@ class ModelCalls:
         def kept(outcome: ChatReply | Failure) -> ChatReply | Failure:
             if call.row is not None:
                 doing = f"NPC {key.npc_ref}: a call of {access.name} is not written down"
-                until_written(partial(model_calls.add_alone, call.row), doing, clock=self.clock)
+                self.writer.until_written(partial(model_calls.add_alone, call.row), doing)
             return outcome
 
         return call.ask(request, prompt=prompt).addBoth(kept)

@@ -12,23 +12,28 @@ else has its turn. They are written in the order in which they were perceived.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from evennia.utils import logger
 from twisted.internet.base import DelayedCall
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import HistoryConflictError, StoreError
+from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.recording.heard import (
     CommittedEvent,
+    ConversationKey,
     event_record,
     key_of,
     minute_of,
-    opened,
+    read,
+    read_already,
 )
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, RETRY_SECONDS
+from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import Event
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.resilience import Clock
@@ -87,6 +92,8 @@ def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
     )
 
 
+Doing = Callable[[], Awaitable[None] | None]
+
 AT_ONCE: Final = 4
 """Events that are committed together, before anything else has its turn."""
 
@@ -135,7 +142,7 @@ class Hearing:
 
     # What the recorder asks for
 
-    def prepared(self) -> Prepared | None:
+    async def prepared(self) -> Prepared | None:
         """The oldest event, ready to be committed; None: it cannot be, or there is none any more.
 
         It cannot while the database is away.
@@ -143,7 +150,7 @@ class Hearing:
         if not self.unrecorded or self._is_waiting:
             return None
         try:
-            return self._prepared_first()
+            return await self._prepared_first()
         except DATABASE_ERRORS as error:
             self._record_later(error)
             return None
@@ -157,28 +164,28 @@ class Hearing:
             _log_trace(self._npc_ref, "recorded, not answered")
         self._record_lost(heard.conversation)
 
-    def record_alone(self) -> None:
+    async def record_alone(self) -> None:
         """Commit the oldest event now, or all of them when the database is back."""
         if not self.unrecorded or self._is_waiting:
             return
         try:
             try:
-                heard = committed(self._prepared_first())
+                heard = await self._committed_first()
             except HistoryConflictError:  # another process was first; who spoke is asked anew
-                heard = committed(self._prepared_first())
+                heard = await self._committed_first()
         except DATABASE_ERRORS as error:
             self._record_later(error)
             return
         self.took(heard)
 
-    def _prepared_first(self) -> Prepared:
-        """The oldest event, with its conversation opened and read and the greeting before it.
+    async def _committed_first(self) -> CommittedEvent:
+        ready = await self._prepared_first()
+        return await self._recorder.writer.write(partial(committed, ready))
 
-        Read before the transaction: on SQLite one that reads first may not get to write.
-        """
+    async def _prepared_first(self) -> Prepared:
+        """The oldest event, with its conversation opened and read and the greeting before it."""
         event = self.unrecorded[0]
-        conversation = opened(self._npc_ref, key_of(event))
-        windows(conversation.id)
+        conversation = await self._read(key_of(event))
         return Prepared(
             conversation=conversation,
             event=event,
@@ -191,10 +198,16 @@ class Hearing:
         """Whether it is waited for the database."""
         return self._retry is not None and self._retry.active()
 
-    def _record_all(self) -> None:
+    async def _read(self, talk: ConversationKey) -> ConversationRef:
+        """The conversation, opened, and its history in memory: a long one is read by the writer."""
+        known = read_already(self._npc_ref, talk)
+        return known or await self._recorder.writer.write(partial(read, self._npc_ref, talk))
+
+    async def _record_all(self) -> None:
+        """All that was kept, before anything of it is answered."""
         self._retry = None
         while self.unrecorded and not self._is_waiting:
-            self.record_alone()
+            await self.record_alone()
 
     def _greeting(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
         try:
@@ -216,7 +229,8 @@ class Hearing:
 
     def _record_later(self, error: Exception) -> None:
         logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
-        self._retry = self._recorder.clock.callLater(RETRY_SECONDS, self._record_all)
+        again = partial(self._recorder.then, self._record_all)
+        self._retry = self._recorder.clock.callLater(RETRY_SECONDS, again)
 
     def record_overflow(self, conversation: ConversationRef) -> None:
         """Commit that more was said than will be answered."""
@@ -224,12 +238,12 @@ class Hearing:
         note = NewRecord(
             kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
         )
-        try:
-            conversations.append(conversation, [note])
-        except StoreError as error:
-            logger.log_err(
-                f"evennia_ai: NPC {self._npc_ref}: the overflow was not recorded: {error}"
-            )
+        write = partial(conversations.append, conversation, [note])
+        self._recorder.writer.write(write).addErrback(self._not_recorded)
+
+    def _not_recorded(self, failure: Failure) -> None:
+        why = failure.getErrorMessage()
+        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: the overflow was not recorded: {why}")
 
 
 def _log_trace(npc_ref: str, problem: str) -> None:
@@ -239,32 +253,45 @@ def _log_trace(npc_ref: str, problem: str) -> None:
 class Recorder:
     """Commits for all NPCs, first come first served."""
 
-    def __init__(self, clock: Clock, *, queue_limit: int, time_suffix: TimeSuffix) -> None:
+    def __init__(
+        self, clock: Clock, writer: Writer, *, queue_limit: int, time_suffix: TimeSuffix
+    ) -> None:
         self.clock: Final = clock
+        self.writer: Final = writer
         self.queue_limit: Final = queue_limit
         """How many events of one NPC are kept that are not committed yet."""
         self.time_suffix: Final = time_suffix
         """Which time prompts show with what is heard, "" for none."""
-        self._waiting: deque[Hearing | Callable[[], None]] = deque()
+        self._waiting: deque[Hearing | Doing] = deque()
         self._call: DelayedCall | None = None
+        self._is_writing = False
 
-    def then(self, one: Hearing | Callable[[], None]) -> None:
+    def then(self, one: Hearing | Doing) -> None:
         """Have an NPC's oldest event committed, or something done, after all that waits now."""
         self._waiting.append(one)
-        if self._call is None or not self._call.active():
-            self._call = self.clock.callLater(0, self._work)
+        self._soon()
 
     def flush(self) -> None:
-        """Commit all that waits, at once: the server stops."""
+        """Commit all that waits, at once: the server stops, and the writer has ended."""
         while self._waiting:
-            self._step()
+            Deferred.fromCoroutine(self._step())
 
-    def _work(self) -> None:
-        self._step()
-        if self._waiting:
+    def _soon(self) -> None:
+        if not self._is_writing and (self._call is None or not self._call.active()):
             self._call = self.clock.callLater(0, self._work)
 
-    def _step(self) -> None:
+    def _work(self) -> None:
+        self._is_writing = True
+        Deferred.fromCoroutine(self._step()).addBoth(self._worked)
+
+    def _worked(self, outcome: object) -> None:
+        self._is_writing = False
+        if isinstance(outcome, Failure):
+            logger.log_err(f"evennia_ai: the recorder goes on\n{outcome.getTraceback()}")
+        if self._waiting:
+            self._soon()
+
+    async def _step(self) -> None:
         """Do what is first, with what may be committed together with it."""
         batch: list[Hearing] = []
         while self._waiting and len(batch) < AT_ONCE:
@@ -275,28 +302,29 @@ class Recorder:
             batch.append(first)
             self._waiting.popleft()
         if batch:
-            _record(batch)
+            await self._record(batch)
         if batch or not self._waiting:
             return
         do = self._waiting.popleft()
         assert callable(do)
         try:
-            do()
+            await maybeDeferred(do)
         except Exception:  # a game's own hooks may raise anything; what waits is committed
             told = Failure().getTraceback()
             logger.log_err(f"evennia_ai: nobody may answer what was just said\n{told}")
 
-
-def _record(batch: Sequence[Hearing]) -> None:
-    """Commit one event of each together; where that cannot be, each alone."""
-    ready = [(one, prepared) for one in batch if (prepared := one.prepared()) is not None]
-    if not ready:
-        return
-    try:
-        heard = committed_each([prepared for _, prepared in ready])
-    except DATABASE_ERRORS:
-        for one, _ in ready:
-            one.record_alone()
-        return
-    for (one, _), its in zip(ready, heard, strict=True):
-        one.took(its)
+    async def _record(self, batch: Sequence[Hearing]) -> None:
+        """Commit one event of each together; where that cannot be, each alone."""
+        # All of them begin before one is waited for: what they have to read is read together.
+        preparing = [(one, Deferred.fromCoroutine(one.prepared())) for one in batch]
+        ready = [(one, its) for one, prepared in preparing if (its := await prepared) is not None]
+        if not ready:
+            return
+        try:
+            heard = await self.writer.write(partial(committed_each, [its for _, its in ready]))
+        except DATABASE_ERRORS:
+            for one, _ in ready:
+                await one.record_alone()
+            return
+        for (one, _), its in zip(ready, heard, strict=True):
+            one.took(its)

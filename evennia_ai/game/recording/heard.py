@@ -72,6 +72,21 @@ def opened(npc_ref: str, talk: ConversationKey) -> ConversationRef:
     )
 
 
+def read(npc_ref: str, talk: ConversationKey) -> ConversationRef:
+    """The conversation, opened when it is new, with its history in memory."""
+    conversation = opened(npc_ref, talk)
+    windows(conversation.id)
+    return conversation
+
+
+def read_already(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
+    """The same where nothing has to be read or written for it."""
+    known = conversations.kept(
+        npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
+    )
+    return known if known is not None and windows.kept(known.id) is not None else None
+
+
 def found(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
     """The conversation if it was ever opened; nothing is written."""
     wanted = (talk.kind, talk.partner_ref, talk.place_ref)

@@ -1,4 +1,4 @@
-"""Retrying: ends of turns that the database did not take are written when it is back.
+"""Retrying: what the database did not take is tried again until it does.
 
 A turn that stays open looks as if it were still running, so its end is tried again until it is
 written; after a stop of the server the next start closes what is left.
@@ -9,7 +9,8 @@ from typing import Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.python.failure import Failure
 
 from evennia_ai.errors import StoreError, TurnClosedError
 from evennia_ai.llm.resilience import Clock
@@ -19,24 +20,26 @@ DATABASE_ERRORS: Final = (StoreError, DatabaseError)
 """What the store raises, and what Evennia's own reads do, while the database is away."""
 
 
-def until_written(write: Callable[[], object], doing: str, *, clock: Clock) -> "Deferred[None]":
-    """Call `write` now, and again every few seconds as long as the store refuses.
+def until_done(do: Callable[[], object], doing: str, *, clock: Clock) -> "Deferred[None]":
+    """Call `do` now, and again every few seconds as long as the database refuses.
 
-    The Deferred fires when it is written. A turn that somebody else has ended meanwhile needs no
-    end any more.
+    It may return a Deferred. The one that is returned fires when it is done, or fails as `do` does
+    for any other reason. A turn that somebody else has ended meanwhile needs no end any more.
     """
-    written: Deferred[None] = Deferred()
+    done: Deferred[None] = Deferred()
 
     def attempt() -> None:
-        try:
-            write()
-        except TurnClosedError:
-            pass
-        except DATABASE_ERRORS as error:
-            logger.log_err(f"evennia_ai: {doing}: tried again in {RETRY_SECONDS:.0f} s: {error}")
+        maybeDeferred(do).addCallbacks(lambda _: done.callback(None), refused)
+
+    def refused(failure: Failure) -> None:
+        if failure.check(TurnClosedError):
+            done.callback(None)
+        elif failure.check(*DATABASE_ERRORS):
+            told = failure.getErrorMessage()
+            logger.log_err(f"evennia_ai: {doing}: tried again in {RETRY_SECONDS:.0f} s: {told}")
             clock.callLater(RETRY_SECONDS, attempt)
-            return
-        written.callback(None)
+        else:
+            done.errback(failure)
 
     attempt()
-    return written
+    return done

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from evennia.utils import logger
 from twisted.internet.base import DelayedCall
+from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
@@ -23,8 +24,9 @@ from evennia_ai.game.speech.output import deliver, gesture
 from evennia_ai.game.speech.reply_acts import is_open
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.speech import SPEECH_LINES, SpokenStart, speech
-from evennia_ai.store.history import turns
-from evennia_ai.store.history.turns import StoredTurn
+
+Commit = Callable[[str], "Deferred[None]"]
+"""Commits that a text is said now, before it is."""
 
 
 class Voice:
@@ -77,14 +79,14 @@ class Voice:
                 by_rote=by_rote,
             )
 
-    def start(self, stored: StoredTurn, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
+    def start(self, commit: Commit, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
         """What listens to the reply of a turn, and says the start of it where it may be `early`.
 
-        `is_wanted` tells whether somebody still waits for it.
+        `commit` puts it into the history before; `is_wanted` tells whether somebody still waits.
         """
         others = self._others()
         spoken = SpokenStart(self.own_names, others, early=early, max_lines=SPEECH_LINES)
-        return Start(self, stored, spoken, others, is_wanted=is_wanted)
+        return Start(self, commit, spoken, others, is_wanted=is_wanted)
 
     def _others(self) -> list[str]:
         there = bystanders(self._npc)
@@ -102,16 +104,19 @@ class Start:
     def __init__(
         self,
         voice: Voice,
-        stored: StoredTurn,
+        commit: Commit,
         spoken: SpokenStart,
         other_names: Sequence[str],
         *,
         is_wanted: Callable[[], bool],
     ) -> None:
         self.said = ""
+        self.committed: Deferred[None] = succeed(None)
+        """Fires when what is said of it, if anything, is committed and said."""
+
         self._is_wanted: Final = is_wanted
         self._voice: Final = voice
-        self._stored: Final = stored
+        self._commit: Final = commit
         self._spoken: Final = spoken
         self._other_names: Final = other_names
         self._given_out = ""
@@ -126,7 +131,7 @@ class Start:
         if self._given_out.strip() and not is_open(self._given_out, own_names=names):
             self._is_over = True
             if self._is_wanted():
-                self._begin(self._given_out)
+                self.committed = Deferred.fromCoroutine(self._begin(self._given_out))
 
     def stop(self) -> None:
         """Say nothing any more: the reply is there, or nobody waits for it."""
@@ -144,12 +149,11 @@ class Start:
         if text[after:].strip():
             self._voice.say(text, after=after, by_rote=by_rote)
 
-    def _begin(self, sentences: str) -> None:
+    async def _begin(self, sentences: str) -> None:
         try:
-            turns.spoke(self._stored, sentences.strip())
+            await self._commit(sentences.strip())
         except DATABASE_ERRORS as error:  # then all of it is said at the end, if that is written
-            number = self._stored.number
-            logger.log_err(f"evennia_ai: turn {number}: not said before the end: {error}")
+            logger.log_err(f"evennia_ai: not said before the end: {error}")
             return
         self.said = sentences
         self._voice.say(sentences.strip())

@@ -11,23 +11,25 @@ so that what it knows of the world is always the answer to a question it asked.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Literal
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
-from evennia_ai.errors import HistoryConflictError, StoreError
+from evennia_ai.errors import StoreError
 from evennia_ai.game.recording.heard import event_record
-from evennia_ai.game.recording.retrying import until_written
+from evennia_ai.game.recording.retrying import until_done
+from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import ERRAND, Event
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
+from evennia_ai.game.turn.rounds import Commits
 from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import Message, ToolCall
 from evennia_ai.store.core.snapshots import one_transaction
-from evennia_ai.store.history import conversations, errands, turns
+from evennia_ai.store.history import conversations, errands
 from evennia_ai.store.history.errands import LOST, Errand
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
@@ -39,17 +41,17 @@ ERRAND_SECONDS: Final = 600.0
 NOT_BEGUN: Final = "That did not work."
 
 
-def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, clock: Clock) -> str:
+async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: Writer) -> str:
     """Write an errand down and wait for its end; what the model is told of it now."""
     try:
-        errand = errands.begin(use.conversation, call, turn=use.turn)
+        errand = await writer.write(partial(errands.begin, use.conversation, call, turn=use.turn))
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {use.mind.ref}: an errand is given up: {error}")
         later.cancel()
         return NOT_BEGUN
-    reactor: Any = clock
-    later.addTimeout(ERRAND_SECONDS, reactor, lambda *_: Ran(text=GIVEN_UP, ok=False))
-    later.addCallback(lambda ran: _ended(use, errand, ran, clock=clock))
+    clock: Any = writer.clock
+    later.addTimeout(ERRAND_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False))
+    later.addCallback(lambda ran: _ended(use, errand, ran, writer))
     return f"Errand {errand.number} has begun: {call.name}. You will be told when it is done."
 
 
@@ -69,16 +71,17 @@ def close_lost(*, begun_before: float) -> int:
     return len(lost)
 
 
-def _ended(use: Use, errand: Errand, ran: Ran, *, clock: Clock) -> None:
+def _ended(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
     """Write down what came of it, and tell the NPC; not of one that was erased or is lost."""
     doing = f"NPC {use.mind.ref}: errand {errand.number} is not closed"
+    state: Literal["done", "failed"] = "done" if ran.ok else "failed"
+    end = partial(errands.end, errand, ran.text, state=state)
 
-    def write() -> None:
-        is_news = errands.end(errand, ran.text, state="done" if ran.ok else "failed")
+    def tell(is_news: bool) -> None:
         if is_news and use.npc.pk is not None:
             use.mind.hear(_told(errand, use.event))
 
-    until_written(write, doing, clock=clock)
+    until_done(lambda: writer.write(end).addCallback(tell), doing, clock=writer.clock)
 
 
 def _told(errand: Errand, event: Event) -> Event:
@@ -144,11 +147,14 @@ class Acted:
 class Acts:
     """The acts that one reply asks for, `use` being of the round `stored`."""
 
-    def __init__(self, use: Use, toolbox: Toolbox, *, stored: StoredTurn, clock: Clock) -> None:
+    def __init__(
+        self, use: Use, toolbox: Toolbox, commits: Commits, *, stored: StoredTurn, writer: Writer
+    ) -> None:
         self._use: Final = use
         self._toolbox: Final = toolbox
+        self._commits: Final = commits
         self._stored: Final = stored
-        self._clock: Final = clock
+        self._writer: Final = writer
         self._waited_for: Deferred[Ran] | None = None
 
     def cancel(self) -> None:
@@ -156,12 +162,12 @@ class Acts:
         if self._waited_for is not None:
             self._waited_for.cancel()
 
-    def called(self, calls: Sequence[ToolCall], *, text: str) -> "Called":
+    async def called(self, calls: Sequence[ToolCall], *, text: str) -> "Called":
         """Commit that the reply asks for these acts, and says `text` with them."""
         numbered = _numbered(calls[:MOST_CALLS], where=self._stored.conversation)
         found = tuple(self._toolbox.find(call) for call in numbered)
         recorded = _call_record(text, [one.recorded for one in found])
-        (record,) = turns.add(self._stored, [recorded])
+        record = await self._commits.add(self._stored, recorded)
         return Called(record=record, found=found)
 
     async def done(self, called: "Called") -> Acted:
@@ -170,7 +176,8 @@ class Acts:
         results: list[Record] = []
         for one in called.found:
             ran.append(await self._ran(one))
-            results += _committed(self._stored, tool_result(ran[-1].text, call_id=one.recorded.id))
+            result = tool_result(ran[-1].text, call_id=one.recorded.id)
+            results.append(await self._commits.add(self._stored, result))
         return Acted(
             messages=tuple(map(_tool_message, (called.record, *results))),
             names=tuple(one.recorded.name for one in called.found),
@@ -189,11 +196,12 @@ class Acts:
             return ran
         if ran.waits:
             return await self._waited(ran.later)
-        return replace(ran, text=sent_off(use, ran.later, one.recorded, clock=self._clock))
+        told = await sent_off(use, ran.later, one.recorded, writer=self._writer)
+        return replace(ran, text=told)
 
     async def _waited(self, later: "Deferred[Ran]") -> Ran:
         """How something ended that the turn waits for."""
-        clock: Any = self._clock
+        clock: Any = self._writer.clock
         self._waited_for = later
         try:
             return await later.addTimeout(
@@ -209,14 +217,6 @@ class Called:
 
     record: Record
     found: tuple[Found | Wrong, ...]
-
-
-def _committed(stored: StoredTurn, result: NewRecord) -> tuple[Record, ...]:
-    """A result, committed also where another process wrote while the tool ran."""
-    try:
-        return turns.add(stored, [result])
-    except HistoryConflictError:
-        return turns.add(stored, [result])
 
 
 def _numbered(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:

@@ -5,6 +5,7 @@ What is read of a reply while it comes is said as soon as it may be.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -56,7 +57,9 @@ class Asking:
         """
         self._tried.add(this.access.profile.name)
         early = this.access.profile.speaks_early
-        self._start = start = voice.start(this.stored, early=early, is_wanted=is_wanted)
+        self._start = start = voice.start(
+            partial(self._commits.spoke, this.stored), early=early, is_wanted=is_wanted
+        )
         self._commits.call = call = CountedCall(self._calls, this.access, self._key(this))
         self._asked = maybeDeferred(
             call.ask, this.asked, listener=start, prompt=this.prompt.messages
@@ -66,6 +69,7 @@ class Asking:
         finally:
             self._asked = None
             start.stop()
+            await start.committed
         text = start.whole(reply.text)
         if is_silence(text):
             return replace(reply, text="")

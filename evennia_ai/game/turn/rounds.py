@@ -7,7 +7,7 @@ prompt is the one before it and the tools' messages after it; each is stored as 
 with its own manifest. How a round ended is committed with what the call of its model took.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -23,13 +23,12 @@ from evennia_ai.game.inputs.providers import own_paths
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.heard import CommittedEvent
-from evennia_ai.game.recording.retrying import until_written
+from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.summarising import Fullness, fullness_of
-from evennia_ai.history.records import NewRecord
+from evennia_ai.history.records import NewRecord, Record
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Passage, sent_sha256
-from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.tools import reply_from
 from evennia_ai.minds.turn_sources import made_of, recorded_inputs
@@ -90,7 +89,7 @@ async def with_room(
         return None
     again = composed(gathered(mind, heard, settings=settings, tools=tools))
     if outcome.record is not None:  # the prompt after it is looked at like any other
-        compactor.look_again(again.composition.prompt, wanted)
+        await compactor.look_again(again.composition.prompt, wanted)
     return again
 
 
@@ -133,35 +132,37 @@ class Round:
 class Rounds:
     """Begins the rounds of the turn of `mind` that answers `heard`."""
 
-    def __init__(self, mind: Mind, heard: CommittedEvent) -> None:
+    def __init__(self, mind: Mind, heard: CommittedEvent, writer: Writer) -> None:
         self._mind: Final = mind
         self._heard: Final = heard
+        self._writer: Final = writer
 
-    def first(self, composed: Composed, *, access: Access) -> Round:
+    async def first(self, composed: Composed, *, access: Access) -> Round:
         """Commit the prompt: after this, and only after this, the model may be asked.
 
         What lore remembers is committed with it. StoreError: nothing was committed.
         """
-        return self._begun(composed, access, is_first=True)
+        return await self._begun(composed, access, is_first=True)
 
-    def instead(self, failed: Round, *, access: Access) -> Round:
+    async def instead(self, failed: Round, *, access: Access) -> Round:
         """The same prompt for another model, the one of `failed` having given no reply."""
-        return self._begun(failed.composed, access, is_first=False)
+        return await self._begun(failed.composed, access, is_first=False)
 
-    def after(self, acted: Round, tools: Sequence[Message]) -> Round:
+    async def after(self, acted: Round, tools: Sequence[Message]) -> Round:
         """The prompt with what came of the tools that the reply to `acted` called.
 
         BudgetError: there is no room for it.
         """
-        return self._begun(acted.composed.after(tools), acted.access, is_first=False)
+        return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
 
-    def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
+    async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         heard, made, gathered = self._heard, composed.composition, composed.gathered
         # All that may fail comes before: what is begun would stay open.
         said = chat_messages(storable_messages(made.prompt.messages))
         asked = self._asked(composed, access, said)
         sent = replace(made.prompt.sent, revisions=gathered.view.revisions)
-        begun = turns.begin(
+        begin = partial(
+            turns.begin,
             heard.conversation,
             draft=self._draft(composed, access, asked, sent),
             event=heard.record,
@@ -170,6 +171,7 @@ class Rounds:
             at_hours=gathered.request.inputs.moment.hours,
             client=heard.event.client,
         )
+        begun = await self._writer.write(begin)
         self._mind.prompted(begun.turn, sent)
         # What is sent is made of the records alone; equal messages are fitted alike.
         stored = chat_messages(begun.messages)
@@ -259,49 +261,66 @@ T = TypeVar("T")
 class Commits:
     """What one turn of an NPC commits; `call` is the newest call of a model, until it is."""
 
-    def __init__(self, npc_ref: str) -> None:
+    def __init__(self, npc_ref: str, writer: Writer) -> None:
         self.call: CountedCall | None = None
         self._npc_ref: Final = npc_ref
+        self._writer: Final = writer
 
-    def written(self, write: Callable[[], T]) -> T:
-        """Write, and once more after what another process wrote while the model thought."""
+    async def again(self, begin: Callable[[], Awaitable[T]]) -> T:
+        """Begin a round, and once more after what another process wrote while the model thought."""
         try:
-            return write()
+            return await begin()
         except HistoryConflictError as error:
             logger.log_err(f"evennia_ai: NPC {self._npc_ref}: it is written again: {error}")
-            return write()
+            return await begin()
 
-    def finish(self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str) -> None:
+    async def written(self, write: Callable[[], T]) -> T:
+        """Write, and once more after what another process wrote."""
+        return await self.again(partial(self._writer.write, write))
+
+    async def add(self, stored: StoredTurn, new: NewRecord) -> Record:
+        """Commit what happens in a turn that goes on after it; the record."""
+        (record,) = await self.written(partial(turns.add, stored, [new]))
+        return record
+
+    def spoke(self, stored: StoredTurn, text: str) -> "Deferred[None]":
+        """Commit that the start of a reply is said now."""
+        return self._writer.write(partial(turns.spoke, stored, text))
+
+    async def finish(
+        self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str
+    ) -> None:
         """Commit that a round has ended, with these records."""
-        self.written(lambda: turns.finish(stored, new, outcome=outcome, call=self._row))
+        await self.written(partial(turns.finish, stored, new, outcome=outcome, call=self._row))
         self.call = None
 
-    def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
+    async def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
         """Commit that a round failed, with what was said instead of a reply."""
-        self.written(lambda: turns.fail(stored, why, new=new, call=self._row))
+        await self.written(partial(turns.fail, stored, why, new=new, call=self._row))
         self.call = None
 
-    def interrupt(self, stored: StoredTurn, why: str) -> None:
+    async def interrupt(self, stored: StoredTurn, why: str) -> None:
         """Commit that the server stops before the turn has ended."""
-        self.written(lambda: turns.interrupt(stored, why, call=self._row))
+        await self.written(partial(turns.interrupt, stored, why, call=self._row))
         self.call = None
 
-    def close(self, stored: StoredTurn, why: str, *, clock: Clock) -> "Deferred[None]":
+    def close(self, stored: StoredTurn, why: str) -> "Deferred[None]":
         """Commit that a turn broke off, as soon as that can be written; fires then.
 
         Before that its history has calls without results, and no other prompt may be made of it.
         """
         doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
-        return until_written(partial(self._closed, stored, why), doing, clock=clock)
-
-    def _closed(self, stored: StoredTurn, why: str) -> None:
-        """The end, or where the turn has ended already only what its call took."""
-        try:
-            self.fail(stored, why)
-        except TurnClosedError:
-            if self._row is not None:
-                model_calls.add_alone(self._row)
+        return self._writer.until_written(partial(_closed, stored, why, self._row), doing)
 
     @property
     def _row(self) -> NewCall | None:
         return self.call.row if self.call is not None else None
+
+
+def _closed(stored: StoredTurn, why: str, call: NewCall | None) -> None:
+    """The end, or where the turn has ended already only what its call took."""
+    try:
+        turns.fail(stored, why, call=call)
+    except TurnClosedError:
+        if call is not None:
+            model_calls.add_alone(call)

@@ -74,11 +74,11 @@ class Turn:
         self._voice: Voice | None = None
         self._toolbox: Toolbox  # from the first round on
         self._asking: Asking | None = None
-        self._rounds: Final = Rounds(mind, heard)
+        self._rounds: Final = Rounds(mind, heard, live.writer)
         self._round: Round | None = None  # the one that is not ended yet
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
-        self._commits: Final = Commits(mind.ref)
+        self._commits: Final = Commits(mind.ref, live.writer)
         self._cancelled = ""
         self._outcome: TurnOutcome = "failed"
 
@@ -123,14 +123,14 @@ class Turn:
             return await self._first_round()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
-            self._unanswered()
+            await self._unanswered()
         except ThrashError as error:
             self._log(f"no model is asked: {error}")
-            self._unanswered()
+            await self._unanswered()
         except DATABASE_ERRORS as error:
             self._again(error)
         except Exception:  # a game's own hooks may raise anything
-            self._unanswered()
+            await self._unanswered()
             raise
         return None
 
@@ -149,7 +149,7 @@ class Turn:
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
-        self._round = self._rounds.first(composed, access=accesses[0])  # 4
+        self._round = await self._rounds.first(composed, access=accesses[0])  # 4
         self._asking = Asking(accesses, live.calls, self._commits, event=heard.event)
         return self._asking
 
@@ -184,6 +184,9 @@ class Turn:
         """What a model answered that can be said or done; None where the turn has ended."""
         while True:
             this = self._open_round
+            if stale := self._is_stale():  # since what is sent was composed
+                await self._drop(stale)
+                return None
             try:
                 return await asking.reply(
                     this,
@@ -194,16 +197,16 @@ class Turn:
             except Exception as error:  # whatever a model raises ends the turn, never the server
                 other = asking.other(this, error)
                 if other is None or self._is_stale():
-                    self._failed(error, asking)
+                    await self._failed(error, asking)
                     return None
-                self._ask_instead(error, other)
+                await self._ask_instead(error, other)
 
-    def _ask_instead(self, error: Exception, access: Access) -> None:
+    async def _ask_instead(self, error: Exception, access: Access) -> None:
         failed, why = self._open_round, f"{on_one_line(error)}; {access.name} is asked instead"
         self._log(f"turn {failed.stored.number}: {why}")
-        self._commits.fail(failed.stored, why)
+        await self._commits.fail(failed.stored, why)
         instead = partial(self._rounds.instead, failed, access=access)
-        self._round = self._commits.written(instead)
+        self._round = await self._commits.again(instead)
 
     @property
     def _open_round(self) -> Round:
@@ -223,19 +226,21 @@ class Turn:
     async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
         """Do what the reply asks for; whether the model is asked once more."""
         if stale := self._is_stale():
-            self._drop(stale)
+            await self._drop(stale)
             return False
         if not self._acts(reply):
-            self._answered(reply, asking)
+            await self._answered(reply, asking)
             return False
-        this, clock = self._open_round, self._live.clock
-        acts = Acts(self._use(this), self._toolbox, stored=this.stored, clock=clock)
-        called = self._commits.written(lambda: acts.called(reply.tool_calls, text=reply.text))
+        this, live = self._open_round, self._live
+        acts = Acts(
+            self._use(this), self._toolbox, self._commits, stored=this.stored, writer=live.writer
+        )
+        called = await acts.called(reply.tool_calls, text=reply.text)
         asking.say_rest(reply)
         self._acting = acts
         acted = await acts.done(called)
         self._acting = None
-        self._commits.finish(this.stored, outcome=acted.outcome)
+        await self._commits.finish(this.stored, outcome=acted.outcome)
         self._acted.append(acted)
         if acted.spoke:
             self._mind.begun(self.heard)
@@ -243,7 +248,7 @@ class Turn:
             self._outcome = "answered"
             self._mind.answered(self.heard, self.settings)
             return False
-        return self._asks_again(acted)
+        return await self._asks_again(acted)
 
     def _use(self, this: Round) -> Use:
         """What tools are told of the turn."""
@@ -263,50 +268,50 @@ class Turn:
             turn=this.stored.number,
         )
 
-    def _asks_again(self, acted: Acted) -> bool:
+    async def _asks_again(self, acted: Acted) -> bool:
         """Commit the prompt with what came of the acts; whether there was room for it."""
         try:
             after = partial(self._rounds.after, self._open_round, acted.messages)
-            self._round = self._commits.written(after)
+            self._round = await self._commits.again(after)
         except BudgetError as error:
             self._log(f"what came of {', '.join(acted.names)} does not fit: {error}")
             if not self._has_spoken:
-                self._unanswered()
+                await self._unanswered()
             return False
         return True
 
-    def _answered(self, reply: ChatReply, asking: Asking) -> None:
+    async def _answered(self, reply: ChatReply, asking: Asking) -> None:
         text, stored = reply.text, self._open_round.stored
         recorded = fallback_record if reply.is_fallback else reply_record
         said = [recorded(text)] if text else []
         outcome = "answered" if text or self._has_spoken else "chose to say nothing"
-        self._commits.finish(stored, said, outcome=outcome)
+        await self._commits.finish(stored, said, outcome=outcome)
         self._outcome = "answered"
         self._mind.answered(self.heard, self.settings)
         asking.say_rest(reply)
 
-    def _failed(self, error: Exception, asking: Asking) -> None:
+    async def _failed(self, error: Exception, asking: Asking) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
         stored, stale = self._open_round.stored, self._is_stale()
         if isinstance(error, CancelledError) and not stale:
             self._outcome = "dropped"
-            self._commits.interrupt(stored, STOPPED)
+            await self._commits.interrupt(stored, STOPPED)
             return
         if stale or isinstance(error, ModelStopped):
-            self._drop(stale or on_one_line(error))
+            await self._drop(stale or on_one_line(error))
             return
         self._log(f"turn {stored.number}: {on_one_line(error)}")
         if asking.has_said_the_start:  # what was said of it stands, and is closed by the end
-            self._commits.fail(stored, on_one_line(error))
+            await self._commits.fail(stored, on_one_line(error))
             return
         line = self._mind.fallback_line
-        self._commits.fail(stored, on_one_line(error), new=[fallback_record(line)])
+        await self._commits.fail(stored, on_one_line(error), new=[fallback_record(line)])
         self._speaking.say(line, by_rote=True)
 
-    def _drop(self, why: str) -> None:
+    async def _drop(self, why: str) -> None:
         """Commit that nobody waits for the turn any more, or that nobody may speak."""
         self._outcome = "dropped"
-        self._commits.fail(self._open_round.stored, f"dropped: {why}")
+        await self._commits.fail(self._open_round.stored, f"dropped: {why}")
 
     def _broken_off(self, error: Exception) -> "Deferred[None]":
         """Close the turn that could not go on; what is not in the history is not said."""
@@ -314,15 +319,17 @@ class Turn:
         stored = self._open_round.stored
         why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
-        return self._commits.close(stored, why, clock=self._live.clock)
+        return self._commits.close(stored, why)
 
-    def _unanswered(self) -> None:
+    async def _unanswered(self) -> None:
         """Say the fallback line where there is no turn to end."""
         if self._is_stale():
             return
         line = self._mind.fallback_line
         try:
-            conversations.append(self.heard.conversation, [fallback_record(line)])
+            await self._live.writer.write(
+                partial(conversations.append, self.heard.conversation, [fallback_record(line)])
+            )
         except StoreError as error:
             self._log(f"the fallback line was not written, nothing is said: {error}")
             return

@@ -7,6 +7,7 @@ prompt made afterwards meets the check that every prompt meets.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -107,6 +108,7 @@ class Compactor:
     ) -> None:
         self._settings: Final = settings
         self._threads: Final = in_thread
+        self._write: Final = calls.writer.write
         self._summariser: Final = Summariser(settings, calls, in_thread=self._in_thread)
         self._is_closed = False
         # Who else waits for the compaction of a conversation that is under way.
@@ -161,7 +163,7 @@ class Compactor:
         """Commit nothing any more, whatever still comes from other threads."""
         self._is_closed = True
 
-    def look_again(self, prompt: Prompt, wanted: Wanted) -> None:
+    async def look_again(self, prompt: Prompt, wanted: Wanted) -> None:
         """The check that every prompt meets, on the one that was made after a compaction.
 
         ThrashError: the history is due again at once, so no model may be asked. It is committed
@@ -174,7 +176,7 @@ class Compactor:
             newest = model_requests.newest_attempt(where)
             breaker = newest.breaker.after_thrash(turns.next_number(where.npc_ref), rules=rules)
             thrash = replace(newest, result="thrash", reason=str(error), breaker=breaker)
-            model_requests.tell_attempt(where, attempt_record(thrash))
+            await self._write(partial(model_requests.tell_attempt, where, attempt_record(thrash)))
             raise
 
     async def _compacted(self, wanted: Wanted) -> Outcome:
@@ -194,7 +196,7 @@ class Compactor:
             summary, work = await self._of_extract(work, task)
         if summary is None:
             return Outcome(told=work.newest.reason)
-        return self._committed(work, made, summary)
+        return await self._committed(work, made, summary)
 
     def _in_thread(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
         """What `work` makes of values in another thread; CancelledError after a stop."""
@@ -245,7 +247,7 @@ class Compactor:
             _log(work.wanted, str(error))
             summary = await self._summariser.by_extract(task)
         except (ModelError, SummaryRefused) as error:
-            return None, self._failed(work, error, by="model")
+            return None, await self._failed(work, error, by="model")
         return summary, work
 
     async def _of_extract(self, work: _Work, task: Task) -> tuple[Summary | None, _Work]:
@@ -253,10 +255,10 @@ class Compactor:
         try:
             summary = await self._summariser.by_extract(task)
         except SummaryRefused as error:
-            return None, self._failed(work, error, by="extract")
+            return None, await self._failed(work, error, by="extract")
         return summary, work
 
-    def _failed(self, work: _Work, error: ModelError | SummaryRefused, *, by: By) -> _Work:
+    async def _failed(self, work: _Work, error: ModelError | SummaryRefused, *, by: By) -> _Work:
         """Commit that a summary was no good; the work after it."""
         wanted = work.wanted
         failed = SummaryAttempt(
@@ -269,10 +271,11 @@ class Compactor:
         model_requests.refuse_another_segment(wanted.conversation, work.history.segment)
         _log(wanted, f"{error} ({failed.breaker.failures} in a row)")
         reply = error.reply if isinstance(error, ReplyRefusedError) else None
-        model_requests.tell_attempt(wanted.conversation, attempt_record(failed, reply=reply))
+        attempt = attempt_record(failed, reply=reply)
+        await self._write(partial(model_requests.tell_attempt, wanted.conversation, attempt))
         return replace(work, newest=failed)
 
-    def _committed(self, work: _Work, made: CompactionPlan, summary: Summary) -> Outcome:
+    async def _committed(self, work: _Work, made: CompactionPlan, summary: Summary) -> Outcome:
         """Commit the summary as a new segment, once more where another process wrote first."""
         keeps_failures = summary.by == "extract" and self._summariser.asks_a_model
         taken = SummaryAttempt(
@@ -280,11 +283,12 @@ class Compactor:
             by=summary.by,
             breaker=work.newest.breaker if keeps_failures else Breaker(),
         )
+        begin = partial(_begun, work, made, summary, taken)
         try:
-            record = _begun(work, made, summary, taken)
+            record = await self._write(begin)
         except HistoryConflictError as error:
             _log(work.wanted, f"the summary is committed again: {error}")
-            record = _begun(work, made, summary, taken)
+            record = await self._write(begin)
         how = "an extract" if summary.by == "extract" else "a summary of the model"
         told = (
             f"{len(made.summarised)} messages of {made.summarised_tokens} tokens were replaced by"

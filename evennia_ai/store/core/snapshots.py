@@ -88,6 +88,10 @@ class Snapshots(Generic[K, V]):
                 elif generation == self._generation:
                     self._kept.setdefault(key, values[key])
 
+    def kept(self, key: K) -> V | None:
+        """The value of `key` as it was committed, where it is in memory."""
+        return self._kept.get(key)
+
     def written(self, key: K) -> None:
         """The rows of `key` were changed in the current transaction."""
         _Write(self, key).announce()

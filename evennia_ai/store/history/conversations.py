@@ -57,6 +57,13 @@ def conversation(
     return _conversations(key) or _opened(key)
 
 
+def kept(
+    npc_ref: str, *, kind: ConversationKind, partner_ref: str = "", place_ref: str = ""
+) -> ConversationRef | None:
+    """The conversation, where this process remembers it."""
+    return _conversations.kept((npc_ref, kind, partner_ref, place_ref))
+
+
 def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
     """All conversations of an NPC, in the order in which they were opened."""
     rows = models.Conversation.objects.filter(npc_ref=npc_ref).order_by("pk")

@@ -1,0 +1,226 @@
+"""The writer: what NPCs perceive and say is committed in a thread of its own, some of it together.
+
+A database that another process has locked, and a disk that is slow, hold up who waits for their own
+commit, and nobody else in the game. What is asked of a model and what is said waits for it as ever:
+a Deferred fires when it is committed, on the reactor's thread.
+
+A job is a function over plain values that calls the store, and touches no object of the game. Jobs
+are done in the order in which they were given. Several that wait become one transaction, each with
+a savepoint of its own; where that transaction fails, each is done once more alone, so that one job
+never fails because of another.
+
+There is a thread while a server runs on a database that can be read while it is written. Else, and
+in commands, scripts and tests, a job is done where it is given.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final, Generic, TypeVar
+
+from django.db import connection, transaction
+from evennia.utils import logger
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.interfaces import IReactorFromThreads
+from twisted.python.failure import Failure
+
+from evennia_ai.errors import StoreError
+from evennia_ai.game.recording.retrying import until_done
+from evennia_ai.llm.resilience import Clock
+
+T = TypeVar("T")
+
+MOST_TOGETHER: Final = 32
+TOGETHER_SECONDS: Final = 0.005
+"""How long a transaction takes in more jobs."""
+
+STOPPING_SECONDS: Final = 5.0
+"""How long the stop of the server waits for what is not committed yet."""
+
+_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_LOCK_NOT_AVAILABLE: Final = "55P03"
+"""PostgreSQL's state of a lock that was not given in time (its manual, appendix A)."""
+
+
+class _Job(Generic[T]):
+    """Something to write, who waits for it, and how it went."""
+
+    def __init__(self, write: Callable[[], T]) -> None:
+        self.waiting: Final[Deferred[T]] = Deferred(lambda _: None)
+        self._write: Final = write
+        self._outcome: T | Failure
+
+    def do(self) -> None:
+        """Write, all or nothing; within a transaction behind a savepoint."""
+        try:
+            with transaction.atomic():
+                self._outcome = self._write()
+        except Exception:  # whatever it is belongs to who waits for it
+            self._outcome = Failure()
+
+    @property
+    def is_locked_out(self) -> bool:
+        """Whether another process has locked what it writes."""
+        return isinstance(self._outcome, Failure) and _is_lock(self._outcome.value)
+
+    def fail(self, error: Exception) -> None:
+        self._outcome = Failure(error)
+
+    def tell(self) -> None:
+        """Tell who waits for it, on the reactor's thread."""
+        if not self.waiting.called:  # else nobody waits any more
+            self.waiting.callback(self._outcome)
+
+
+class Writer:
+    """Commits what the game loop of one process writes."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock: Final = clock
+        self._thread: Thread | None = None
+        self._given: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._done: SimpleQueue[_Job[Any]] = SimpleQueue()
+        self._under_way: Final[set[_Job[Any]]] = set()
+        self._is_given_up = False
+
+    def begin(self) -> None:
+        """Write in a thread from now on, where the database and the clock are made for it."""
+        if self._thread is None and _is_read_while_written() and self._has_threads:
+            self._is_given_up = False
+            self._thread = Thread(target=self._live, name="evennia-ai-writer", daemon=True)
+            self._thread.start()
+
+    def write(self, job: Callable[[], T]) -> Deferred[T]:
+        """What `job` returns once it is committed. It fails as `job` does, or with StoreError."""
+        if self._thread is None:
+            return maybeDeferred(job)
+        given = _Job(job)
+        self._under_way.add(given)
+        self._given.put(given)
+        return given.waiting
+
+    def until_written(self, job: Callable[[], object], doing: str) -> "Deferred[None]":
+        """Have `job` written, and again every few seconds as long as the store refuses."""
+        return until_done(partial(self.write, job), doing, clock=self.clock)
+
+    def end(self) -> None:
+        """Commit what waits, and what comes of it; from now on jobs are done where they are given.
+
+        For the stop of the server. What a lock keeps from being written is given up.
+        """
+        thread, until = self._thread, time.monotonic() + STOPPING_SECONDS
+        if thread is None:
+            return
+        while self._under_way and (left := until - time.monotonic()) > 0:
+            with suppress(Empty):
+                self._tell(self._done.get(timeout=left))
+        self._is_given_up = True
+        self._given.put(None)
+        thread.join(max(0.0, until - time.monotonic()))
+        self._thread = None
+        self._tell_all()
+        for job in tuple(self._under_way):
+            job.fail(StoreError("the server stops, and the database is still locked"))
+            self._tell(job)
+
+    # On the reactor's thread
+
+    @property
+    def _has_threads(self) -> bool:
+        return IReactorFromThreads.providedBy(self.clock)
+
+    def _tell_all(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._tell(self._done.get_nowait())
+
+    def _tell(self, job: _Job[Any]) -> None:
+        self._under_way.discard(job)
+        job.tell()
+
+    # In the writer's thread
+
+    def _live(self) -> None:
+        """The thread's whole life."""
+        if connection.vendor == "sqlite":
+            # Else a transaction that reads first is refused where another process writes meanwhile.
+            connection.transaction_mode = "IMMEDIATE"
+        try:
+            while (job := self._given.get()) is not None:
+                self._write_with(job)
+        finally:
+            connection.close()
+
+    def _write_with(self, first: _Job[Any]) -> None:
+        """Write a job, and with it those that wait behind it."""
+        jobs: list[_Job[Any]] = []
+        try:
+            connection.close_if_unusable_or_obsolete()
+            with transaction.atomic():
+                for job in self._with_those_waiting(first):
+                    jobs.append(job)
+                    job.do()
+                    if job.is_locked_out or connection.needs_rollback:
+                        transaction.set_rollback(True)
+                        break
+                is_written = not connection.needs_rollback
+        except Exception:  # whatever it is, each job is told of it by a try of its own
+            is_written = False
+        for job in jobs or [first]:
+            if not is_written:
+                self._write_alone(job)
+            self._done.put(job)
+        reactor: Any = self.clock
+        reactor.callFromThread(self._tell_all)
+
+    def _with_those_waiting(self, first: _Job[Any]) -> Iterator[_Job[Any]]:
+        """It and what waits behind it, for a few milliseconds."""
+        until = time.monotonic() + TOGETHER_SECONDS
+        yield first
+        for _ in range(MOST_TOGETHER - 1):
+            if time.monotonic() > until:
+                return
+            try:
+                job = self._given.get_nowait()
+            except Empty:
+                return
+            if job is None:
+                self._given.put(None)
+                return
+            yield job
+
+    def _write_alone(self, job: _Job[Any]) -> None:
+        """Write a job by itself, however long another process locks the database."""
+        job.do()
+        is_told = False
+        while job.is_locked_out and not self._is_given_up:
+            if not is_told:
+                logger.log_err("evennia_ai: another process has locked the database; we wait")
+                is_told = True
+            job.do()
+        if is_told and not job.is_locked_out:
+            logger.log_err("evennia_ai: the database is not locked any more")
+
+
+def _is_read_while_written() -> bool:
+    """Whether a second connection can read while another writes."""
+    if connection.vendor != "sqlite":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode")
+        return bool(cursor.fetchone()[0] == "wal")
+
+
+def _is_lock(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, is a lock that somebody else has."""
+    while error is not None:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED:
+            return True
+        if getattr(error, "sqlstate", "") == _LOCK_NOT_AVAILABLE:
+            return True
+        error = error.__cause__
+    return False
