@@ -20,12 +20,14 @@ class EvenniaAIConfig(AppConfig):
 
     def ready(self) -> None:
         from evennia_ai.checks import NODELAY  # importing registers the checks
+        from evennia_ai.store.core.forking import close_files_before_forks
 
         # Beside the game's own, in the server alone: our start and stop hooks, and its end of the
         # wire to the Portal, which sends at once; the Portal's is a setting.
         _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
         _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
         _add_templates()
+        close_files_before_forks()
 
 
 def _add(module: str, *, to: str) -> None:

@@ -80,7 +80,7 @@ def check_connections(**_: Any) -> list[checks.CheckMessage]:
     """A warning for each way in which others can harm the game, or its wire is slow."""
     return [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
-        for doubt in [*origin_doubts(), *line_doubts(), *wire_doubts()]
+        for doubt in [*origin_doubts(), *line_doubts(), *wire_doubts(), *database_doubts()]
     ]
 
 
@@ -93,6 +93,8 @@ _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
 
 
 _SESSION: Final = "evennia_ai.game.typed_lines.SessionWithoutLinks"
+
+WAL: Final = "PRAGMA journal_mode=WAL"
 
 NODELAY: Final = "evennia_ai.web.nodelay"
 
@@ -176,6 +178,26 @@ def wire_doubts() -> list[Problem]:
             " waits up to 40 ms for an acknowledgement, with each command and each answer.",
             hint=f'PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES, "{NODELAY}"]'
             f" and `evennia reboot`. {_PAGE}",
+        )
+    ]
+
+
+def database_doubts() -> list[Problem]:
+    """Whether the game stands still while something is written."""
+    used = settings.DATABASES["default"]
+    init = str(used.get("OPTIONS", {}).get("init_command", ""))
+    if (
+        not used["ENGINE"].endswith("sqlite3")
+        or "journal_mode=wal" in init.replace(" ", "").lower()
+    ):
+        return []
+    return [
+        Problem(
+            id="W026",
+            message="DATABASES: this SQLite database cannot be read while it is written, so what"
+            " NPCs perceive and say is written where everybody waits for it.",
+            hint=f'DATABASES["default"]["OPTIONS"] = {{"init_command": "{WAL}"}};'
+            " docs/settings.md of evennia_ai tells more.",
         )
     ]
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from django.db import DatabaseError
 from evennia.utils import logger
 from twisted.internet import reactor
 from twisted.internet.task import LoopingCall
@@ -184,24 +185,30 @@ def _refresh() -> None:
 def _forget_old(live: running.Runtime) -> None:
     """Erase what nobody came back to; what cannot be erased now is erased the next day."""
     keep_days = live.conf.keep_turn_days
-    try:
-        gone = erasing.forget_old(time.time(), keep_days=keep_days)
-    except EvenniaAIError as error:
-        logger.log_err(f"evennia_ai: old conversations were not erased: {error}")
-        return
-    if gone.conversations:
-        logger.log_msg(
-            f"evennia_ai: {gone.conversations} conversations were erased in which nobody spoke for"
-            f" {keep_days} days"
-        )
+    erase = partial(erasing.forget_old, time.time(), keep_days=keep_days)
+
+    def tell(gone: erasing.Erased) -> None:
+        if gone.conversations:
+            logger.log_msg(
+                f"evennia_ai: {gone.conversations} conversations were erased in which nobody spoke"
+                f" for {keep_days} days"
+            )
+
+    live.writer.write(erase).addCallback(tell).addErrback(
+        _not_done, "old conversations were not erased"
+    )
 
 
 def _sum_up_calls(live: running.Runtime) -> None:
     """Keep of a few old calls of models their sums; the next ones, and what fails, later."""
-    try:
-        model_calls.sum_up_old(time.time(), keep_days=live.conf.keep_call_days)
-    except DATABASE_ERRORS as error:
-        logger.log_err(f"evennia_ai: old calls of models were not summed up: {error}")
+    sum_up = partial(model_calls.sum_up_old, time.time(), keep_days=live.conf.keep_call_days)
+    live.writer.write(sum_up).addErrback(_not_done, "old calls of models were not summed up")
+
+
+def _not_done(failure: Failure, what: str) -> None:
+    """Log what the database refused; it is done the next time."""
+    failure.trap(EvenniaAIError, DatabaseError)
+    logger.log_err(f"evennia_ai: {what}: {failure.getErrorMessage()}")
 
 
 def _repeat(do: Callable[[], None], live: running.Runtime, *, seconds: float) -> None:

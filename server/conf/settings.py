@@ -19,6 +19,9 @@ GAME_SLOGAN = "People you can talk to, prompts you can read"
 # Apps
 INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 
+# Who reads does not wait for who writes; what NPCs say is then written beside the game.
+DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA journal_mode=WAL"}
+
 # Network: this machine only
 _ports = Ports.from_environment()
 TELNET_PORTS = [_ports.telnet]

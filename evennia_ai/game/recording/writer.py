@@ -31,6 +31,7 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import StoreError
 from evennia_ai.game.recording.retrying import until_done
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.store.core.locks import hurry, take_time
 
 T = TypeVar("T")
 
@@ -86,13 +87,16 @@ class Writer:
         self._done: SimpleQueue[_Job[Any]] = SimpleQueue()
         self._under_way: Final[set[_Job[Any]]] = set()
         self._is_given_up = False
+        self._is_locked_out = False
 
     def begin(self) -> None:
         """Write in a thread from now on, where the database and the clock are made for it."""
         if self._thread is None and _is_read_while_written() and self._has_threads:
             self._is_given_up = False
+            _begin_with_the_lock()
             self._thread = Thread(target=self._live, name="evennia-ai-writer", daemon=True)
             self._thread.start()
+            hurry()
 
     def write(self, job: Callable[[], T]) -> Deferred[T]:
         """What `job` returns once it is committed. It fails as `job` does, or with StoreError."""
@@ -122,6 +126,7 @@ class Writer:
         self._given.put(None)
         thread.join(max(0.0, until - time.monotonic()))
         self._thread = None
+        take_time()
         self._tell_all()
         for job in tuple(self._under_way):
             job.fail(StoreError("the server stops, and the database is still locked"))
@@ -146,9 +151,7 @@ class Writer:
 
     def _live(self) -> None:
         """The thread's whole life."""
-        if connection.vendor == "sqlite":
-            # Else a transaction that reads first is refused where another process writes meanwhile.
-            connection.transaction_mode = "IMMEDIATE"
+        _begin_with_the_lock()
         try:
             while (job := self._given.get()) is not None:
                 self._write_with(job)
@@ -168,7 +171,8 @@ class Writer:
                         transaction.set_rollback(True)
                         break
                 is_written = not connection.needs_rollback
-        except Exception:  # whatever it is, each job is told of it by a try of its own
+        except Exception as error:  # whatever it is, each job is told of it by a try of its own
+            self._noticed(is_locked=_is_lock(error))
             is_written = False
         for job in jobs or [first]:
             if not is_written:
@@ -196,14 +200,27 @@ class Writer:
     def _write_alone(self, job: _Job[Any]) -> None:
         """Write a job by itself, however long another process locks the database."""
         job.do()
-        is_told = False
         while job.is_locked_out and not self._is_given_up:
-            if not is_told:
-                logger.log_err("evennia_ai: another process has locked the database; we wait")
-                is_told = True
+            self._noticed(is_locked=True)
             job.do()
-        if is_told and not job.is_locked_out:
+        self._noticed(is_locked=job.is_locked_out)
+
+    def _noticed(self, *, is_locked: bool) -> None:
+        """Log that a lock is waited for, and that it is gone, once each."""
+        if is_locked and not self._is_locked_out:
+            logger.log_err("evennia_ai: another process has locked the database; we wait")
+        if self._is_locked_out and not is_locked:
             logger.log_err("evennia_ai: the database is not locked any more")
+        self._is_locked_out = is_locked
+
+
+def _begin_with_the_lock() -> None:
+    """Have the transactions of this thread's connection wait for the lock before they read.
+
+    On SQLite one that reads first is refused where another connection writes meanwhile.
+    """
+    if connection.vendor == "sqlite":
+        connection.transaction_mode = "IMMEDIATE"
 
 
 def _is_read_while_written() -> bool:

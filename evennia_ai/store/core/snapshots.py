@@ -23,6 +23,7 @@ from django.db.models import F
 
 from evennia_ai.errors import StoreError
 from evennia_ai.models import StateRevision
+from evennia_ai.store.core.locks import waiting_a_moment
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -237,7 +238,7 @@ _seen: dict[str, int] = {}
 def one_transaction(doing: str) -> Iterator[None]:
     """A transaction; StoreError where the database refuses it, and then nothing was written."""
     try:
-        with transaction.atomic():
+        with waiting_a_moment(), transaction.atomic():
             yield
     except DatabaseError as error:
         raise StoreError(f"{doing} failed, nothing was written: {error}") from error
