@@ -185,11 +185,9 @@ def wire_doubts() -> list[Problem]:
 def database_doubts() -> list[Problem]:
     """Whether the game stands still while something is written."""
     used = settings.DATABASES["default"]
-    init = str(used.get("OPTIONS", {}).get("init_command", ""))
-    if (
-        not used["ENGINE"].endswith("sqlite3")
-        or "journal_mode=wal" in init.replace(" ", "").lower()
-    ):
+    is_file = used["ENGINE"].endswith("sqlite3") and "memory" not in str(used["NAME"])
+    begun_with = str(used.get("OPTIONS", {}).get("init_command", "")).replace(" ", "").lower()
+    if not is_file or "journal_mode=wal" in begun_with:
         return []
     return [
         Problem(

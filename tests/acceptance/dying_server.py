@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.backends.signals import connection_created
 
 WRITES = ("INSERT", "UPDATE")
 FILE = "die_at"
@@ -29,14 +30,18 @@ def at_server_start() -> None:
             written.add(step)
         return execute(sql, *args)
 
-    def committed() -> None:
-        commit()
-        for step in written:
-            _die_at(f"after {step}")
-        written.clear()
+    def watch(connection: Any, **_: Any) -> None:
+        def committed() -> None:
+            commit()
+            for step in written:
+                _die_at(f"after {step}")
+            written.clear()
 
-    commit, connection._commit = connection._commit, committed
-    connection.execute_wrappers.append(executed)
+        commit, connection._commit = connection._commit, committed
+        connection.execute_wrappers.append(executed)
+
+    watch(connection)
+    connection_created.connect(watch, weak=False)  # of the thread that writes
 
 
 def _die_at(step: str) -> None:
