@@ -100,7 +100,7 @@ class Game:
     def new(self, name: str, *, before: Sequence[Act] = ()) -> Path:
         """A database of its own in which `before` was played already."""
         path = self.folder / f"{name}.db3"
-        shutil.copyfile(self._empty, path)
+        _copy(self._empty, path)
         if before:
             assert self.lives(path, before).is_over
         return path
@@ -108,7 +108,9 @@ class Game:
     def copy(self, database: Path) -> Path:
         """A copy of this game that may be played to its death."""
         self._copies += 1
-        return shutil.copyfile(database, self.folder / f"copy{self._copies}.db3")
+        path = self.folder / f"copy{self._copies}.db3"
+        _copy(database, path)
+        return path
 
     def lives(self, database: Path, acts: Sequence[Act], **job: Any) -> Life:
         """Play `acts`, until their end or that of the process."""
@@ -134,17 +136,28 @@ class Game:
         at: int = 0,
         model: str = "answers",
         migrates: bool = False,
+        writer: bool = True,
     ) -> Iterator["Running"]:
-        job = {"database": str(database), "acts": list(acts), "trouble": trouble, "at": at}
+        """A process that plays; with `writer` it writes in a thread, as a server does."""
+        job = {"writer": writer and not migrates, "model": model, "migrates": migrates}
+        job |= {"database": str(database), "acts": list(acts), "trouble": trouble, "at": at}
         with socket.create_connection(("127.0.0.1", self._port), timeout=60) as line:
             running = Running(line)
-            running.send(json.dumps({**job, "model": model, "migrates": migrates}))
+            running.send(json.dumps(job))
             yield running
 
     def close(self) -> None:
         self._process.terminate()
         self._process.stdout.close()
         self._process.wait(timeout=20)
+
+
+def _copy(database: Path, path: Path) -> None:
+    """Copy a database of which nobody has anything open, with what is only in its log."""
+    for ending in ("", "-wal"):
+        written = database.with_name(database.name + ending)
+        if written.exists():
+            shutil.copyfile(written, path.with_name(path.name + ending))
 
 
 class Running:

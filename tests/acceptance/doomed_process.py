@@ -67,9 +67,11 @@ def play(job: dict[str, Any], tell: Any, wait: Any) -> None:
         call_command("migrate", run_syncdb=True, verbosity=0)
     troubles = Troubles(tell, wait, database=database)
     steps = Steps(tell, getattr(troubles, job["trouble"]), at=job["at"])
-    world = World(tell, steps, troubles, database=database, model=job["model"])
     if not job.get("migrates"):
         watch(connection, steps, tell, database=database)
+    world = World(
+        tell, steps, troubles, database=database, model=job["model"], writer=job["writer"]
+    )
     for act, *words in job["acts"]:
         getattr(world, act)(*words)
 

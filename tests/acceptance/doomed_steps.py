@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final
 
+from django.db.backends.signals import connection_created
+
 Tell = Callable[..., None]
 
 _UNANSWERED: Final = """
@@ -56,6 +58,7 @@ class Troubles:
         self._wait = wait
         self._database = database
         self._lock: sqlite3.Connection | None = None
+        self.is_paused = False
 
     def kill(self) -> None:
         """`kill -9`: no handler runs, nothing is flushed."""
@@ -68,7 +71,9 @@ class Troubles:
 
     def lock(self) -> None:
         """Another connection is writing; where ours has begun to, that cannot be committed."""
-        self._lock = sqlite3.connect(self._database, timeout=0, isolation_level=None)
+        self._lock = sqlite3.connect(
+            self._database, timeout=0, isolation_level=None, check_same_thread=False
+        )
         try:
             self._lock.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError:
@@ -76,9 +81,11 @@ class Troubles:
             self._lock.execute("SELECT count(*) FROM evennia_ai_record").fetchone()
 
     def pause(self) -> None:
-        """Wait until the reader says to go on."""
+        """Wait until the reader says to go on, and let all the world wait."""
+        self.is_paused = True
         self._tell(paused=True)
         self._wait()
+        self.is_paused = False
 
     def nothing(self) -> None:
         """Go on."""
@@ -92,7 +99,10 @@ class Troubles:
 
 
 def watch(connection: Any, steps: Steps, tell: Tell, *, database: str) -> None:
-    """Make steps of what this Django connection writes, and tell which records are committed."""
+    """Make steps of what a Django connection writes, and tell which records are committed.
+
+    Of this one, and of each that is opened from now on, by whatever thread.
+    """
     newest = [0]
 
     def executed(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -100,16 +110,20 @@ def watch(connection: Any, steps: Steps, tell: Tell, *, database: str) -> None:
             steps.reached(f"before {' '.join(sql.replace(chr(34), '').split()[:3])}")
         return execute(sql, params, many, context)
 
-    def committed() -> None:
-        steps.reached("before a commit")
-        commit()
-        stored = committed_records(database, after=newest[0])
-        tell(stored=stored)
-        newest[0] = max([newest[0], *(record_id for record_id, *_ in stored)])
-        steps.reached("after a commit")
+    def opened(connection: Any, **_: Any) -> None:
+        def committed() -> None:
+            steps.reached("before a commit")
+            commit()
+            stored = committed_records(database, after=newest[0])
+            tell(stored=stored)
+            newest[0] = max([newest[0], *(record_id for record_id, *_ in stored)])
+            steps.reached("after a commit")
 
-    commit, connection._commit = connection._commit, committed
-    connection.execute_wrappers.append(executed)
+        commit, connection._commit = connection._commit, committed
+        connection.execute_wrappers.append(executed)
+
+    opened(connection)
+    connection_created.connect(opened, weak=False)
 
 
 def committed_records(database: str, *, after: int = 0) -> list[list[Any]]:

@@ -6,7 +6,10 @@ started before this is imported.
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from django.db import connection
@@ -14,8 +17,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from evennia.objects.models import ObjectDB
 from evennia.utils.create import create_object
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorFromThreads
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
+from zope.interface import implementer
 
 from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.errors import ModelUnavailable
@@ -39,6 +44,9 @@ GREETING: Final = "Mind the wet planks."
 ANSWER_SECONDS: Final = 1.0
 CALL: Final = "call-1"
 AN_HOUR: Final = 3600.0
+LOCKED_SECONDS: Final = 0.2
+PAUSED_SECONDS: Final = 0.05
+"""How long the world waits for what its writer does, in seconds of real time."""
 # What a builder has compacted is short here.
 _SHORT: Final = CompactionSettings(
     rules=CompactionRules(keep_messages=2, summary_tokens=20, most_summary_tokens=100)
@@ -51,17 +59,46 @@ _CARD: Final = {
 }
 
 
+@implementer(IReactorFromThreads)
+class GameClock(Clock):
+    """A clock that passes as it is told, and hears from other threads what they have done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: SimpleQueue[Callable[[], object]] = SimpleQueue()
+
+    def callFromThread(self, call: Callable[..., object], *args: Any) -> None:
+        self._told.put(partial(call, *args))
+
+    def hear(self, *, at_most_seconds: float) -> bool:
+        """Wait until a thread has done something; whether it has."""
+        try:
+            call = self._told.get(timeout=at_most_seconds)
+        except Empty:
+            return False
+        call()
+        return True
+
+
 class World:
     """The world of one process; each public method is an act that a job may name."""
 
     def __init__(
-        self, tell: Tell, steps: Steps, troubles: Troubles, *, database: str, model: str
+        self,
+        tell: Tell,
+        steps: Steps,
+        troubles: Troubles,
+        *,
+        database: str,
+        model: str,
+        writer: bool,
     ) -> None:
         self._tell = tell
+        self._has_writer = writer
         self._steps = steps
         self._troubles = troubles
         self._database = database
-        self._clock = Clock()
+        self._clock = GameClock()
         self._people: dict[str, Any] = {}
         self._answers = 0
         globalLogPublisher.addObserver(lambda event: tell(log=formatEvent(event)))
@@ -106,9 +143,18 @@ class World:
     def passes(self, seconds: float) -> None:
         """Time passes, in small steps."""
         for _ in range(int(seconds * 2)):
-            self._clock.advance(0.5)
+            self._advance(0.5)
         for _ in range(20):
-            self._clock.advance(0)
+            self._advance(0)
+
+    def _advance(self, seconds: float) -> None:
+        """Time passes, and what is given to the writer is written, unless something is in its way."""
+        self._clock.advance(seconds)
+        writer = runtime().writer
+        while writer.is_at_work or self._troubles.is_paused:
+            wait = PAUSED_SECONDS if self._troubles.is_paused else LOCKED_SECONDS
+            if not self._clock.hear(at_most_seconds=wait) and not self._troubles.is_paused:
+                return
 
     def heals(self) -> None:
         """The trouble is over."""
@@ -143,7 +189,10 @@ class World:
         model = _Model(script, self._steps, self._tell, clock=self._clock, database=self._database)
         values = replace(conf(), cooldown_seconds=0.0, compaction=_SHORT)
         access = Access(model=model)
-        running.install(running.runtime_of(values, clock=self._clock, access=access))
+        live = running.runtime_of(values, clock=self._clock, access=access)
+        running.install(live)
+        if self._has_writer:
+            live.writer.begin()
         for name in PLAYERS if _is_built() else ():
             self._character(name)
 
@@ -209,6 +258,9 @@ def _is_built() -> bool:
 def connect(database: str) -> BaseDatabaseWrapper:
     """Use this database file; a lock that somebody holds is not waited for."""
     connection.settings_dict["NAME"] = database
-    connection.settings_dict["OPTIONS"] = {"timeout": 0}
+    connection.settings_dict["OPTIONS"] = {
+        "timeout": 0,
+        "init_command": "PRAGMA journal_mode=WAL",
+    }
     connection.ensure_connection()
     return connection

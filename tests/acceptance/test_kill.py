@@ -51,6 +51,8 @@ class Scene:
     model: str = "answers"
     before: tuple[Act, ...] = ()
     interrupted: bool = False
+    writer: bool = True
+    """Whether it is written in a thread of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,7 @@ class Death:
 
 SCENES = {
     "an answer": Scene(),
+    "an answer that is written in place": Scene(writer=False),
     "a later answer": Scene(before=tuple(ASKS)),
     "a greeting": Scene(before=(["greets"],)),
     "a whisper": Scene(acts=(["whispers", "Anna", "Oren?"], ["passes", 2])),
@@ -90,7 +93,9 @@ def deaths(
     """A death at each step of a scene."""
     game = doomed_game
     scene = SCENES[request.param]
-    whole = game.lives(game.copy(begun[request.param]), scene.acts, model=scene.model)
+    whole = game.lives(
+        game.copy(begun[request.param]), scene.acts, model=scene.model, writer=scene.writer
+    )
     assert whole.is_over, whole.told[-3:]
     return [
         _death(game, begun[request.param], scene, at=number)
@@ -110,7 +115,9 @@ def _begun(game: Game, name: str, scene: Scene) -> Path:
 
 def _death(game: Game, begun: Path, scene: Scene, *, at: int) -> Death:
     database = game.copy(begun)
-    life = game.lives(database, scene.acts, model=scene.model, trouble="kill", at=at)
+    life = game.lives(
+        database, scene.acts, model=scene.model, writer=scene.writer, trouble="kill", at=at
+    )
     assert not life.is_over
     return after_death(game, database, life)
 

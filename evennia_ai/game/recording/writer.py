@@ -39,6 +39,9 @@ MOST_TOGETHER: Final = 32
 TOGETHER_SECONDS: Final = 0.005
 """How long a transaction takes in more jobs."""
 
+LOCKED_SECONDS: Final = 0.05
+"""Between two tries, besides the time that the database itself waits for a lock."""
+
 STOPPING_SECONDS: Final = 5.0
 """How long the stop of the server waits for what is not committed yet."""
 
@@ -97,6 +100,11 @@ class Writer:
             self._thread = Thread(target=self._live, name="evennia-ai-writer", daemon=True)
             self._thread.start()
             hurry()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something is given that nobody was told of yet."""
+        return bool(self._under_way)
 
     def write(self, job: Callable[[], T]) -> Deferred[T]:
         """What `job` returns once it is committed. It fails as `job` does, or with StoreError."""
@@ -202,6 +210,7 @@ class Writer:
         job.do()
         while job.is_locked_out and not self._is_given_up:
             self._noticed(is_locked=True)
+            time.sleep(LOCKED_SECONDS)
             job.do()
         self._noticed(is_locked=job.is_locked_out)
 
