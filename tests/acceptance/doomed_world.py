@@ -148,7 +148,7 @@ class World:
             self._advance(0)
 
     def _advance(self, seconds: float) -> None:
-        """Time passes, and what is given to the writer is written, unless something is in its way."""
+        """Time passes, and the writer writes what it is given, unless something is in its way."""
         self._clock.advance(seconds)
         writer = runtime().writer
         while writer.is_at_work or self._troubles.is_paused:
