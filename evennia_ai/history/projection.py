@@ -23,7 +23,7 @@ from evennia_ai.history.records import (
     storable,
 )
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.memo import Memo, Slot, forget
 from evennia_ai.prompt.messages import MOVEMENT, Message, Part, ToolCall
 
 MINUTE: Final = "minute"
@@ -92,6 +92,19 @@ def record_of(message: Message) -> Record | None:
     """The record that `message_of` made this message from, or made it from a changed copy of."""
     known = message.memo.get(RECORD)
     return known if known is not None and known.id == message.record else None
+
+
+def let_go(messages: Iterable[Message]) -> None:
+    """These left the window that held them: what else holds them may go on, nothing else is held.
+
+    A message and its record know each other and share a memo; from here on the message knows the
+    record, and not the other way round.
+    """
+    for message in messages:
+        record = message.memo.get(RECORD)
+        forget(message.memo, but=RECORD)
+        if record is not None and record.memo is message.memo:
+            object.__setattr__(record, "memo", Memo())
 
 
 def in_order(

@@ -70,6 +70,22 @@ def each(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
     return [make(value) if one is None else one for value, one in zip(values, known, strict=True)]
 
 
+def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
+    """Forget what was worked out from a value, and what was worked out from that in turn.
+
+    Much of it leads back to the value, which nobody would free any more but a search of the
+    collector through all there is. What is needed again is worked out again.
+    """
+    kept = {slot: value for slot, value in memo.items() if slot is but}
+    made = [value for slot, value in memo.items() if slot is not but]
+    memo.clear()
+    memo.update(kept)
+    for value in made:
+        inner = getattr(value, "memo", None)
+        if isinstance(inner, Memo) and inner and inner is not memo:
+            forget(inner)
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def typed_frozen(cls: type[T]) -> type[T]:
     """`cls` as a slotted, keyword-only, hashable dataclass; never assign to its fields."""

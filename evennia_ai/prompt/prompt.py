@@ -20,7 +20,6 @@ from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 
 _SHA256: Final = Slot[str]("sha256")
 _BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
-_LORE: Final = Slot[ManyVerdicts]("lore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +114,11 @@ class Prompt:
 
     @property
     def _lore(self) -> ManyVerdicts:
-        """What lore tells, with the numbers that messages have in this prompt."""
-        known = self._memo.get(_LORE)
-        if known is None:
-            known = self._memo[_LORE] = self.lore.calling(self.called)
-        return known
+        """What lore tells, with the numbers that messages have in this prompt.
+
+        Not kept here: it asks the prompt, and two that know each other wait for the collector.
+        """
+        return self.lore.calling(self.called)
 
     def called(self, index: int) -> str:
         """What a message of the history is called by its absolute index: its number here."""

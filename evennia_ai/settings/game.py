@@ -140,6 +140,9 @@ class Conf:
     folder counts from the game's"""
     max_source_characters: Annotated[int, Field(ge=1000, le=UNBOUNDED), Setting("E016", 4_000_000)]
     """the longest lorebook that is stored"""
+    messages_in_memory: Annotated[int, Field(ge=1000, le=UNBOUNDED), Setting("E086", 200_000)]
+    """how many messages of histories are held in memory, all conversations together, see
+    [below](#memory-of-the-server)"""
     lore: Annotated[
         ActivationRules,
         read_by(kinds.read_lore),

@@ -1,10 +1,13 @@
 """Projection: which records a prompt shows, and as what."""
 
+import gc
+
 import pytest
 
-from evennia_ai.history.projection import message_of, project
+from evennia_ai.history.projection import let_go, message_of, project, record_of
 from evennia_ai.history.records import RecordKind
-from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.llm.roles import RoleProfile, adapt, chat_messages
+from evennia_ai.prompt.messages import Message, ToolCall
 from tests.history.builders import a_conversation, a_new_record, stored
 
 SAID = ["user", "assistant", "tool_call", "tool_result", "event", "reminder", "summary"]
@@ -136,3 +139,25 @@ class TestToolResults:
         records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])
 
         assert project(records).replies == 1
+
+
+def _how_many_are_left_without_a_search(text, *, lets_go):
+    """Messages with this text that stay, for the collector alone, after nobody holds them."""
+    gc.collect()
+    gc.disable()
+    try:
+        messages = [message_of(record) for record in stored([a_new_record(text)] * 3)]
+        adapt(chat_messages(messages), profile=RoleProfile())
+        assert [record_of(message).body for message in messages] == [text] * 3
+        if lets_go:
+            let_go(messages)
+            assert [record_of(message).body for message in messages] == [text] * 3
+        del messages
+        return sum(type(one) is Message and one.content == text for one in gc.get_objects())
+    finally:
+        gc.enable()
+
+
+def test_messages_that_were_let_go_are_freed_when_nobody_holds_them():
+    assert _how_many_are_left_without_a_search("Held.", lets_go=False) == 3
+    assert _how_many_are_left_without_a_search("Let go.", lets_go=True) == 0

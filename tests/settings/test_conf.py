@@ -123,6 +123,7 @@ def test_our_own_settings_pass_the_checks():
         ("CARD_FOLDER", "", "E015"),
         ("KNOWLEDGE_FOLDER", "", "E060"),
         ("MAX_SOURCE_CHARACTERS", 1, "E016"),
+        ("MESSAGES_IN_MEMORY", 999, "E086"),
         ("LORE", [], "E019"),
         ("LORE", {"scan_depth": -1}, "E019"),
         ("LORE", {"scan_dept": 4}, "E019"),

@@ -92,7 +92,12 @@ class Turn:
         return Deferred.fromCoroutine(self._taken()).addBoth(self._over)
 
     def _over(self, ended: T) -> T:
-        """Tell whoever watches how the turn went."""
+        """Tell whoever watches how the turn went.
+
+        Who asked the models knows the turn again: let go, all of it is freed here and needs no
+        search of the collector, which may have frozen it while the model thought.
+        """
+        self._asking = None
         self._live.watch.turn_ended(self._npc_ref, self._outcome)
         return ended
 

@@ -12,7 +12,7 @@ processes that their snapshots are old.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
@@ -33,6 +33,44 @@ _NOTHING: Final = object()
 _everything: "WeakSet[Snapshots[Any, Any]]" = WeakSet()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound(Generic[V]):
+    """How much is kept of one kind of value; at least the newest is."""
+
+    weight: Callable[[V], int]
+    most: Callable[[], int]
+    """The most that all values kept may weigh together."""
+    let_go: Callable[[V], None]
+    """Is told what is kept no more because of the bound."""
+
+
+class _Kept(dict[K, V]):
+    """Values by key; where there is a bound, those that were put longest ago go first."""
+
+    def __init__(self, bound: Bound[V] | None) -> None:
+        super().__init__()
+        self._bound = bound
+        self._weights: dict[K, int] = {}
+        self._weight = 0
+
+    def put(self, key: K, value: V) -> None:
+        if self._bound is None:
+            self[key] = value
+            return
+        self.take_out(key)
+        self[key] = value
+        weight = self._weights[key] = self._bound.weight(value)
+        self._weight += weight
+        while self._weight > self._bound.most() and len(self) > 1:
+            oldest, gone = next(iter(self.items()))
+            self.take_out(oldest)
+            self._bound.let_go(gone)
+
+    def take_out(self, key: K) -> None:
+        self.pop(key, None)
+        self._weight -= self._weights.pop(key, 0)
+
+
 class Snapshots(Generic[K, V]):
     """Values by key, each made by `load` when it is first asked for.
 
@@ -45,12 +83,14 @@ class Snapshots(Generic[K, V]):
         load: Callable[[K], V],
         *,
         load_each: Callable[[Sequence[K]], Mapping[K, V]] | None = None,
+        bound: Bound[V] | None = None,
     ) -> None:
         """`load_each` makes the values of several keys at once, all of them."""
         self.name = name
         self._load = load
         self._load_each = load_each
-        self._kept: dict[K, V] = {}
+        self._bound = bound
+        self._kept: _Kept[K, V] = _Kept(bound)
         self._generation = 0
         self._lock = Lock()
         _everything.add(self)
@@ -86,8 +126,8 @@ class Snapshots(Generic[K, V]):
                 write = self._newest_write(key)
                 if write is not None:
                     write.values.setdefault(key, values[key])
-                elif generation == self._generation:
-                    self._kept.setdefault(key, values[key])
+                elif generation == self._generation and key not in self._kept:
+                    self._kept.put(key, values[key])
 
     def kept(self, key: K) -> V | None:
         """The value of `key` as it was committed, where it is in memory."""
@@ -109,7 +149,7 @@ class Snapshots(Generic[K, V]):
         """Forget one value; it is loaded again when it is read."""
         with self._lock:
             self._generation += 1
-            self._kept.pop(key, None)
+            self._kept.take_out(key)
         for write in self._writes():
             write.values.pop(key, None)
 
@@ -117,7 +157,7 @@ class Snapshots(Generic[K, V]):
         """Forget every value."""
         with self._lock:
             self._generation += 1
-            self._kept = {}
+            self._kept = _Kept(self._bound)
         for write in self._writes():
             write.values.clear()
 
@@ -133,7 +173,9 @@ class Snapshots(Generic[K, V]):
         with self._lock:
             # What was dropped meanwhile may be older than the drop: use it, do not keep it.
             if generation == self._generation:
-                return self._kept.setdefault(key, value)
+                if key in self._kept:
+                    return self._kept[key]
+                self._kept.put(key, value)
         return value
 
     def _loaded(self, key: K) -> V:
@@ -164,11 +206,11 @@ class Snapshots(Generic[K, V]):
             self._generation += 1
             key = write.key
             if key is None:
-                self._kept = {}
+                self._kept = _Kept(self._bound)
             elif real and write.continues(self._kept.get(key, _ABSENT)):
-                self._kept[key] = write.values[key]
+                self._kept.put(key, write.values[key])
             else:
-                self._kept.pop(key, None)
+                self._kept.take_out(key)
 
 
 class Snapshot(Snapshots[None, V]):

@@ -18,14 +18,15 @@ from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.history.projection import extended, project_newest
+from evennia_ai.history.projection import extended, let_go, project_newest
 from evennia_ai.history.records import CONVERSATION, NewRecord, Record, RecordKind, canonical_json
 from evennia_ai.history.turn.manifest import anchors_from
 from evennia_ai.history.turn.sending import NewText, TextKey, key_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, state_from
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
-from evennia_ai.store.core.snapshots import LORE_STATES, Snapshots, changing
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.core.snapshots import LORE_STATES, Bound, Snapshots, changing
 from evennia_ai.store.history.record_rows import (
     ConversationRef,
     End,
@@ -36,6 +37,9 @@ from evennia_ai.store.history.record_rows import (
 )
 
 WINDOW_MESSAGES: Final = 400
+SPARE_MESSAGES: Final = 100
+"""How many more a window holds before it is cut to what it must."""
+EMPTY_WEIGHT: Final = 4
 MOST_KNOWN: Final = 64
 """Texts of a conversation that are kept in memory, the last used ones."""
 GREETING: Final = "greeting"
@@ -107,9 +111,10 @@ def _first_shown(stop: int, cut: int | None) -> int:
 def _trimmed(history: History, *, cut: int | None) -> History:
     """Without what no prompt shows any more; once in a while, so that it costs nothing."""
     first = max(history.earlier, _first_shown(history.stop, cut))
-    if first - history.earlier < WINDOW_MESSAGES:
+    if first - history.earlier < SPARE_MESSAGES:
         return history
     left = history.between(history.earlier, first)
+    let_go(left)
     return History(
         history.between(first, history.stop),
         earlier=first,
@@ -193,7 +198,17 @@ def _load_first_reply(rows: Any) -> Mapping[str, Any]:
     return {} if meta is None else json.loads(meta)
 
 
-windows: Final = Snapshots(HISTORY, _load)
+def _weight(window: Window) -> int:
+    """In messages; what a window takes beside them is told as a few."""
+    return len(window.history) + len(window.texts or ()) + EMPTY_WEIGHT
+
+
+def _let_go(window: Window) -> None:
+    let_go(window.history)
+
+
+_KEPT: Final = Bound(weight=_weight, most=lambda: conf().messages_in_memory, let_go=_let_go)
+windows: Final = Snapshots(HISTORY, _load, bound=_KEPT)
 
 
 def stored_texts(

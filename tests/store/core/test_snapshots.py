@@ -10,7 +10,7 @@ from evennia_ai.errors import StoreError
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core import snapshots
-from evennia_ai.store.core.snapshots import Snapshots, of_kind
+from evennia_ai.store.core.snapshots import Bound, Snapshots, of_kind
 
 
 class Shelf:
@@ -34,6 +34,63 @@ def shelf() -> Shelf:
 def test_a_value_is_loaded_once(shelf):
     assert [shelf.snapshots("a") for _ in range(3)] == [1, 1, 1]
     assert shelf.loads == 1
+
+
+class TestBound:
+    """Shelves with four things each; of all of them twelve things are kept."""
+
+    @pytest.fixture
+    def gone(self):
+        return []
+
+    @pytest.fixture
+    def shelves(self, gone):
+        shelf = Shelf()
+        shelf.rows = dict.fromkeys("abcdefghij", 4)
+        bound = Bound(weight=lambda things: things, most=lambda: 12, let_go=gone.append)
+        shelf.snapshots = Snapshots("shelf", shelf.load, bound=bound)
+        return shelf
+
+    def read(self, shelves, keys):
+        """How many of these are loaded again."""
+        before = shelves.loads
+        for key in keys:
+            shelves.snapshots(key)
+        return shelves.loads - before
+
+    def test_what_was_read_first_goes_first_and_is_told(self, shelves, gone):
+        assert self.read(shelves, "abcd") == 4
+        assert gone == [4]
+        assert self.read(shelves, "bcd") == 0
+        assert self.read(shelves, "a") == 1
+
+    def test_what_was_put_again_stays(self, shelves):
+        self.read(shelves, "abc")
+        shelves.snapshots._kept.put("a", 4)
+        assert self.read(shelves, "d") == 1
+        assert self.read(shelves, "acd") == 0
+
+    def test_a_value_that_grows_pushes_others_out_and_not_itself(self, shelves, gone):
+        self.read(shelves, "abc")
+        shelves.snapshots._kept.put("a", 8)
+        assert gone == [4]
+        assert self.read(shelves, "ac") == 0
+        assert self.read(shelves, "b") == 1
+
+    def test_the_newest_is_kept_however_much_it_is(self, shelves):
+        shelves.rows["a"] = 100
+        self.read(shelves, "ba")
+        assert self.read(shelves, "a") == 0
+
+    def test_what_is_dropped_weighs_nothing(self, shelves, gone):
+        self.read(shelves, "abc")
+        shelves.snapshots.drop("a")
+        shelves.snapshots.drop("b")
+        self.read(shelves, "de")
+        assert self.read(shelves, "cde") == 0
+        shelves.snapshots.drop_all()
+        assert self.read(shelves, "abc") == 3
+        assert gone == []
 
 
 def test_the_writer_sees_its_own_write_before_the_commit(shelf):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.test import override_settings
 
 from evennia_ai import models
 from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
@@ -12,7 +13,7 @@ from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.windows import GREETING, WINDOW_MESSAGES, windows
+from evennia_ai.store.history.windows import GREETING, SPARE_MESSAGES, WINDOW_MESSAGES, windows
 
 
 def line(body: str, *, kind=RecordKind.EVENT, role="user", name="Anna", **fields) -> NewRecord:
@@ -290,12 +291,25 @@ class TestHistory:
 
         assert (windows(quay.id).history.earlier, windows(quay.id).history.replies) == (3, 3)
 
+    def test_of_all_windows_the_setting_says_how_much_is_kept(self, query_count):
+        rooms = [conversation("9", kind="room", place_ref=place) for place in "123"]
+        for room in rooms:
+            append(room, lines(WINDOW_MESSAGES))
+        connection.run_on_commit.clear()  # as if it were committed
+        forget_everything()
+
+        with override_settings(EVENNIA_AI_MESSAGES_IN_MEMORY=1000):
+            assert all(query_count(lambda ref=one.id: windows(ref)) for one in rooms)
+            assert query_count(lambda: [windows(one.id) for one in rooms[1:]]) == 0
+            assert query_count(lambda: windows(rooms[0].id)) > 0
+            assert len(windows(rooms[0].id).history) == WINDOW_MESSAGES
+
     def test_a_history_that_is_never_read_anew_stays_a_window(self, quay):
         for start in range(0, 3 * WINDOW_MESSAGES, 50):
             append(quay, [line(f"Line {start + number}.") for number in range(50)])
         window = windows(quay.id).history
 
-        assert WINDOW_MESSAGES <= len(window) <= 2 * WINDOW_MESSAGES
+        assert WINDOW_MESSAGES <= len(window) <= WINDOW_MESSAGES + SPARE_MESSAGES
         assert window.stop == 3 * WINDOW_MESSAGES == window.user_messages
         assert window[window.stop - 1].content == f"Line {3 * WINDOW_MESSAGES - 1}."
 
