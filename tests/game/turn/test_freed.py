@@ -1,0 +1,30 @@
+"""A turn that is over is freed at once: nothing of it waits for a search of the collector.
+
+The collector freezes what it sees while a model thinks, and looks at it again once a day.
+"""
+
+import gc
+from collections import Counter
+
+from evennia_ai.compose import Composition
+from evennia_ai.game.mind.pending_answer import PendingAnswer
+from evennia_ai.game.turn.turn import Turn
+from evennia_ai.prompt.prompt import Prompt
+
+BIG = (Turn, PendingAnswer, Composition, Prompt)
+
+
+def test_a_turn_that_is_over_is_freed_without_a_search(stage):
+    stage.talks_with("Aye.", delay_seconds=2.0)
+    gc.collect()
+    gc.disable()
+    try:
+        stage.says(stage.anna, "Oren, will you take me over?")
+        under_way = Counter(type(one) for one in gc.get_objects() if type(one) in BIG)
+        stage.passes(2.0)
+        left = [type(one).__name__ for one in gc.get_objects() if type(one) in BIG]
+    finally:
+        gc.enable()
+    assert under_way[Turn] == 1
+    assert "Aye." in stage.screen_of(stage.anna)[-1]
+    assert left == []
