@@ -39,8 +39,8 @@ from evennia_ai.memory.recalling import (
     refused,
     shown,
     with_memories,
-    words_said,
 )
+from evennia_ai.memory.scenes import words_said
 from evennia_ai.prompt.blocks import (
     blocks_alone,
     fit_beside,

@@ -103,6 +103,7 @@ One process more than there are cores, for most of what a game does is waiting.
 FLOORS = (
     _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
     _python("Long histories", "-m", "benchmarks.history", "--records", "20000", "--check"),
+    _python("Recalling", "-m", "benchmarks.recall", "--brief", "--check"),
     _python("Floods", "-m", "benchmarks.floods", "--check"),
     _python(
         "Searching pages",

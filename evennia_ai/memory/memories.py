@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
+import regex
+
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.text.words import COMMON_WORDS, neighbours_of, unspaced_runs, words_of
@@ -62,6 +64,9 @@ LEAST_IMPORTANT: Final = 1
 MOST_IMPORTANT: Final = 10
 USUAL_IMPORTANCE: Final = 5
 _WORDS: Final = Slot[frozenset[str]]("words")
+_SCENE_WORDS: Final = Slot[frozenset[str]]("words of the scene")
+_NAMES: Final = Slot[frozenset[str]]("names")
+_CAPITALS: Final = regex.compile(r"\b\p{Lu}\w*")
 _WORDING: Final = Slot[tuple[str, ...]]("wording")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_TEXT: Final = 300
@@ -93,6 +98,8 @@ class Memory:
     turn: int = 0
     """In which of the NPC's turns, 0 where it was none."""
     author: str = OF_NPC
+    scene: str = ""
+    """The words around it when it was learnt, as `memory.scenes` has them."""
     revision: int = 1
     """Counts the changes of its text and importance; being recalled is none."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
@@ -113,6 +120,22 @@ class Memory:
         known = self._memo.get(_WORDS)
         if known is None:
             known = self._memo[_WORDS] = compared_words(self.text)
+        return known
+
+    @property
+    def scene_words(self) -> frozenset[str]:
+        """The words of its scene; worked out once."""
+        known = self._memo.get(_SCENE_WORDS)
+        if known is None:
+            known = self._memo[_SCENE_WORDS] = frozenset(self.scene.split())
+        return known
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Those of its words that begin with a capital letter; worked out once."""
+        known = self._memo.get(_NAMES)
+        if known is None:
+            known = self._memo[_NAMES] = compared_words(" ".join(_CAPITALS.findall(self.text)))
         return known
 
     @property
@@ -138,6 +161,7 @@ _REVISED: Final = (
     "place_ref",
     "turn",
     "author",
+    "scene",
 )
 
 

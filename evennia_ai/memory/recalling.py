@@ -9,32 +9,44 @@ where it names `{{memories}}`; without a text they stand under a plain heading. 
 they are: nothing in a memory is ever expanded.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import chain
-from math import log
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
 from evennia_ai.foreign.fields import read_fields
-from evennia_ai.memory.memories import (
-    DIGITS,
-    Memory,
-    compared_words,
-    importance,
-    recency,
-    weight_of,
+from evennia_ai.memory.memories import DIGITS, Memory, importance, recency
+from evennia_ai.memory.relevance import (
+    NO_PARTS,
+    NOT_KNOWN,
+    Nearness,
+    Parts,
+    RelevanceWeights,
+    relevances,
 )
 from evennia_ai.prompt.blocks import Standing, as_data
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Filling
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, Part
+from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.pieces import Piece, make_piece, without_origin
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRules(RelevanceWeights):
+    """How much is recalled: at most so many memories, in at most this share of the prompt."""
+
+    most: Annotated[int, Field(ge=0, le=100)] = 12
+    share_percent: Annotated[int, Field(ge=0, le=90)] = 10
+    scan_messages: Annotated[int, Field(ge=1, le=50)] = 4
+    """How many of the newest messages, the event among them, they are judged by."""
+    relevance_percent: Annotated[int, Field(ge=0, le=1000)] = 100
+    """What relevance counts in the score, recency and importance counting 100 each."""
+
+
+USUAL: Final = RecallRules()
 
 
 class Score(NamedTuple):
@@ -43,61 +55,48 @@ class Score(NamedTuple):
     recency: float
     importance: float
     relevance: float
+    parts: Parts = NO_PARTS
+    """What the relevance is made of."""
+    relevance_percent: int = USUAL.relevance_percent
 
     @property
     def total(self) -> float:
-        """The mean of the three."""
-        return round(sum(self) / len(self), DIGITS)
+        """The mean of the three, relevance weighted."""
+        weight = self.relevance_percent / 100
+        summed = self.recency + self.importance + weight * self.relevance
+        return round(summed / (2 + weight), DIGITS)
 
     def __str__(self) -> str:
         return (
             f"score {self.total:.2f}: recency {self.recency:.2f},"
             f" importance {self.importance:.2f}, relevance {self.relevance:.2f}"
+            f"{self.parts.told(self.relevance)}"
         )
 
 
-def scored(memories: Sequence[Memory], *, hours: float, said: frozenset[str]) -> list[Score]:
-    """The score of each memory at this hour of the game, when these words were just said."""
-    relevances = _relevances(memories, said)
+def scored(
+    memories: Sequence[Memory],
+    *,
+    hours: float,
+    said: frozenset[str],
+    rules: RecallRules = USUAL,
+    near: Nearness = NOT_KNOWN,
+) -> list[Score]:
+    """The score of each memory at this hour of the game, when these words were just said.
+
+    `near` says how near to it the meanings of memories lie, where that is known.
+    """
+    found = relevances(memories, said, weights=rules, near=near)
+    percent = rules.relevance_percent
     return [
-        Score(recency(memory, hours=hours), importance(memory), relevance)
-        for memory, relevance in zip(memories, relevances, strict=True)
+        Score(recency(memory, hours=hours), importance(memory), total, parts, percent)
+        for memory, (total, parts) in zip(memories, found, strict=True)
     ]
 
 
-def _relevances(memories: Sequence[Memory], said: frozenset[str]) -> list[float]:
-    """From 0 to below 1: a single telling word gives a half, two of them two thirds."""
-    if not said:
-        return [0.0] * len(memories)
-    shared = [memory.words & said for memory in memories]
-    seen = Counter(word for words in shared for word in words)
-    weights = {word: _weight(word, seen[word], len(memories)) for word in seen}
-    # Added up in one order, so that the last digit is the same wherever it is done.
-    found = [sum(sorted(weights[word] for word in words)) for words in shared]
-    return [round(weight / (1 + weight), DIGITS) for weight in found]
-
-
-def _weight(word: str, seen: int, memories: int) -> float:
-    """What a word tells: 1 for a long one that a single memory has."""
-    rarity = log(1 + memories / seen) / log(1 + memories)
-    return rarity * weight_of(word)
-
-
-MOST_COMPARED: Final = 1024
-"""Messages whose words are kept: the newest few of each conversation, ten times their text."""
 _NEAR_MISSES: Final = 12
 """How many of those that were not taken are told one by one of a past turn."""
 LEFT_OUT: Final = "component semantic_memories was left out"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallRules:
-    """How much is recalled: at most so many memories, in at most this share of the prompt."""
-
-    most: Annotated[int, Field(ge=0, le=100)] = 12
-    share_percent: Annotated[int, Field(ge=0, le=90)] = 10
-    scan_messages: Annotated[int, Field(ge=1, le=50)] = 4
-    """How many of the newest messages, the event among them, they are judged by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,11 +190,13 @@ def recalled(
     said: frozenset[str],
     limit_tokens: int,
     counter: TokenCounter,
+    near: Nearness = NOT_KNOWN,
 ) -> Recalled:
     """The candidates judged: the best that fit their share of `limit_tokens` are taken."""
     open_ones = [memory for memory in memories if is_open(memory, moment)]
     secret = [memory for memory in memories if not is_open(memory, moment)]
-    scores = scored(open_ones, hours=moment.hours, said=said)
+    # Secret ones are compared with nothing: not by what they share, not as neighbours of others.
+    scores = scored(open_ones, hours=moment.hours, said=said, rules=rules, near=near)
     ranked = sorted(zip(open_ones, scores, strict=True), key=_rank)
     taken = _taken(ranked, rules=rules, limit_tokens=limit_tokens, counter=counter)
     return Recalled(
@@ -216,14 +217,6 @@ def is_open(memory: Memory, moment: Moment) -> bool:
     return memory.learnt == "aloud" or (
         memory.about == moment.confidant_ref and bool(moment.confidant_ref)
     )
-
-
-def words_said(history: History, event: Message | None, *, messages: int) -> frozenset[str]:
-    """The words of the newest messages and of their speakers' names."""
-    newest = [] if event is None else [event]
-    first = history.newest_from(max(0, messages - len(newest)))
-    newest += (said for said in history.between(first, history.stop) if said.counted)
-    return frozenset().union(*map(_words_in, newest))
 
 
 def line_of(memory: Memory) -> str:
@@ -257,15 +250,6 @@ def _taken(
         left -= tokens
         count += 1
         yield ScoredMemory(memory, score, tokens=tokens)
-
-
-def _words_in(message: Message) -> frozenset[str]:
-    return _compared(message.name or "", message.content)
-
-
-@lru_cache(maxsize=MOST_COMPARED)
-def _compared(name: str, content: str) -> frozenset[str]:
-    return compared_words(f"{name} {content}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

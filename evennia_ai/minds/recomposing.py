@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar
 
 from evennia_ai.compose import compose
@@ -53,6 +54,16 @@ CHARACTER: Final = "character"
 MOST_KEPT: Final = 64
 """Sets of sources, and parts of them, that are kept read."""
 _OF_THE_VIEW: Final = ("scopes", "components", "card", "notes")
+# How turns judged memories before there were weights.
+_OWN_WORDS_ALONE: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "neighbours_percent": 0,
+        "scene_percent": 0,
+        "meaning_percent": 0,
+        "second_percent": 0,
+        "against": "itself",
+    }
+)
 _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 
@@ -177,7 +188,7 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
         layout=told["layout"],
         blocks=told["blocks_mode"],
         lore=ActivationRules(**told["lore"]),
-        memory=RecallRules(**memories.get("rules", {})),
+        memory=RecallRules(**{**_OWN_WORDS_ALONE, **memories.get("rules", {})}),
         dice=dice,
     )
 

@@ -8,7 +8,7 @@ from evennia_ai.models.core import KINDS, NAME, REF
 class Memory(models.Model):
     """One thing an NPC learnt; `created_at` and `recalled_at` are hours of the game.
 
-    `about` is the reference of a person, "" for the world.
+    `about` is the reference of a person, "" for the world; `scene` has the words around it then.
     """
 
     npc_ref = models.CharField(max_length=REF)
@@ -21,6 +21,7 @@ class Memory(models.Model):
     place_ref = models.CharField(max_length=REF, default="", blank=True)
     turn = models.PositiveIntegerField(default=0)
     author = models.CharField(max_length=NAME)
+    scene = models.TextField(default="", blank=True)
     revision = models.PositiveIntegerField(default=1)
 
     class Meta:

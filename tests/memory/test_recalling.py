@@ -19,8 +19,8 @@ from evennia_ai.memory.recalling import (
     recalled,
     refused,
     scored,
-    words_said,
 )
+from evennia_ai.memory.scenes import words_said
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.tokens import ESTIMATE
@@ -245,7 +245,7 @@ def test_the_score_says_what_it_is_made_of() -> None:
 @given(st.lists(memories, max_size=5), st.floats(0, 1e6), st.text(max_size=20))
 def test_every_number_stays_between_0_and_1(some: list[Memory], hours: float, said: str) -> None:
     for score in scored(some, hours=hours, said=compared_words(said)):
-        assert all(0 <= number <= 1 for number in (*score, score.total))
+        assert all(0 <= number <= 1 for number in (*score[:3], score.total))
 
 
 @given(st.lists(memories, max_size=5, unique_by=lambda m: m.id), st.randoms())

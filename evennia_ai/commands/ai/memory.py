@@ -20,7 +20,8 @@ from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
 from evennia_ai.memory.learning import judged
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
-from evennia_ai.memory.recalling import Moment, Score, is_open, scored, words_said
+from evennia_ai.memory.recalling import Moment, Score, is_open, scored
+from evennia_ai.memory.scenes import words_said
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.history import History
@@ -176,14 +177,19 @@ def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
     place = str(npc.location.id) if npc.location else "nowhere"
     where = heard.found(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
     history = windows(where.id).history if where is not None else History()
-    said = words_said(history, None, messages=conf().memory.recall.scan_messages)
-    scores = scored(held, hours=hours_now(), said=said)
-    ranked = zip(held, scores, strict=True)
+    rules = conf().memory.recall
+    said = words_said(history, None, messages=rules.scan_messages)
+    # What was whispered is judged apart, as no prompt sees it beside the rest.
+    ranked = []
+    for is_said_aloud in (True, False):
+        some = [memory for memory in held if is_open(memory, NOBODY) == is_said_aloud]
+        scores = scored(some, hours=hours_now(), said=said, rules=rules)
+        ranked += zip(some, scores, strict=True)
     return sorted(ranked, key=lambda pair: (-pair[1].total, pair[0].id))
 
 
 def _row(memory: Memory, score: Score) -> Iterator[str]:
-    yield clipped(f"#{memory.id}  {score}", WIDTH)
+    yield from wrapped(f"#{memory.id}  {score}", WIDTH)
     for line in wrapped(visible(memory.text), WIDTH - 6):
         yield f"      {line}"
     if memory.about:

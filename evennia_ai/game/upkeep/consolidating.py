@@ -253,6 +253,7 @@ def _remembered(
         where=work.where,
         source=work.turn,
         rules=rules,
+        lines=work.messages,
     )
     return done.memory, done.refusal
 

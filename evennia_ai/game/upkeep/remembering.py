@@ -12,20 +12,32 @@ from typing import Any, Final
 from evennia.utils import logger
 
 from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.senses.presence import bystanders, label_of, object_of, own_names
+from evennia_ai.game.senses.presence import bystanders, label_of, object_of, own_names, seen_here
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.memory.learning import People, judged
 from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, compared_words
-from evennia_ai.memory.recalling import MemorySettings, Moment, is_open, scored
+from evennia_ai.memory.recalling import (
+    MemorySettings,
+    Moment,
+    RecallRules,
+    Score,
+    is_open,
+    scored,
+)
+from evennia_ai.memory.scenes import scene_of
+from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
 
 MOST_RECALLED: Final = 20
-LEAST_SHARE: Final = 0.5
-"""Of the relevance of the best memory that is found: less is not found."""
+SCENE_MESSAGES: Final = 12
+"""Newest messages among which those are that something was learnt from."""
+LEAST_SHARE: Final = 1 / 3
+"""Of what the memory that fits best says itself to what was asked: less is not found."""
 
 SWITCHED_OFF: Final = "nothing is remembered in this game (EVENNIA_AI_MEMORY)"
 EMPTY: Final = "there is no text"
@@ -60,11 +72,13 @@ def remember(
     where: ConversationRef,
     source: int = 0,
     rules: MemorySettings,
+    lines: Sequence[Message] | None = None,
 ) -> Remembered:
     """Have an NPC remember something it learnt in a conversation, if it may.
 
-    `about` is the reference of a person, "" for the world; `source` the number of the turn. In
-    private it is about the partner, whatever `about` says. StoreError: nothing was written.
+    `about` is the reference of a person, "" for the world; `source` the number of the turn; `lines`
+    are what it was learnt from, None for what was said last. In private it is about the partner,
+    whatever `about` says. StoreError: nothing was written.
     """
     if not rules.enabled:
         return Remembered(refusal=SWITCHED_OFF)
@@ -89,6 +103,7 @@ def remember(
         place_ref=where.place_ref,
         turn=source,
         author=OF_NPC,
+        scene=_scene(told, npc_ref, where, lines),
     )
     return kept(npc_ref, new, by=OF_NPC, most=rules.kept)
 
@@ -124,7 +139,7 @@ def recall(
         for memory in memories.held_by(npc_ref).memories
         if is_open(memory, moment) and about in (None, memory.about)
     ]
-    best = _best(found, compared_words(query), hours=moment.hours)[
+    best = _best(found, compared_words(query), hours=moment.hours, rules=rules.recall)[
         : max(0, min(limit, MOST_RECALLED))
     ]
     with one_transaction(f"recalling memories of NPC {npc_ref}"):
@@ -165,6 +180,20 @@ def _with_label(text: str, npc_ref: str, *, about: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: label, text, flags=re.IGNORECASE)
 
 
+def _scene(text: str, npc_ref: str, where: ConversationRef, lines: Sequence[Message] | None) -> str:
+    """The words around what is learnt: of the place, of who is seen there, and of what was said.
+
+    Lines that lie back name who spoke; whoever is there by now need not have been.
+    """
+    npc, place = object_of(npc_ref), object_of(where.place_ref)
+    there = [] if place is None else [plain_name(place.key)]
+    if lines is None:
+        history = windows(where.id).history
+        lines = history.between(history.newest_from(SCENE_MESSAGES), history.stop)
+        there += [plain_name(other.key) for other in (seen_here(npc) if npc is not None else ())]
+    return scene_of(text, lines, there=there)
+
+
 def _names(character: Any) -> tuple[str, ...]:
     return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
 
@@ -175,14 +204,27 @@ def _unfit(text: str) -> str:
     return TOO_LONG if len(text) > MAX_TEXT else ""
 
 
-def _best(found: Sequence[Memory], said: frozenset[str], *, hours: float) -> list[Memory]:
-    """The memories that have to do with these words, by their score; all of them without words.
+def _best(
+    found: Sequence[Memory], said: frozenset[str], *, hours: float, rules: RecallRules
+) -> list[Memory]:
+    """The memories that have to do with these words, those that do most first.
 
-    One that has far less to do with them than another is not found.
+    One that itself says far less to them than another is not found; by its scene and its neighbours
+    alone one is where none says anything. Without words all are found, by their score.
     """
-    scores = scored(found, hours=hours, said=said)
-    ranked = sorted(zip(found, scores, strict=True), key=lambda pair: (-pair[1].total, pair[0].id))
+    scores = scored(found, hours=hours, said=said, rules=rules)
+    pairs = [*zip(found, scores, strict=True)]
     if not said:
-        return [memory for memory, _ in ranked]
-    least = max((score.relevance for score in scores), default=0.0) * LEAST_SHARE
-    return [memory for memory, score in ranked if score.relevance >= least > 0]
+        return [memory for memory, _ in sorted(pairs, key=_by_score)]
+    least = max((score.parts.own for score in scores), default=0.0) * LEAST_SHARE
+    fitting = [pair for pair in pairs if pair[1].relevance and pair[1].parts.own >= least]
+    return [memory for memory, _ in sorted(fitting, key=_by_relevance)]
+
+
+def _by_score(pair: tuple[Memory, Score]) -> tuple[float, int]:
+    memory, score = pair
+    return -score.total, memory.id
+
+
+def _by_relevance(pair: tuple[Memory, Score]) -> tuple[float, float, int]:
+    return -pair[1].relevance, *_by_score(pair)

@@ -183,3 +183,47 @@ def test_what_is_found_is_fresh_again(stage, room):
     recall(stage.npc.ai.ref, "ferry", where=room, rules=conf().memory)
 
     assert memories.memory(stage.npc.ai.ref, made.id).recalled_at >= made.recalled_at
+
+
+def test_what_was_said_around_it_is_kept_as_single_words(stage, room):
+    stage.talks_with(lambda request: "Aye, the storm took it.")
+    stage.says(stage.anna, "Oren, where is the lantern of the mole?")
+    made = learnt(stage, "Anna misses a light.", room).memory
+
+    assert {"storm", "lanter", "ben"} <= {*made.scene.split()}
+    assert memories.changes_of(stage.npc.ai.ref, made.id)[0].value["scene"] == made.scene
+
+
+def test_who_it_cannot_see_is_no_part_of_the_scene(stage, room):
+    stage.ben.locks.add("view:false();search:false()")
+
+    assert "ben" not in learnt(stage, "It rains.", room).memory.scene.split()
+
+
+def test_it_is_found_by_what_was_said_around_it(stage, room):
+    stage.talks_with(lambda request: "Aye, the storm took it.")
+    stage.says(stage.anna, "Oren, where is the lantern of the mole?")
+    learnt(stage, "Anna misses a light.", room)
+
+    assert found(stage, "lantern", room) == ["Anna misses a light."]
+
+
+def test_a_whisper_is_found_by_its_scene_with_who_whispered_it_alone(stage, room, with_anna):
+    stage.talks_with(lambda request: "Hush.")
+    stage.whispers(stage.anna, "The lantern of the mole was mine.")
+    learnt(stage, "Anna misses a light.", with_anna)
+    learnt(stage, "It rains.", room)
+
+    assert found(stage, "lantern", room) == []
+    assert found(stage, "lantern", with_anna) == ["Anna misses a light."]
+
+
+def test_what_fits_best_is_found_first_however_old_it_is(stage, room):
+    ref = stage.npc.ai.ref
+    old = learnt(stage, "The ferry of Corvin sank.", room, importance=1).memory
+    models.Memory.objects.filter(pk=old.id).update(recalled_at=old.recalled_at - 2000)
+    forget_everything()
+    learnt(stage, "The ferry is late.", room, importance=10)
+
+    assert found(stage, "Corvin's ferry", room)[0] == old.text
+    assert memories.memory(ref, old.id).recalled_at > old.recalled_at - 1

@@ -1,0 +1,243 @@
+"""Recalling: how much of what answers a question is among the first memories an NPC thinks of.
+
+    python -m benchmarks.recall [--half report] [--brief] [--check]
+    python -m benchmarks.recall --cost
+
+Dialogues of a hundred memories each and 180 questions a half (`recall_dialogues.py`). The weights
+were tuned on the half `tune`; what counts is the half `report`, whose plots the other has not. A
+question finds the share of its evidence that is among the first ten, or five, of all memories.
+
+    before               the words of a memory alone, as they counted until 2026-11-23
+    words                the same words, measured against the best candidate
+    neighbours, scene    and the words of what was learnt just before and after, and of the scene
+    meaning, fusion      the words alone and a model for sentences, by the places in their orders
+    meaning, weighted    the words alone and the same model, by a weighted sum
+    all of it            words, neighbours, scene, meaning, and asked in turn
+
+First by relevance alone, as the tool `recall` finds; then by the whole score, by which a prompt's
+are taken: recency and importance, which know nothing of the question, count as much there. The
+model is the one of the extra `embeddings`; what needs it is left out, and named, where it is not
+installed. The same seed gives the same numbers on every machine. `--check` ends with status 1 where
+less is found than should be; `--cost` measures what one prompt's recall takes instead, by processor
+time.
+"""
+
+import argparse
+import random
+import statistics
+import time
+from dataclasses import dataclass, replace
+from functools import cache
+
+from benchmarks.recall_dialogues import HALVES, KINDS, dialogues
+from evennia_ai.knowledge.relevance import fused
+from evennia_ai.llm.sentence_model import SentenceModelError, sentence_model
+from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.recalling import RecallRules, scored
+from evennia_ai.memory.relevance import NOT_KNOWN
+from evennia_ai.memory.scenes import scene_of, words_said
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import said
+
+FIRST = (5, 10)
+ALONE = {"neighbours_percent": 0, "scene_percent": 0, "second_percent": 0, "meaning_percent": 0}
+MORE_RELEVANT = (200, 300)
+"""What relevance may count in the score, where recency and importance count 100 each."""
+USUAL = RecallRules()
+BEFORE = RecallRules(**ALONE, against="itself")
+WORDS = RecallRules(**ALONE)
+FLOORS = {"these, asked in turn": 0.58, "all of it": 0.74}
+"""Least share of the evidence among the first ten by relevance, in the half `report`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question as the engine meets it: memories, words and nearness, and which ones answer."""
+
+    kind: str
+    memories: tuple[Memory, ...]
+    hours: float
+    said: frozenset[str]
+    text: str
+    evidence: frozenset[int]
+
+
+def asked_in(half):
+    """All questions of a half."""
+    return [one for dialogue in dialogues(half) for one in _asked(dialogue)]
+
+
+def _asked(dialogue):
+    memories = tuple(_memory(dialogue, noted) for noted in dialogue.memories)
+    for question in dialogue.questions:
+        history = History([_message(dialogue, *line) for line in question.said])
+        yield Asked(
+            kind=question.kind,
+            memories=memories,
+            hours=dialogue.asked_at,
+            said=words_said(history, None, messages=USUAL.scan_messages),
+            text=question.said[-1][1],
+            evidence=question.evidence,
+        )
+
+
+def _memory(dialogue, noted):
+    """What was noted as the engine would keep it; it is not told from which lines it was noted."""
+    session = dialogue.sessions[noted.session]
+    lines = [_message(dialogue, *line) for line in session.lines]
+    return Memory(
+        id=noted.id,
+        text=noted.text,
+        importance=noted.importance,
+        created_at=session.hours,
+        recalled_at=session.hours,
+        place_ref=session.place,
+        scene=scene_of(noted.text, lines, there=[session.place]),
+    )
+
+
+def _message(dialogue, speaker, text):
+    return said("assistant" if speaker == dialogue.npc else "user", text, name=speaker)
+
+
+@cache
+def vector(text):
+    import numpy as np
+
+    return np.frombuffer(sentence_model().vectors([text])[0], "<f4")
+
+
+def nearness(asked):
+    """How near the meaning of each memory lies to the question's."""
+    question = vector(asked.text)
+    return {one.id: round(float(vector(one.text) @ question), 4) for one in asked.memories}
+
+
+def by_score(rules, *, with_meaning=False, by="total"):
+    """Asked -> ids of its memories, the best first."""
+
+    def order(asked):
+        near = nearness(asked) if with_meaning else NOT_KNOWN
+        scores = scored(asked.memories, hours=asked.hours, said=asked.said, rules=rules, near=near)
+        pairs = zip(asked.memories, scores, strict=True)
+        ranked = sorted(pairs, key=lambda pair: (-getattr(pair[1], by), pair[0].id))
+        return [memory.id for memory, _ in ranked]
+
+    return order
+
+
+def by_fusion(asked):
+    """The order that the places in two orders give: by words, and by meaning."""
+    scores = scored(asked.memories, hours=asked.hours, said=asked.said, rules=WORDS)
+    found = [pair for pair in zip(asked.memories, scores, strict=True) if pair[1].relevance]
+    words = [one.id for one, score in sorted(found, key=lambda pair: -pair[1].relevance)]
+    near = nearness(asked)
+    return [one for one, _ in fused(words, sorted(near, key=lambda one: -near[one]))]
+
+
+def found(asked, order):
+    """For each number of first ones, kind -> shares of the evidence."""
+    shares = {first: {kind: [] for kind in KINDS} for first in FIRST}
+    for one in asked:
+        ranked = order(one)
+        for first in FIRST:
+            hits = one.evidence.intersection(ranked[:first])
+            shares[first][one.kind].append(len(hits) / len(one.evidence))
+    return shares
+
+
+def ways(*, has_model):
+    """Name -> order by relevance, and by the whole score; those that can be had here."""
+    scene = replace(USUAL, second_percent=0)
+    rules = {
+        "before": (BEFORE, False),
+        "words": (WORDS, False),
+        "neighbours": (replace(USUAL, scene_percent=0, second_percent=0), False),
+        "scene": (replace(USUAL, neighbours_percent=0, second_percent=0), False),
+        "neighbours, scene": (scene, False),
+        "these, asked in turn": (USUAL, False),
+        "meaning, weighted": (replace(WORDS, meaning_percent=USUAL.meaning_percent), True),
+        "all but in turn": (scene, True),
+        "all of it": (USUAL, True),
+    }
+    made = {}
+    for name, (given, needs_model) in rules.items():
+        if needs_model and not has_model:
+            continue
+        if name == "meaning, weighted":
+            made["meaning, fusion"] = (by_fusion, None)
+        options = {"with_meaning": needs_model}
+        made[name] = (by_score(given, **options, by="relevance"), by_score(given, **options))
+    for percent in MORE_RELEVANT:  # which changes no order by relevance
+        rules = replace(USUAL, relevance_percent=percent)
+        made[f"so, relevance {percent} %"] = (None, by_score(rules, with_meaning=has_model))
+    return made
+
+
+def report(title, asked, orders):
+    """Print a table; for each order the share of the evidence that is among the first ten."""
+    print(f"\n{title:24} {'first 5':>8} {'first 10':>9}  " + "".join(f"{k:>11}" for k in KINDS))
+    totals = {}
+    for name, order in orders.items():
+        shares = found(asked, order)
+        five, ten = (
+            statistics.mean(share for kind in shares[first].values() for share in kind)
+            for first in FIRST
+        )
+        kinds = "".join(f"{statistics.mean(shares[10][kind]):11.2f}" for kind in KINDS)
+        print(f"{name:24} {five:8.3f} {ten:9.3f}  {kinds}", flush=True)
+        totals[name] = ten
+    return totals
+
+
+def cost(count, *, rounds=60):
+    """Milliseconds of the processor for one recall among so many memories: before and now."""
+    asked = asked_in("report")
+    pool = [memory for one in asked[::30] for memory in one.memories]
+    rng = random.Random(count)
+    memories = [
+        replace(rng.choice(pool), id=number, created_at=float(number // 5), place_ref="1")
+        for number in range(count)
+    ]
+    times = {BEFORE: [], USUAL: []}
+    for number in range(rounds):
+        for rules in (BEFORE, USUAL) if number % 2 else (USUAL, BEFORE):
+            start = time.process_time()
+            scored(memories, hours=500.0, said=asked[number % len(asked)].said, rules=rules)
+            times[rules].append(1000 * (time.process_time() - start))
+    return statistics.median(times[BEFORE][2:]), statistics.median(times[USUAL][2:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--half", choices=HALVES, default="report")
+    parser.add_argument("--brief", action="store_true", help="without the model for sentences")
+    parser.add_argument("--check", action="store_true", help="fail where too little is found")
+    parser.add_argument("--cost", action="store_true", help="what one recall takes, instead")
+    options = parser.parse_args()
+    if options.cost:
+        for count in (300, 5_000):
+            before, now = cost(count)
+            print(f"{count:,} memories: {before:.2f} ms before, {now:.2f} ms now")
+        return
+    asked = asked_in(options.half)
+    orders = ways(has_model=not options.brief and _has_model())
+    print(f"half {options.half}: {len(asked)} questions, {len(asked[0].memories)} memories each")
+    totals = report("by relevance", asked, {k: pair[0] for k, pair in orders.items() if pair[0]})
+    report("by score", asked, {k: pair[1] for k, pair in orders.items() if pair[1]})
+    low = [name for name, floor in FLOORS.items() if totals.get(name, 1.0) < floor]
+    if options.check and low:
+        raise SystemExit(f"too little is recalled by: {', '.join(low)}")
+
+
+def _has_model():
+    try:
+        sentence_model()
+    except SentenceModelError as missing:
+        print(f"left out: what needs a model for sentences: {missing}")
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""Memories know the words of the scene they were learnt in; of those that are there none is known."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("evennia_ai", "0026_roles_of_what_players_said")]
+
+    operations = [
+        migrations.AddField(
+            model_name="memory",
+            name="scene",
+            field=models.TextField(blank=True, default=""),
+        ),
+    ]
