@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evennia_ai", "0026_roles_of_what_players_said")]
+    dependencies = [("evennia_ai", "0027_postings")]
 
     operations = [
         migrations.AddField(
