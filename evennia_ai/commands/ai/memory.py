@@ -180,7 +180,7 @@ def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
     rules = conf().memory.recall
     said = words_said(history, None, messages=rules.scan_messages)
     # What was whispered is judged apart, as no prompt sees it beside the rest.
-    ranked = []
+    ranked: list[tuple[Memory, Score]] = []
     for is_said_aloud in (True, False):
         some = [memory for memory in held if is_open(memory, NOBODY) == is_said_aloud]
         scores = scored(some, hours=hours_now(), said=said, rules=rules)
