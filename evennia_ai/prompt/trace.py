@@ -4,13 +4,14 @@ The stages' results are the trace; nothing is logged apart from them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, Protocol, Self
+
+from evennia_ai.prompt.memo import typed_frozen_row
 
 Stage = Literal["activate", "recall", "expand", "budget", "place"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@typed_frozen_row
 class Verdict:
     """One stage's decision about one item.
 

@@ -26,7 +26,7 @@ def result_of(turn: ComposedTurn) -> dict[str, Any]:
     follow = _messages_after(prompt.messages)
     return {
         "messages": [_message(message) for message in prompt.messages],
-        "activated": [_activated(entry, follow) for entry in lore.entries],
+        "activated": [_activated(entry, lore.causes, follow) for entry in lore.entries],
         "placed": _placed(prompt.messages, lore.entries, follow),
         "notes": _notes(turn),
         "timed": _timed(turn),
@@ -69,7 +69,9 @@ def _message(message: Message) -> dict[str, Any]:
     }
 
 
-def _activated(entry: ActiveEntry, follow: Mapping[str, int]) -> dict[str, Any]:
+def _activated(
+    entry: ActiveEntry, causes: Mapping[str, str], follow: Mapping[str, int]
+) -> dict[str, Any]:
     return {
         "book": entry.book,
         "uid": entry.uid,
@@ -79,7 +81,7 @@ def _activated(entry: ActiveEntry, follow: Mapping[str, int]) -> dict[str, Any]:
         "depth": _depth(entry, follow),
         "role": entry.role,
         "order": entry.order,
-        "cause": entry.cause,
+        "cause": causes[entry.identity],
     }
 
 

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from evennia_ai.lorebook.activation.activation import Activation
+from evennia_ai.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
@@ -55,10 +56,14 @@ def test_case(case: dict[str, Any]):
         state = result.after
 
 
+def _shown(result: Activation, entry: ActiveEntry, name: str) -> Any:
+    return result.causes[entry.identity] if name == "cause" else getattr(entry, name)
+
+
 def _check(result: Activation, expect: dict[str, Any]) -> None:
     wanted = expect["entries"]
     shown = [
-        {name: getattr(entry, name) for name in row}
+        {name: _shown(result, entry, name) for name in row}
         for entry, row in zip(result.entries, wanted, strict=False)
     ]
     assert shown == wanted

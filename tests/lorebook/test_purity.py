@@ -140,9 +140,10 @@ def a_turn(
 
 def told(result: Activation) -> Any:
     """All that an activation says."""
-    shown = ("label", "text", "tokens", "stands", "position", "cause", "revision")
+    shown = ("label", "text", "tokens", "stands", "position", "revision")
     return (
         [[getattr(entry, name) for name in shown] for entry in result.entries],
+        result.causes,
         result.verdicts,
         result.touched,
         result.silent,

@@ -6,45 +6,36 @@ competes for the lore budget (`lore_budget`). Each entry of each book gets one v
 it are put together when they are read. Nothing here costs by the size of a book: verdicts on the
 entries that nothing concerned, in a large book nearly all of them, are made once for a book and a
 scan depth, and told in bulk.
-
-An active entry stands where it asks to, or where its book's grants let it stand. One that asks to
-stand where it is spoken of gets the depth of its message and goes the way of everything that has a
-depth: the kept history clamps it, order decides at one place, and a tool's result stays with its
-call. So it moves with the message, and one whose message was cut away stands at the top of the
-history.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import Final, TypeVar
+from itertools import repeat
+from typing import Any, Final, NamedTuple, TypeVar
 
-from evennia_ai.lorebook.activation.activation_run import (
-    ActivationRun,
-    EntryDecision,
-    EntryRef,
-    RunInputs,
-)
+from evennia_ai.lorebook.activation.activation_run import ActivationRun, RunInputs
 from evennia_ai.lorebook.activation.active_books import ActiveBook, active_books_of, entry_finder
 from evennia_ai.lorebook.activation.candidate import (
+    NOT_WOKEN,
     ActiveEntry,
-    Candidate,
-    EntryReason,
+    Judgement,
+    Ruling,
     message_called,
 )
 from evennia_ai.lorebook.activation.judging import PassView, judge
-from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers, is_remembered
-from evennia_ai.lorebook.book import CONTAINED_PRIORITY, Lorebook, Unmatched, is_moved, packed
+from evennia_ai.lorebook.activation.placed_entries import placed
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
+from evennia_ai.lorebook.book import Lorebook, Unmatched, packed
 from evennia_ai.lorebook.conditions import Facts
-from evennia_ai.lorebook.entry import IN_HISTORY
-from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.key_index import EntryKeys
 from evennia_ai.lorebook.scan.window import Scan, Window
-from evennia_ai.prompt.components import ALL_GRANTS, DEFAULT_ORDER, MAX_DEPTH, Grants
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Called, Verdict
+from evennia_ai.prompt.trace import Called, Stage, Verdict
 
 _NOTHING: Final = Scan(history=History())
 # Widened scans have many depths, and a large book has many verdicts.
@@ -71,10 +62,9 @@ def _once(
 
 def _verdicts(book: ActiveBook) -> list[Verdict]:
     """The verdict on each entry of the book where nothing concerns it."""
-    return [
-        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=reason)
-        for label, reason in zip(book.labels, _reasons(book), strict=True)
-    ]
+    stage: Stage = "activate"
+    origins = [entry.origin for entry in book.entries]
+    return list(map(Verdict, repeat(stage), origins, repeat(False), _reasons(book)))
 
 
 def _unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
@@ -101,14 +91,54 @@ def _reasons(book: ActiveBook) -> list[str]:
         facts={},
         replies=0,
     )
-    found = zip(book.entries, book.key_index.entry_keys, book.identities, strict=True)
-    return [
-        str(judge(entry, keys, view, identity=identity).reason) for entry, keys, identity in found
-    ]
+    plain = map(_has_only_keys, book.key_index.entry_keys, book.entries)
+    asked = frozenset(book.key_index.asked)
+    usual = ""
+    reasons: list[str] = []
+    for index, is_plain in enumerate(plain):
+        if is_plain and usual and index not in asked:
+            reasons.append(usual)
+            continue
+        keys, identity = book.key_index.entry_keys[index], book.identities[index]
+        reasons.append(str(judge(book.entries[index], keys, view, identity=identity).reason))
+        if is_plain and index not in asked:
+            usual = reasons[-1]
+    return reasons
+
+
+def _has_only_keys(keys: EntryKeys, entry: LoreEntry) -> bool:
+    """Whether the entry is silent for the reason that most of a book are silent for."""
+    return keys.keys_decide and not keys.refused and not keys.patterns and entry.scan_depth is None
 
 
 _NO_FACTS: Final[Facts] = {}
 _START: Final = Clock()
+
+
+class _Told(NamedTuple):
+    """What was told of a book the last time: by index what was judged and ruled, and the verdict.
+
+    `more` is what else each verdict says: how its message is called, what was given up.
+    """
+
+    indexes: Sequence[int]
+    judgements: Sequence[Judgement]
+    rulings: Sequence[Ruling]
+    more: Sequence[object]
+    verdicts: Sequence[Verdict]
+
+    def about(self, indexes: Sequence[int]) -> Iterable[tuple[object, object, object, Any]]:
+        """Judgement, ruling, the rest and the verdict on each of these, None where none was."""
+        rows = zip(self.judgements, self.rulings, self.more, self.verdicts, strict=True)
+        if indexes == self.indexes:
+            return rows
+        known = dict(zip(self.indexes, rows, strict=True))
+        return [known.get(index, _UNTOLD) for index in indexes]
+
+
+_UNTOLD: Final = (None, None, None, None)
+_NOTHING_TOLD: Final = _Told((), (), (), (), ())
+_TOLD: Final = Slot[_Told]("told")
 
 
 class Activation:
@@ -123,29 +153,31 @@ class Activation:
         *,
         after: LoreState = NO_STATE,
         active_books: Sequence[ActiveBook] = (),
-        decisions: Mapping[EntryRef, EntryDecision] | None = None,
         called: Called = message_called,
     ) -> None:
         self.entries = entries
         self.after = after
         self._books = active_books
-        self._decisions = decisions or {}
         self._called = called
 
     def calling(self, called: Called) -> "Activation":
         """The same, whose verdicts call messages as `called` says."""
-        return Activation(
-            self.entries,
-            after=self.after,
-            active_books=self._books,
-            decisions=self._decisions,
-            called=called,
-        )
+        return Activation(self.entries, after=self.after, active_books=self._books, called=called)
+
+    @cached_property
+    def causes(self) -> dict[str, str]:
+        """What woke each active entry, by its identity; messages are called by their number."""
+        return {
+            book.identities[index]: book.judgements[index].cause
+            for book in self._books
+            for index, ruling in book.rulings.items()
+            if ruling.kept
+        }
 
     @cached_property
     def touched(self) -> tuple[Verdict, ...]:
         """The verdicts on entries that something in the conversation concerned."""
-        return tuple(self._verdict(ref) for ref in sorted(self._decisions))
+        return tuple([verdict for book in self._books for verdict in self._told(book).verdicts])
 
     @cached_property
     def silent(self) -> tuple[Unmatched, ...]:
@@ -155,49 +187,63 @@ class Activation:
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """A verdict on every entry of every book, in the order of the books and their entries."""
-        made = [_once(book, _VERDICTS, _verdicts).copy() for book in self._books]
-        for rank, index in self._decisions:
-            made[rank][index] = self._verdict((rank, index))
-        return tuple([verdict for book in made for verdict in book])
+        made: list[Verdict] = []
+        for book in self._books:
+            verdicts, told = _once(book, _VERDICTS, _verdicts).copy(), self._told(book)
+            for index, verdict in zip(told.indexes, told.verdicts, strict=True):
+                verdicts[index] = verdict
+            made += verdicts
+        return tuple(made)
 
-    def _verdict(self, ref: EntryRef) -> Verdict:
-        """The verdict on one entry: the last one again where it decided the same."""
-        decision = self._decisions[ref]
-        first = decision.reasons[0]
-        if not isinstance(first, Candidate):
-            return self._worded(ref, decision)
-        known = (decision, self._where(first), self._given_up(ref))
-        if first.told is None or first.told[0] != known:
-            first.told = (known, self._worded(ref, decision))
-        return first.told[1]
+    def _told(self, book: ActiveBook) -> _Told:
+        """What is to be told of the touched entries; what was told last is not put in words anew.
 
-    def _given_up(self, ref: EntryRef) -> tuple[EntryReason, ...]:
-        """Which of the entry's patterns were given up in which texts, the first few of them."""
-        book, index = self._books[ref[0]], ref[1]
-        return book.given_up(index) if book.window.given_up else ()
+        Who is told nothing new is not looked at: of a thousand entries most say the same again.
+        """
+        last = book.window.memo.get(_TOLD) or _NOTHING_TOLD
+        indexes = sorted(book.judgements)
+        judgements = [book.judgements[index] for index in indexes]
+        rulings = [book.rulings.get(index, NOT_WOKEN) for index in indexes]
+        more = self._more(book, indexes, judgements)
+        verdicts: list[Verdict] = []
+        rows = zip(indexes, judgements, rulings, more, last.about(indexes), strict=True)
+        for index, judgement, ruling, said, before in rows:
+            if before[0] is judgement and before[1] is ruling and before[2] == said:
+                verdicts.append(before[3])
+            else:
+                verdicts.append(self._worded(book, index, judgement, ruling))
+        told = _Told(indexes, judgements, rulings, more, verdicts)
+        book.window.memo[_TOLD] = told
+        return told
 
-    def _where(self, one: Candidate) -> str:
-        """What the message is called in which its key was found, "" where that was in none."""
-        found = one.judgement.found
-        return "" if found is None or found.place < 0 else self._called(found.place)
+    def _more(
+        self, book: ActiveBook, indexes: Sequence[int], judgements: Sequence[Judgement]
+    ) -> Sequence[object]:
+        """What else each verdict says: how its message is called, and what was given up."""
+        if self._called is message_called and not book.window.given_up:
+            return [None] * len(indexes)
+        places = [-1 if one.found is None else one.found.place for one in judgements]
+        return [
+            (self._called(place) if place >= 0 else "", book.given_up(index))
+            for index, place in zip(indexes, places, strict=True)
+        ]
 
-    def _said(self, reason: object) -> str:
-        if isinstance(reason, Candidate):
-            reason = reason.judgement.reason
-        return str(reason.calling(self._called) if isinstance(reason, EntryReason) else reason)
-
-    def _worded(self, ref: EntryRef, decision: EntryDecision) -> Verdict:
-        rank, index = ref
-        cause = self._said(decision.reasons[0])
+    def _worded(
+        self, book: ActiveBook, index: int, judgement: Judgement, ruling: Ruling
+    ) -> Verdict:
+        cause = judgement.cause
+        if self._called is not message_called:
+            cause = str(judgement.reason.calling(self._called))
+        reason = cause + ruling.words
+        for given_up in book.given_up(index):
+            reason = f"{reason}; {given_up.calling(self._called)}"
         return Verdict(
-            stage="activate",
-            item=self._books[rank].entries[index].origin,
-            kept=decision.kept,
-            reason="; ".join(
-                [cause, *map(self._said, (*decision.reasons[1:], *self._given_up(ref)))]
-            ),
-            tokens=decision.tokens,
-            cause=cause if decision.kept else None,
+            "activate",
+            book.entries[index].origin,
+            ruling.kept,
+            reason,
+            ruling.tokens,
+            cause if ruling.kept else None,
         )
 
 
@@ -235,101 +281,9 @@ def activate(
         ),
     )
     run.make_passes()
-    remembered = {one.identity: one.entry for one in run.active if is_remembered(one.entry)}
+    remembered = {one.identity: one.entry for one in run.remembered}
     return Activation(
-        _placed(run.active, active_books, scan.history, rules=rules),
+        placed(run.active, active_books, scan.history, rules=rules),
         after=state if rules.dry_run else timers.after(remembered),
         active_books=active_books,
-        decisions=run.decisions,
     )
-
-
-# Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
-_ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
-
-
-def _placed(
-    active: Iterable[Candidate],
-    books: Sequence[ActiveBook],
-    history: History,
-    *,
-    rules: ActivationRules,
-) -> tuple[ActiveEntry, ...]:
-    """The active entries with their places, in the order of their activation."""
-    entries = tuple([_active(one, books[one.rank], history) for one in active])
-    return _as_the_application_does(entries) if PRESET_FLAGS[rules.rules].ties_reversed else entries
-
-
-def _active(one: Candidate, book: ActiveBook, history: History) -> ActiveEntry:
-    """The entry for the prompt: the same object while nothing about it changed."""
-    if one.active is None:
-        one.active = _contained(_made(one), one.book.grants)
-    if one.entry.mention is None:
-        return one.active
-    depth, beside = book.spot_of(one.entry, history)
-    if (one.active.depth, one.active.beside) != (depth, beside):
-        one.active = replace(one.active, depth=depth, beside=beside)
-    return one.active
-
-
-def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """The entry where its book's grants let it stand: the same one where they let it be."""
-    if grants == ALL_GRANTS:
-        return entry
-    if is_moved(entry.position, grants):
-        entry = replace(
-            entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
-        )
-    if "lore_budget" not in grants:
-        entry = replace(entry, priority=min(entry.priority, CONTAINED_PRIORITY))
-    return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
-
-
-def _made(one: Candidate) -> ActiveEntry:
-    """The entry where it asks to stand."""
-    book, entry = one.book, one.entry
-    return ActiveEntry(
-        origin=entry.origin,
-        label=one.label,
-        book=book.label,
-        uid=entry.uid,
-        name=entry.name,
-        text=one.text,
-        tokens=one.tokens,
-        position=entry.position,
-        depth=entry.depth,
-        from_oldest=entry.from_oldest,
-        outlet=entry.outlet,
-        anchor=entry.anchor,
-        role=entry.role,
-        order=entry.order,
-        stands=(entry.order, f"{one.rank:04}:{entry.index:06}"),
-        priority=entry.priority,
-        constant=entry.constant,
-        revision=book.revision,
-        cause=str(one),
-        identity=one.identity,
-        frozen=book.mode == "frozen",
-    )
-
-
-def _as_the_application_does(entries: Sequence[ActiveEntry]) -> tuple[ActiveEntry, ...]:
-    """The places SillyTavern gives: equals in reverse, roles before order at one depth.
-
-    Texts before the examples and in outlets come out with the highest order first.
-    """
-    by_order = sorted(entries, key=lambda entry: -entry.order)  # stable: as they were activated
-    last = len(by_order)
-    stands = {
-        id(entry): _application_place(entry, number, last - number)
-        for number, entry in enumerate(by_order)
-    }
-    return tuple(replace(entry, stands=stands[id(entry)]) for entry in entries)
-
-
-def _application_place(entry: ActiveEntry, falling: int, rising: int) -> tuple[float, str]:
-    if entry.position in ("examples_before", "outlet"):
-        return (falling, "")
-    if entry.position in IN_HISTORY:
-        return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising:06}")
-    return (rising, "")

@@ -5,48 +5,45 @@ candidates, chance is rolled, and what is left competes for the budget. What bec
 its text on to the next pass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.active_books import ActiveBook
+from evennia_ai.lorebook.activation.admission import Admission, PassOutcome
 from evennia_ai.lorebook.activation.candidate import (
     Candidate,
-    EntryReason,
     Judgement,
-    in_pass,
-    rolled,
+    WokenByKeys,
+    decided_by_keys,
+    plain,
 )
-from evennia_ai.lorebook.activation.groups import ContestOutcome, contest
 from evennia_ai.lorebook.activation.judging import PassResult, PassSchedule, PassView, judge, score
-from evennia_ai.lorebook.activation.lore_budget import LoreBudget, processing, survival
+from evennia_ai.lorebook.activation.lore_budget import LoreBudget, Spent
 from evennia_ai.lorebook.activation.timers import Timers
-from evennia_ai.lorebook.book import containment_in_words, missing
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
-from evennia_ai.lorebook.scan.matching import FED, FoundKey
+from evennia_ai.lorebook.scan.hit_cache import FED
 from evennia_ai.lorebook.scan.window import Scan
-from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.memo import typed_frozen
+from evennia_ai.prompt.memo import Slot, typed_frozen
 from evennia_ai.prompt.tokens import TokenCounter
 
 # However the rules are set, a run ends: no more entries than this are judged, pass for pass.
 MOST_JUDGED: Final = 20_000
-# An entry of a run: the rank of its book, its index in it.
-EntryRef = tuple[int, int]
 
 
-_survival: Final = attrgetter("survival")
+class KeptPass(NamedTuple):
+    """A pass of the turn before: where it has the same candidates again, it decides the same."""
+
+    made_for: object
+    candidates: list[Candidate]
+    outcome: PassOutcome
 
 
-class EntryDecision(NamedTuple):
-    """What became of an entry that something concerned: the last word, with its details."""
-
-    kept: bool
-    reasons: tuple[object, ...]
-    tokens: int = 0
+_NOTHING_DECIDED: Final = PassOutcome()
+# By the number of a pass.
+_PASSES: Final = Slot[dict[int, KeptPass]]("passes")
 
 
 @typed_frozen
@@ -64,80 +61,137 @@ class RunInputs:
 
 
 class ActivationRun:
-    """One run in the making; `make_passes` once, then read `active` and `decisions`."""
+    """One run in the making; `make_passes` once, then read `active` and what the books say."""
 
     def __init__(self, active_books: Sequence[ActiveBook], inputs: RunInputs) -> None:
         self.active: list[Candidate] = []
-        self.decisions: dict[EntryRef, EntryDecision] = {}
+        self.remembered: list[Candidate] = []
         self._books = active_books
         self._inputs = inputs
         self._rules: ActivationRules = inputs.rules
         self._flags: PresetFlags = PRESET_FLAGS[inputs.rules.rules]
-        self._settled: set[EntryRef] = set()
-        self._passed_on: set[EntryRef] = set()
-        self._lost: set[EntryRef] = set()
+        self._passed_on: set[int] = set()
+        self._lost: set[int] = set()
         self._speakers: dict[str, str | None] = {}
+        self._now: dict[tuple[int, int], Judgement] = {}
         self._judged = 0
         self._most = inputs.rules.most_woken or MOST_JUDGED
         told = f"not looked at: more than {self._most} entries were asked"
-        self._overlooked = EntryDecision(False, (told,))
+        self._overlooked = Judgement(False, plain(told))
         self._schedule = PassSchedule(
             inputs.rules,
             recursive=any(book.recursive for book in active_books),
             levels=(level for book in active_books for level in book.levels),
             length=inputs.scan.length if inputs.rules.min_activations else 0,
         )
-        self._lore_budget = LoreBudget(
-            inputs.rules,
-            limit_tokens=inputs.limit_tokens,
-            counter=inputs.counter,
-            speakers=self._count_speakers(),
-        )
+        self._spent: Spent | None = None
+        self._count_speaking = self._count_speakers()
 
     def make_passes(self) -> None:
         """Make all passes."""
         self._open()
         while True:
-            passed_on = self._admit(self._candidates())
+            outcome = self._decided(self._candidates())
+            self._take(outcome)
             result = PassResult(
-                passed_on=len({one.ref for one in passed_on} - self._passed_on),
+                passed_on=self._new_among(outcome),
                 active=len(self.active),
-                budget_is_full=self._lore_budget.overflowed,
+                budget_is_full=self._spent is not None and self._spent.overflowed,
             )
             if not self._schedule.moves_on(result):
                 return
-            self._passed_on.update(one.ref for one in passed_on)
-            self._pass_on(passed_on)
+            self._pass_on(outcome)
 
     def _open(self) -> None:
         """Ask for what the conversation concerns, for what stays, and for what asks for itself."""
+        rules, counter = self._rules, self._inputs.counter
         for book in self._books:
             book.ask(book.key_index.asked)
             book.ask_identities(self._inputs.timers.sticky)
-            book.ask_owners(book.window.sources())
-            book.ask_owners(book.window.reach(max(book.depth, book.key_index.deepest)))
+            in_sources, deepest = book.window.sources(), book.key_index.deepest
+            book.ask_owners(in_sources)
+            book.window.reach(max(book.depth, deepest))
+            if in_sources or deepest > book.depth or not book.depth or rules.min_activations:
+                book.unfollow()
+            else:
+                made_for = (book.lorebook, book.rank, book.depth, counter, rules)
+                book.follow(made_for, self._inputs.values)
 
     def _candidates(self) -> list[Candidate]:
-        """The entries that this pass wakes, in processing order."""
+        """The entries that this pass wakes."""
         candidates: list[Candidate] = []
-        settled = self._settled
+        self._now = {}
         for book in self._books:
-            view, rank = self._view(book), book.rank
-            for index in sorted(book.asked):
-                if settled and (rank, index) in settled:
-                    book.asked.remove(index)
-                    continue
-                found = self._judgement(book, index, view)
-                if found is None:
-                    book.asked.remove(index)
-                    self.decisions[rank, index] = self._overlooked
-                    continue
-                if not found.is_candidate:
-                    self.decisions[rank, index] = EntryDecision(False, (found.reason,))
-                elif (one := self._with_text(book, index, found)) is not None:
-                    candidates.append(one)
-        candidates.sort(key=processing(self._rules))
+            view = self._view(book)
+            book.ask_owners(book.window.given_up)
+            book.asked -= book.settled
+            woken = self._followed(book, view)
+            if woken is None:
+                book.ask_owners(book.window.fed)
+                book.asked -= book.settled
+            else:
+                candidates += woken.candidates.values()
+            candidates += self._asked(book, view)
         return candidates
+
+    def _followed(self, book: ActiveBook, view: PassView) -> WokenByKeys | None:
+        """The entries that keys alone wake; only those are judged whose keys stand elsewhere."""
+        woken = book.woken(self._schedule.number)
+        if woken is None:
+            return None
+        while woken.stale:
+            self._follow(book, woken, woken.stale.pop(), view)
+        asked = book.asked | (woken.others - book.settled)
+        if self._judged + len(woken.judgements) + len(asked) > self._most:
+            book.unfollow()
+            return None
+        book.asked = asked
+        self._judged += len(woken.judgements)
+        book.judgements.update(woken.judgements)
+        return woken
+
+    def _follow(self, book: ActiveBook, woken: WokenByKeys, index: int, view: PassView) -> None:
+        """Judge an entry whose keys stand elsewhere than in the turn before."""
+        number, was_there = self._schedule.number, index in woken.judgements
+        if not book.is_woken(index, number):
+            woken.drop(index)
+        elif found := self._found(book, index, view, is_known=was_there):
+            woken.put(index, *found)
+        else:  # it is asked for more than its keys, or has nothing to say
+            woken.drop(index)
+            woken.others.add(index)
+        if was_there != (index in woken.judgements):
+            book.tell_later(index, number)
+
+    def _found(
+        self, book: ActiveBook, index: int, view: PassView, *, is_known: bool
+    ) -> tuple[Judgement, Candidate] | None:
+        """An entry that its keys alone wake, None where they do not or where it has no text."""
+        entry, keys = book.entries[index], book.key_index.entry_keys[index]
+        if not (is_known or decided_by_keys(entry, keys)):
+            return None
+        found = judge(entry, keys, view, identity=book.identities[index])
+        one = self._candidate(book, index, found) if found.is_candidate else None
+        if one is not None and entry.template.names:
+            book.reads(entry.template.names, self._inputs.values)
+        return None if one is None else (found, one)
+
+    def _asked(self, book: ActiveBook, view: PassView) -> Iterator[Candidate]:
+        """The candidates among the entries that are asked one by one."""
+        for index in sorted(book.asked):
+            found = self._judgement(book, index, view)
+            if found is None:
+                book.asked.remove(index)
+                book.say(index, self._overlooked)
+            elif not found.is_candidate:
+                book.say(index, found)
+            elif (one := self._candidate(book, index, found)) is not None:
+                self._now[book.rank, index] = found
+                yield one
+            else:
+                why = f"{found.reason}, but its content is empty"
+                book.say(index, Judgement(False, plain(why)))
+                book.settled.add(index)
 
     def _view(self, book: ActiveBook) -> PassView:
         inputs, schedule = self._inputs, self._schedule
@@ -168,186 +222,111 @@ class ActivationRun:
             return None
         return judge(entry, book.key_index.entry_keys[index], view, identity=book.identities[index])
 
-    def _with_text(self, book: ActiveBook, index: int, found: Judgement) -> Candidate | None:
+    def _candidate(self, book: ActiveBook, index: int, found: Judgement) -> Candidate | None:
         """The entry with its text; None where it has none and that makes it silent."""
-        counter, rank = self._inputs.counter, book.rank
-        known = book.candidates.get(index)
-        if known is not None and not (
-            known.is_lasting
-            and known.judgement is found
-            and known.counter is counter
-            and known.rank == rank
-        ):
-            known = None
-        if known is not None and known.is_fed and known.speaker != self._speaker(found.found):
-            known = None  # somebody else woke the entry that wakes it
-        if known is not None and known.is_constant_text:
-            return known
-        text, tokens = book.text(index, self._inputs.values, self._inputs.dice, counter)
-        if not text.strip() and not self._flags.empty_is_active:
-            why = EntryDecision(False, (f"{found.reason}, but its content is empty",))
-            self._settle((rank, index), why)
-            return None
-        if known is not None and known.text == text:
-            return known
-        made = book.candidates[index] = self._made(book, index, found, text, tokens)
-        return made
-
-    def _made(
-        self, book: ActiveBook, index: int, found: Judgement, text: str, tokens: int
-    ) -> Candidate:
-        entry, place = book.entries[index], book.place(book.entries[index])
-        return Candidate(
-            place=place,
-            survival=survival(
-                entry,
-                place,
-                vouched="lore_budget" in book.lorebook.grants,
-                sticky=found.sticky,
-                rules=self._rules,
-            ),
-            rank=book.rank,
-            book=book.lorebook,
-            entry=entry,
-            label=book.labels[index],
-            identity=book.identities[index],
-            judgement=found,
-            ref=(book.rank, index),
-            sticky=found.sticky,
-            is_fed=found.found is not None and found.found.place == FED,
-            rests=book.identities[index] in self._inputs.timers.resting,
-            text=text,
-            searched=text + book.key_index.entry_keys[index].hidden,
-            is_constant_text=not (entry.template.names or entry.template.rolls),
-            tokens=tokens,
-            counter=self._inputs.counter,
-            speaker=self._speaker(found.found),
-            is_lasting=not entry.timing.cooldown,  # with one, whether it rests may change
+        inputs = self._inputs
+        return book.candidate(
+            index,
+            found,
+            values=inputs.values,
+            dice=inputs.dice,
+            counter=inputs.counter,
+            timers=inputs.timers,
         )
 
-    def _admit(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Let groups, chance and the budget decide; the entries that pass their text on."""
+    def _decided(self, candidates: list[Candidate]) -> PassOutcome:
+        """What groups, chance and the budget decide; as in the turn before where it must be."""
         if not candidates:
-            return []
-        outcome = self._contest(candidates)
-        lost = outcome.lost
-        offered = [one for one in candidates if id(one) not in lost] if lost else candidates
-        admitted: set[int] = set()
-        unlucky: set[int] = set()
-        for one in sorted(offered, key=_survival):
-            roll = self._rolled(one)
-            if roll is not None and not self._passes(one, roll):
-                unlucky.add(id(one))
-                chance = EntryReason(rolled, (roll, one.entry.chance))
-                self._settle(one.ref, EntryDecision(False, (one, chance)))
-            elif self._is_admitted(one, roll, outcome):
-                admitted.add(id(one))
-        self.active += [one for one in offered if id(one) in admitted]
-        if self._flags.counts_what_recursed:  # what had no room is passed on as well
-            return [o for o in offered if id(o) not in unlucky and not o.entry.recursion.prevented]
-        return [o for o in offered if id(o) in admitted and self._may_feed(o)]
-
-    def _contest(self, candidates: Sequence[Candidate]) -> ContestOutcome:
-        """The groups' choice; who lost may come back in a later pass."""
-        if not any(one.entry.grouping.names for one in candidates):
-            return ContestOutcome({}, {})
-        outcome = contest(
-            candidates,
+            return _NOTHING_DECIDED
+        inputs, schedule, books = self._inputs, self._schedule, self._books
+        kept = books[0].window.memo.setdefault(_PASSES, {})
+        made_for = (self._rules, inputs.limit_tokens, inputs.counter, schedule.kind, self._spent)
+        last, has_shares = kept.get(schedule.number), self._count_speaking > 1
+        if last and last.candidates == candidates and last.made_for == made_for and not has_shares:
+            return last.outcome
+        outcome = Admission(
             rules=self._rules,
+            dice=inputs.dice,
+            budget=self._budget(),
+            number=schedule.number,
+            kind=schedule.kind,
             active=self.active,
-            roll=lambda name: self._roll("group", name, self._schedule.number),
+            lost=self._lost,
             score=self._score,
-        )
-        for one in candidates:
-            why = outcome.lost.get(id(one))
-            if why and one.ref not in self._lost:  # how it first lost says more than that it did
-                self.decisions[one.ref] = EntryDecision(False, (one, why))
-                self._lost.add(one.ref)
+            speaker=self._speaker_of,
+            passes_on=lambda one: books[one.rank].recursive,
+        ).outcome(candidates)
+        if not has_shares and all(one.is_steady for one in candidates):
+            kept[schedule.number] = KeptPass(made_for, candidates, outcome)
         return outcome
 
-    def _is_admitted(self, one: Candidate, roll: float | None, outcome: ContestOutcome) -> bool:
-        charge = self._lore_budget.offer(one)
-        if isinstance(charge, str):
-            no = EntryDecision(False, (one, charge), one.tokens)
-            # Room only gets less: who had none has none later, unless texts are counted anew.
-            if self._flags.counts_what_recursed:
-                self.decisions[one.ref] = no
-            else:
-                self._settle(one.ref, no)
-            return False
-        said = (one, *self._details(one, roll, outcome), charge)
-        self._settle(one.ref, EntryDecision(True, said, one.tokens))
-        if self._lore_budget.is_shared:
-            self._speakers[one.label] = one.speaker
-        return True
+    def _budget(self) -> LoreBudget:
+        """The budgets of this pass."""
+        return LoreBudget(
+            self._rules,
+            limit_tokens=self._inputs.limit_tokens,
+            counter=self._inputs.counter,
+            speakers=self._count_speaking,
+            spent=self._spent,
+        )
 
-    def _details(
-        self, one: Candidate, roll: float | None, outcome: ContestOutcome
-    ) -> Sequence[object]:
-        """What is to be said of an admitted entry beside its cause and what it cost."""
-        is_first = self._schedule.number == 1
-        is_free = one.book.grants == ALL_GRANTS
-        if is_first and roll is None and not outcome.won and is_free:
-            return ()
-        details: list[object] = []
-        if not is_first:
-            details.append(EntryReason(in_pass, (self._schedule.number, self._schedule.kind)))
-        if won := outcome.won.get(id(one)):
-            details.append(won)
-        if roll is not None:
-            details.append(EntryReason(rolled, (roll, one.entry.chance)))
-        if lacking := () if is_free else missing(one.entry, one.book.grants):
-            details.append(EntryReason(containment_in_words, (lacking, one.entry.position)))
-        return details
+    def _take(self, outcome: PassOutcome) -> None:
+        """What a pass decided counts."""
+        self.active += outcome.active
+        self.remembered += outcome.remembered
+        self._spent = outcome.spent or self._spent
+        if self._count_speaking > 1:
+            self._speakers.update((one.label, self._speaker_of(one)) for one in outcome.active)
+        for rank, rulings in outcome.rulings.items():
+            book, settled = self._books[rank], outcome.settled.get(rank, set())
+            book.rulings.update(rulings)
+            book.settled |= settled
+            book.ask(rulings.keys() - settled)
+        for (rank, index), judgement in self._now.items():
+            if index in outcome.rulings.get(rank, ()):
+                self._books[rank].judgements[index] = judgement
 
-    def _pass_on(self, passed_on: Sequence[Candidate]) -> None:
+    def _new_among(self, outcome: PassOutcome) -> int:
+        """How many pass their text on that did not do so before: who is admitted never did."""
+        if not self._flags.counts_what_recursed:
+            return len(outcome.passed_on)
+        known = len(self._passed_on)
+        self._passed_on |= outcome.numbers
+        return len(self._passed_on) - known
+
+    def _pass_on(self, outcome: PassOutcome) -> None:
         """Let the texts be searched in the passes to come."""
+        passed_on = outcome.passed_on
         for book in self._books:
             if self._is_fed(book):
-                for one in passed_on:
-                    book.ask_owners(book.window.feed(one.searched, of=one.label))
-                book.window.feed_as_one("\n".join(one.text for one in passed_on))
-        self._lore_budget.next_pass([one.text for one in passed_on])
+                book.window.feed(outcome.texts)
+                book.window.feed_as_one(one.text for one in passed_on)
+        carried = outcome.carried or self._budget().after([one.text for one in passed_on])
+        if outcome is not _NOTHING_DECIDED:
+            outcome.carried = carried
+        self._spent = carried
 
     def _is_fed(self, book: ActiveBook) -> bool:
         """Whether texts of entries reach this book; the application lets them, in later passes."""
         return book.recursive or self._flags.counts_what_recursed
 
-    def _may_feed(self, one: Candidate) -> bool:
-        return self._books[one.rank].recursive and not one.entry.recursion.prevented
-
-    def _rolled(self, one: Candidate) -> float | None:
-        """The roll of an entry that leaves it to chance and has one; one roll a run."""
-        if one.entry.chance >= 100 or one.sticky or self._lore_budget.is_closed_to(one):
-            return None
-        return self._roll("chance", one.label, one.book.revision)
-
-    def _passes(self, one: Candidate, roll: float) -> bool:
-        chance = one.entry.chance
-        if self._flags.chance_is_inclusive:
-            return roll * 100 <= chance
-        return roll * 100 < chance
-
-    def _roll(self, *what: object) -> float:
-        fixed = self._rules.dice
-        return self._inputs.dice.roll("lore", *what) if fixed is None else fixed
-
     def _score(self, one: Candidate) -> int:
         book = self._books[one.rank]
         return score(one.entry, book.key_index.entry_keys[one.entry.index], self._view(book))
 
-    def _settle(self, ref: EntryRef, decision: EntryDecision) -> None:
-        """The last word on an entry: it is not asked again."""
-        self.decisions[ref] = decision
-        self._settled.add(ref)
-
-    def _speaker(self, found: FoundKey | None) -> str | None:
+    def _speaker_of(self, one: Candidate) -> str | None:
         """Who woke an entry: who said the key, or who woke the entry whose text has it."""
-        if found is None:
-            return None
-        if found.place == FED:
-            return self._speakers.get(found.of)
-        return self._inputs.scan.speaker(found.place)
+        index = one.entry.index
+        woken_by = self._now.get((one.rank, index)) or self._books[one.rank].judgements[index]
+        found = woken_by.found
+        speaker = None
+        if found is not None:
+            fed = found.place == FED
+            speaker = (
+                self._speakers.get(found.of) if fed else self._inputs.scan.speaker(found.place)
+            )
+        self._speakers[one.label] = speaker
+        return speaker
 
     def _count_speakers(self) -> int:
         """How many people spoke in what is scanned, where their shares count."""

@@ -8,14 +8,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from evennia_ai.lorebook.activation.candidate import CANDIDATES, JUDGED, EntryReason, given_up
-from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix
+from evennia_ai.lorebook.activation.candidate import (
+    CANDIDATES,
+    JUDGED,
+    Candidate,
+    EntryReason,
+    Followed,
+    Judgement,
+    Ruling,
+    WokenByKeys,
+    given_up,
+)
+from evennia_ai.lorebook.activation.lore_budget import survival
+from evennia_ai.lorebook.activation.timers import Timers
+from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix, missing
 from evennia_ai.lorebook.entry import LoreEntry, Mention
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.lorebook.scan.hit_cache import EVENT
 from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
-from evennia_ai.lorebook.scan.matching import EVENT
 from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.lorebook.scan.window import Scan, Window
+from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
@@ -36,12 +49,22 @@ _BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key 
 _BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
 
 
+_FOLLOWED: Final = Slot[Followed]("followed")
+# Passes that are followed; more are rare.
+_MOST_FOLLOWED: Final = 8
+# No book has more; it tells apart the numbers of entries of several books.
+_MOST_ENTRIES: Final = 10**9
+
+
 class ActiveBook:
     """One book in one run.
 
     `rank` is its place among the books, `standing` what sorts its entries against those of other
     books. `asked` are the indexes of the entries that something concerns; it only grows. `depth` is
-    the book's scan depth, `seen` the one of the last pass, larger where the scan was widened.
+    the book's scan depth, `seen` the one of the last pass, larger where the scan was widened. Of
+    the entries that nothing but keys wakes those are not asked that are `followed`. `judgements`
+    and `rulings` say what became of each entry that something concerned, `settled` are those of
+    them that have the last word.
     """
 
     def __init__(
@@ -57,6 +80,7 @@ class ActiveBook:
     ) -> None:
         self.lorebook = book
         self.entries = book.entries
+        self.grants = book.grants
         self.rank = rank
         self.standing = standing
         self.key_index = key_index
@@ -76,6 +100,10 @@ class ActiveBook:
         self.judged = self.window.memo.setdefault(JUDGED, {})
         self.candidates = self.window.memo.setdefault(CANDIDATES, {})
         self.asked: set[int] = set()
+        self.settled: set[int] = set()
+        self.judgements: dict[int, Judgement] = {}
+        self.rulings: dict[int, Ruling] = {}
+        self.followed: Followed | None = None
 
     def ask(self, indexes: Iterable[int]) -> None:
         """Have these entries judged."""
@@ -94,8 +122,71 @@ class ActiveBook:
             if index is not None:
                 self.asked.add(index)
 
+    def follow(self, made_for: object, values: Mapping[str, str]) -> None:
+        """Go on from what the turn before left of what keys alone decide, where it is still so."""
+        known = self.window.memo.get(_FOLLOWED)
+        if (
+            known is None
+            or known.made_for != made_for
+            or any(values.get(name) != value for name, value in known.read.items())
+        ):
+            known = self.window.memo[_FOLLOWED] = Followed(made_for)
+        self.followed = known
+
+    def unfollow(self) -> None:
+        """From now on have each entry judged that a key of stands somewhere."""
+        self.followed = None
+        self.ask_owners(self.window.standing())
+        self.ask_owners(self.window.fed)
+
+    def woken(self, number: int) -> WokenByKeys | None:
+        """What keys alone decide in the pass of this number; stale where keys stand elsewhere."""
+        if self.followed is None:
+            return None
+        passes = self.followed.passes
+        if number > min(_MOST_FOLLOWED, len(passes) + 1):
+            self.unfollow()
+            return None
+        if number > len(passes):
+            passes.append(WokenByKeys())
+        woken = passes[number - 1]
+        owners = self.key_index.owners
+        for key in woken.changed(self.window) if number == 1 else woken.newly_fed(self.window):
+            woken.stale.update(owners.get(key, ()))
+        return woken
+
+    def tell_later(self, index: int, number: int) -> None:
+        """An entry came to or left the pass of this number: later ones judge it again."""
+        if self.followed is not None:
+            for later in self.followed.passes[number:]:
+                later.stale.add(index)
+
+    def reads(self, names: Iterable[str], values: Mapping[str, str]) -> None:
+        """A text of those that are followed reads these values."""
+        if self.followed is not None:
+            self.followed.read.update((name, values.get(name)) for name in names)
+
+    def say(self, index: int, judgement: Judgement) -> None:
+        """What is to be said of an entry that is no candidate."""
+        self.judgements[index] = judgement
+        self.rulings.pop(index, None)
+
+    def is_woken(self, index: int, number: int) -> bool:
+        """Whether a key wakes an entry in the pass of this number, and none did in one before."""
+        if self.followed is None:
+            return False
+        keys = self.key_index.entry_keys[index].primary
+        if number == 1:
+            return any(map(self.window.stands, keys))
+        earlier = self.followed.passes[: number - 1]
+        return not any(index in woken.judgements for woken in earlier) and any(
+            key in self.window.fed for key in keys
+        )
+
     def given_up(self, index: int) -> tuple[EntryReason, ...]:
         """Where patterns of an entry were not looked for to the end; the first few places."""
+        if not self.window.given_up:
+            return ()
         keys, places = self.key_index.entry_keys[index], self.window.given_up
         told = (
             EntryReason(given_up, (self.key_index.pattern_of(number).written, where, why))
@@ -146,6 +237,67 @@ class ActiveBook:
         order = -entry.order if high_first else entry.order
         first, among_equals = self.standing
         return first, order, among_equals, self.rank, entry.index
+
+    def candidate(
+        self,
+        index: int,
+        found: Judgement,
+        *,
+        values: Mapping[str, str],
+        dice: Dice,
+        counter: TokenCounter,
+        timers: Timers,
+    ) -> Candidate | None:
+        """The entry with its text; None where it has none and that makes it silent."""
+        known = self.candidates.get(index)
+        if known is not None and not known.is_for(
+            self.lorebook, rank=self.rank, counter=counter, sticky=found.sticky
+        ):
+            known = None
+        if known is not None and known.is_constant_text:
+            return known
+        text, tokens = self.text(index, values, dice, counter)
+        if not text.strip() and not self.rules.flags.empty_is_active:
+            return None
+        if known is not None and known.text == text:
+            return known
+        rests = self.identities[index] in timers.resting
+        made = self._made(index, text, tokens, counter, sticky=found.sticky, rests=rests)
+        self.candidates[index] = made
+        return made
+
+    def _made(
+        self,
+        index: int,
+        text: str,
+        tokens: int,
+        counter: TokenCounter,
+        *,
+        sticky: bool,
+        rests: bool,
+    ) -> Candidate:
+        entry, place, grants = self.entries[index], self.place(self.entries[index]), self.grants
+        vouched = "lore_budget" in grants
+        return Candidate(
+            number=self.rank * _MOST_ENTRIES + index,
+            place=place,
+            survival=survival(entry, place, vouched=vouched, sticky=sticky, rules=self.rules),
+            rank=self.rank,
+            book=self.lorebook,
+            entry=entry,
+            label=self.labels[index],
+            identity=self.identities[index],
+            sticky=sticky,
+            rests=rests,
+            text=text,
+            searched=text + self.key_index.entry_keys[index].hidden,
+            tokens=tokens,
+            counter=counter,
+            lacking=() if grants == ALL_GRANTS else missing(entry, grants),
+            is_lasting=not entry.timing.cooldown,  # with one, whether it rests may change
+            is_constant_text=not (entry.template.names or entry.template.rolls),
+            is_steady=entry.chance >= 100 and not entry.grouping.names,
+        )
 
     def text(
         self, index: int, values: Mapping[str, str], dice: Dice, counter: TokenCounter

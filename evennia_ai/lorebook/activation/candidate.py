@@ -6,19 +6,22 @@ somebody reads them, because most are never read. What else decides says its rea
 `lorebook.conditions` for the game's facts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import Anchor, Logic, LoreEntry, Position
-from evennia_ai.lorebook.scan.matching import EVENT, FED, NOTE, SOMEWHERE, SOURCE, FoundKey
+from evennia_ai.lorebook.scan.hit_cache import EVENT, FED, NOTE, SOMEWHERE, SOURCE, FoundKey
+from evennia_ai.lorebook.scan.key_index import EntryKeys
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
+from evennia_ai.lorebook.scan.window import Window
+from evennia_ai.prompt.components import Grant
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import Beside
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Called, Verdict
+from evennia_ai.prompt.trace import Called
 
 _SHOWN: Final = 6
 _SHOWN_LENGTH: Final = 60
@@ -52,7 +55,7 @@ def plain(text: str) -> EntryReason:
 
 def key_found(text: str, found: FoundKey) -> str:
     """Which key was found and where."""
-    return f"key {quoted((text,))} {place_of(found)}"
+    return f"key '{text[:_SHOWN_LENGTH]}' {place_of(found)}"
 
 
 def key_and_logic(text: str, found: FoundKey, logic: Logic, secondary: Sequence[str]) -> str:
@@ -128,11 +131,12 @@ def in_pass(number: int, kind: str) -> str:
 
 def place_of(found: FoundKey) -> str:
     """Where a key was found."""
-    if found.place in (NOTE, SOMEWHERE):
+    place, (start, end), of = found
+    if place in (NOTE, SOMEWHERE):
         return _text_of(found)
-    if found.span.start < 0 and found.place not in (FED, SOURCE):
-        return f"in the name of {found.of or message_called(found.place)}"
-    return f"{_text_of(found)} at {found.span.start}-{found.span.end}"
+    if start < 0 and place not in (FED, SOURCE):
+        return f"in the name of {of or message_called(place)}"
+    return f"{_text_of(found)} at {start}-{end}"
 
 
 def _text_of(found: FoundKey) -> str:
@@ -178,7 +182,7 @@ _SOURCES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveEntry:
-    """An entry that goes into the prompt."""
+    """An entry that goes into the prompt: the same object while nothing about it changed."""
 
     origin: str
     label: str
@@ -203,7 +207,6 @@ class ActiveEntry:
     priority: float
     constant: bool
     revision: int
-    cause: str
     identity: str = ""
     """What it is remembered by."""
     frozen: bool = False
@@ -215,26 +218,58 @@ class ActiveEntry:
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
-class Judgement(NamedTuple):
+@dataclass(slots=True)
+class Judgement:
     """Whether an entry is a candidate and why; `found` is the key that woke it."""
 
     is_candidate: bool
     reason: EntryReason
     found: FoundKey | None = None
     sticky: bool = False
+    _cause: str = field(default="", compare=False)
+
+    @property
+    def cause(self) -> str:
+        """The reason in words."""
+        if not self._cause:
+            self._cause = str(self.reason)
+        return self._cause
 
 
 JUDGED: Final = Slot[dict[int, Judgement]]("judged")
 
 
+@dataclass(slots=True, eq=False)
+class Ruling:
+    """What became of an entry once it was judged; without details it was not even a candidate."""
+
+    kept: bool
+    details: tuple[object, ...] = ()
+    """What is to be said beside why it was woken: of the entry and the run, not of messages."""
+    tokens: int = 0
+    _words: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The details in words, each behind a semicolon."""
+        if self._words is None:
+            self._words = "".join([f"; {detail}" for detail in self.details])
+        return self._words
+
+
+NOT_WOKEN: Final = Ruling(False)
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Candidate:
-    """An entry that its conditions let through, why, and its text; as text it reads as its cause.
+    """An entry that its conditions let through, and its text.
 
-    Where nothing but its judgement and its text can change, it is the same object turn after turn,
-    with its cause, its place in the prompt and its last verdict.
+    Where nothing but its text can change, it is the same object turn after turn, with its place in
+    the prompt; what woke it is told by its judgement.
     """
 
+    number: int
+    """One for each entry of all books."""
     place: tuple[float, ...]
     """Its own in the processing order."""
     survival: tuple[object, ...]
@@ -247,34 +282,106 @@ class Candidate:
     """What it is called."""
     identity: str
     """What it is remembered by."""
-    judgement: Judgement
-    ref: tuple[int, int]
-    """The rank of its book and its index in it."""
     sticky: bool
     """Whether it stays from before."""
-    is_fed: bool
-    """Whether the text of another entry woke it."""
     rests: bool
     """Whether its cooldown runs."""
     text: str
     searched: str
     """What of it is searched in recursion: its text, and the keys it hides there."""
-    is_constant_text: bool
     tokens: int
     counter: TokenCounter
-    speaker: str | None
-    """Who woke it; None where it was nobody in particular."""
+    lacking: tuple[Grant, ...]
+    """The grants that its book would need for its place and role."""
     is_lasting: bool
-    """Whether nothing but its judgement and its text can change."""
-    cause: str = ""
+    """Whether nothing but its text can change."""
+    is_constant_text: bool
+    is_steady: bool
+    """Whether it depends on neither chance nor others of a group."""
     active: ActiveEntry | None = None
-    told: tuple[object, Verdict] | None = None
+    """As it last went into a prompt."""
 
-    def __str__(self) -> str:
-        if not self.cause:
-            self.cause = str(self.judgement.reason)
-        return self.cause
+    def is_for(self, book: Lorebook, *, rank: int, counter: TokenCounter, sticky: bool) -> bool:
+        """Whether it is what the entry would be made now, but for its text."""
+        return (
+            self.is_lasting
+            and self.book is book
+            and self.rank == rank
+            and self.counter is counter
+            and self.sticky == sticky
+        )
 
 
 # By the index of an entry the candidate it last was.
 CANDIDATES: Final = Slot[dict[int, Candidate]]("candidates")
+
+
+def decided_by_keys(entry: LoreEntry, keys: EntryKeys) -> bool:
+    """Whether nothing but keys in what all entries of its book see wakes this one."""
+    return (
+        keys.keys_decide
+        and not keys.patterns
+        and min(keys.primary) >= 0
+        and entry.scan_depth is None
+        and not entry.sources
+        and not entry.timing.sticky
+        and not entry.template.rolls
+    )
+
+
+class WokenByKeys:
+    """The candidates that nothing but a key of theirs wakes in one pass, kept from turn to turn.
+
+    Each stands in the first pass that wakes it. `others` have a key there, too, and are asked for
+    more than that. Entries are named by their index; what is `stale` is to be judged again.
+    """
+
+    __slots__ = ("candidates", "judgements", "others", "seen", "stale")
+
+    def __init__(self) -> None:
+        self.judgements: dict[int, Judgement] = {}
+        self.candidates: dict[int, Candidate] = {}
+        self.others: set[int] = set()
+        self.stale: set[int] = set()
+        self.seen: Mapping[int, FoundKey] | None = None
+        """What woke them beside the messages of the history: None before the first turn."""
+
+    def changed(self, window: Window) -> set[int]:
+        """The keys that stand elsewhere in the conversation than in the turn before."""
+        newest, changed = window.newest, window.hits.changed
+        elsewhere = window.standing() if self.seen is None else {*changed, *newest, *self.seen}
+        changed.clear()
+        self.seen = newest
+        return elsewhere
+
+    def newly_fed(self, window: Window) -> set[int]:
+        """The keys that stand in other texts of entries than in the turn before."""
+        before, fed = self.seen or {}, window.fed
+        self.seen = fed
+        return set() if before is fed else {number for number, _ in before.items() ^ fed.items()}
+
+    def put(self, index: int, judgement: Judgement, candidate: Candidate) -> None:
+        """An entry was judged, and is a candidate."""
+        self.judgements[index] = judgement
+        self.candidates[index] = candidate
+        self.others.discard(index)
+
+    def drop(self, index: int) -> None:
+        """No key of an entry is there any more."""
+        self.judgements.pop(index, None)
+        self.candidates.pop(index, None)
+        self.others.discard(index)
+
+
+class Followed:
+    """What was made of a book's keys in one conversation, pass for pass, and what it was made for.
+
+    `read` are the values that its entries' texts were made with.
+    """
+
+    __slots__ = ("made_for", "passes", "read")
+
+    def __init__(self, made_for: object) -> None:
+        self.made_for = made_for
+        self.passes: list[WokenByKeys] = []
+        self.read: dict[str, str | None] = {}

@@ -7,8 +7,9 @@ unless the rules say to stop. Where several people speak, nobody can spend all o
 them wakes has a share.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.candidate import Candidate
@@ -38,8 +39,22 @@ class Charge(NamedTuple):
         return f"budget {self.before} -> {self.after} tokens"
 
 
+class Spent(NamedTuple):
+    """What the passes so far left of the budgets."""
+
+    room: Mapping[Lorebook | None, int]
+    """By book that has a budget of its own; None is the one of the rules."""
+    full: frozenset[Lorebook | None] = frozenset()
+    """In which of them an entry did not fit, and no other is tried."""
+    overflowed: bool = False
+    by_speaker: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    """Tokens and number of what each woke."""
+    recursed: str = ""
+    """The texts that were passed on."""
+
+
 class LoreBudget:
-    """The budgets of one run; entries are offered in the order of their survival.
+    """The budgets of one pass; entries are offered in the order of their survival.
 
     A book's own budget stands in place of the rules'; a book that nobody approved keeps to both.
     `is_shared` where several people speak, so that each has a share.
@@ -52,53 +67,66 @@ class LoreBudget:
         limit_tokens: int,
         counter: TokenCounter,
         speakers: int,
+        spent: Spent | None = None,
     ) -> None:
-        self.overflowed = False
         self._rules = rules
         self._counter = counter
         self._budget = budget_of(rules, limit_tokens)
-        self._room: dict[Lorebook | None, int] = {None: self._budget}
-        self._full: set[Lorebook | None] = set()
+        spent = spent or Spent({None: self._budget})
+        self._overflowed = spent.overflowed
+        self._room = dict(spent.room)
+        self._full = set(spent.full)
+        self._by_speaker = dict(spent.by_speaker)
+        self._recursed = spent.recursed
         flags = PRESET_FLAGS[rules.rules]
         self._one_text = flags.counts_what_recursed
         self._is_open = int(flags.budget_is_open)
         self.is_shared = speakers > 1
         self._share = int(self._budget * rules.speaker_share_percent / 100)
         self._counts_more = self._one_text or self.is_shared
-        self._spent_by: dict[str, int] = {}
-        self._woken_by: dict[str, int] = {}
-        self._text = ""
-        self._recursed = ""
+        self._text, self._text_tokens = "", 0
+        self._with_one: tuple[str, int] = "", 0
 
-    def offer(self, one: Candidate) -> Charge | str:
-        """What admitting the entry costs, or why it is not admitted."""
+    def offer(self, one: Candidate, *, speaker: str | None = None) -> Charge | str:
+        """What admitting the entry that `speaker` woke costs, or why it is not admitted."""
         purses = _ALL if one.book.token_budget is None else self._purses(one)
         left = self._room[None] if purses is _ALL else min(map(self._left, purses))
         ignores = one.entry.ignore_budget and _ignores(one)
         if not ignores:
             if self._full and self.is_closed_to(one):
                 return "over the lore budget: an entry before it did not fit"
-            if self.is_shared and (why := self._over_share(one)):
+            if self.is_shared and (why := self._over_share(one, speaker)):
                 return why
         cost = self._cost(one) if self._one_text else one.tokens
         if cost > left - self._is_open and not ignores:
             if self._rules.overflow == "stop":
                 self._full.update(purses)
-                self.overflowed = True
+                self._overflowed = True
             return f"over the lore budget: needs {cost} tokens, {max(left, 0)} were left"
         if purses is _ALL and not self._counts_more:
             self._room[None] = left - cost
         else:
-            self._charge(one, purses, cost)
+            self._charge(one, purses, cost, speaker)
         return Charge(left, left - cost)
 
-    def next_pass(self, recursed: Sequence[str]) -> None:
-        """The texts that the pass has passed on; some presets count only those as spent."""
-        if self._one_text:
-            self._recursed = "\n".join(recursed) + "\n" + self._recursed
-            self._room[None] = self._budget - self._counter.count(self._recursed)
-            self._text = ""
-            self._full.clear()
+    @property
+    def spent(self) -> Spent:
+        """What is left."""
+        return Spent(
+            room=self._room,
+            full=frozenset(self._full),
+            overflowed=self._overflowed,
+            by_speaker=self._by_speaker,
+            recursed=self._recursed,
+        )
+
+    def after(self, recursed: Sequence[str]) -> Spent:
+        """What is left for the next pass; some presets count only what was passed on as spent."""
+        if not self._one_text:
+            return self.spent
+        passed_on = "\n".join(recursed) + "\n" + self._recursed
+        room = {**self._room, None: self._budget - self._counter.count(passed_on)}
+        return self.spent._replace(room=room, full=frozenset(), recursed=passed_on)
 
     def is_closed_to(self, one: Candidate) -> bool:
         """Whether an entry before it did not fit, and no other is tried."""
@@ -119,28 +147,30 @@ class LoreBudget:
 
     def _cost(self, one: Candidate) -> int:
         """What the text of this pass grows by, counted as one text."""
-        counted = self._counter.count
-        return counted(f"{self._text}{one.text}\n") - (counted(self._text) if self._text else 0)
+        text = f"{self._text}{one.text}\n"
+        self._with_one = text, self._counter.count(text)
+        return self._with_one[1] - self._text_tokens
 
-    def _charge(self, one: Candidate, purses: Iterable[Lorebook | None], cost: int) -> None:
+    def _charge(
+        self, one: Candidate, purses: Iterable[Lorebook | None], cost: int, speaker: str | None
+    ) -> None:
         for purse in purses:
             self._room[purse] -= cost
         if self._one_text:
-            self._text += f"{one.text}\n"
-        if self.is_shared and one.speaker is not None and not one.entry.constant:
-            who = one.speaker
-            self._spent_by[who] = self._spent_by.get(who, 0) + cost
-            self._woken_by[who] = self._woken_by.get(who, 0) + 1
+            self._text, self._text_tokens = self._with_one
+        if self.is_shared and speaker is not None and not one.entry.constant:
+            tokens, woken = self._by_speaker.get(speaker, (0, 0))
+            self._by_speaker[speaker] = tokens + cost, woken + 1
 
-    def _over_share(self, one: Candidate) -> str:
+    def _over_share(self, one: Candidate, speaker: str | None) -> str:
         """Why an entry has no room among those that its speaker woke, "" where it has."""
-        if one.speaker is None or one.entry.constant:
+        if speaker is None or one.entry.constant:
             return ""
-        who, rules = one.speaker, self._rules
-        shown = who or "somebody"
-        if rules.speaker_matches and self._woken_by.get(who, 0) >= rules.speaker_matches:
+        rules, shown = self._rules, speaker or "somebody"
+        tokens, woken = self._by_speaker.get(speaker, (0, 0))
+        if rules.speaker_matches and woken >= rules.speaker_matches:
             return f"over the share of {shown}, who woke {rules.speaker_matches} entries already"
-        left = max(self._share - self._spent_by.get(who, 0), 0)
+        left = max(self._share - tokens, 0)
         if rules.speaker_share_percent < 100 and one.tokens > left:
             return f"over {shown}'s share of the lore budget: {one.tokens} tokens, {left} were left"
         return ""

@@ -5,16 +5,32 @@ message; with a depth each has its own; around the author's note they share the 
 in an outlet they are a value that components may name. In the cache layout keyword lore that would
 stand before the history is volatile: it joins the dynamic message, so that the head stays as it is;
 where its book is frozen it is a message of its own before that one, and stays.
+
+An active entry stands where it asks to, or where its book's grants let it stand. One that asks to
+stand where it is spoken of gets the depth of its message and goes the way of everything that has a
+depth: the kept history clamps it, order decides at one place, and a tool's result stays with its
+call. So it moves with the message, and one whose message was cut away stands at the top of the
+history.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.activation.candidate import ActiveEntry
-from evennia_ai.lorebook.entry import Anchor, Position
-from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
+from evennia_ai.lorebook.activation.active_books import ActiveBook
+from evennia_ai.lorebook.activation.candidate import ActiveEntry, Candidate
+from evennia_ai.lorebook.book import CONTAINED_PRIORITY, is_moved
+from evennia_ai.lorebook.entry import IN_HISTORY, Anchor, Position
+from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.prompt.components import (
+    ALL_GRANTS,
+    DEFAULT_ORDER,
+    HISTORY_ID,
+    MAX_DEPTH,
+    Grants,
+)
 from evennia_ai.prompt.expansion import DYNAMIC, ComponentSet, Layout
+from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import OF_LORE
 from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote
@@ -39,6 +55,121 @@ _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
 # Sorts the texts above the note before it and those below it after it.
 _ABOVE, _BELOW = "!", "~"
+
+
+class _Placed(NamedTuple):
+    """Active entries with their places; where the same are active again, they stand there again."""
+
+    rules: str
+    active: list[Candidate]
+    entries: tuple[ActiveEntry, ...]
+    moving: list[int]
+    """Which of them stand beside a message."""
+
+
+_PLACED: Final = Slot[_Placed]("placed")
+# Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
+_ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
+
+
+def placed(
+    active: list[Candidate],
+    books: Sequence[ActiveBook],
+    history: History,
+    *,
+    rules: ActivationRules,
+) -> tuple[ActiveEntry, ...]:
+    """The active entries with their places, in the order of their activation."""
+    if not active:
+        return ()
+    memo = books[0].window.memo
+    known = memo.get(_PLACED)
+    if known is None or known.rules != rules.rules or known.active != active:
+        entries = [one.active or _contained(_made(one), one.book.grants) for one in active]
+        if PRESET_FLAGS[rules.rules].ties_reversed:
+            entries = _as_the_application_does(entries)
+        for one, entry in zip(active, entries, strict=True):
+            one.active = entry
+        moving = [at for at, one in enumerate(active) if one.entry.mention is not None]
+        known = memo[_PLACED] = _Placed(rules.rules, active, tuple(entries), moving)
+    return _beside_messages(known, books, history) if known.moving else known.entries
+
+
+def _beside_messages(
+    placed: _Placed, books: Sequence[ActiveBook], history: History
+) -> tuple[ActiveEntry, ...]:
+    """The entries where those stand beside their message that ask to."""
+    entries = list(placed.entries)
+    for at in placed.moving:
+        one = placed.active[at]
+        depth, beside = books[one.rank].spot_of(one.entry, history)
+        entry = one.active or entries[at]
+        if (entry.depth, entry.beside) != (depth, beside):
+            entry = replace(entry, depth=depth, beside=beside)
+        one.active = entries[at] = entry
+    return tuple(entries)
+
+
+def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
+    """The entry where its book's grants let it stand: the same one where they let it be."""
+    if grants == ALL_GRANTS:
+        return entry
+    if is_moved(entry.position, grants):
+        entry = replace(
+            entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
+        )
+    if "lore_budget" not in grants:
+        entry = replace(entry, priority=min(entry.priority, CONTAINED_PRIORITY))
+    return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
+
+
+def _made(one: Candidate) -> ActiveEntry:
+    """The entry where it asks to stand."""
+    book, entry = one.book, one.entry
+    return ActiveEntry(
+        origin=entry.origin,
+        label=one.label,
+        book=book.label,
+        uid=entry.uid,
+        name=entry.name,
+        text=one.text,
+        tokens=one.tokens,
+        position=entry.position,
+        depth=entry.depth,
+        from_oldest=entry.from_oldest,
+        outlet=entry.outlet,
+        anchor=entry.anchor,
+        role=entry.role,
+        order=entry.order,
+        stands=(entry.order, f"{one.rank:04}:{entry.index:06}"),
+        priority=entry.priority,
+        constant=entry.constant,
+        revision=book.revision,
+        identity=one.identity,
+        frozen=book.mode == "frozen",
+    )
+
+
+def _as_the_application_does(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
+    """The places SillyTavern gives: equals in reverse, roles before order at one depth.
+
+    Texts before the examples and in outlets come out with the highest order first.
+    """
+    by_order = sorted(range(len(entries)), key=lambda at: -entries[at].order)  # stable
+    last, standing = len(by_order), list(entries)
+    for number, at in enumerate(by_order):
+        stands = _application_place(entries[at], number, last - number)
+        if entries[at].stands != stands:
+            standing[at] = replace(entries[at], stands=stands)
+    return standing
+
+
+def _application_place(entry: ActiveEntry, falling: int, rising: int) -> tuple[float, str]:
+    if entry.position in ("examples_before", "outlet"):
+        return (falling, "")
+    if entry.position in IN_HISTORY:
+        return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising:06}")
+    return (rising, "")
 
 
 def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
@@ -255,7 +386,6 @@ def _counted(entry: ActiveEntry, claim: Claim, counter: TokenCounter, note: str 
         counter=counter,
         content_tokens=entry.tokens,
         note=note,
-        cause=entry.cause,
     )
 
 

@@ -11,25 +11,23 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.lorebook.entry import LoreEntry, SourceName
-from evennia_ai.lorebook.scan.key_index import ALWAYS, BookIndex
-from evennia_ai.lorebook.scan.matching import (
+from evennia_ai.lorebook.scan.hit_cache import (
     ANYWHERE,
     EVENT,
     FED,
     NOTE,
     SOMEWHERE,
     SOURCE,
+    Feed,
     FoundKey,
-    GivenUp,
-    Hits,
     Places,
-    Scanned,
-    Span,
+    Texts,
     hit_cache_of,
 )
+from evennia_ai.lorebook.scan.key_index import ALWAYS, BookIndex
+from evennia_ai.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.lorebook.scan.regex.pattern import MOST_SEARCHED, Patience, Pattern, SearchedText
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Message
 
 # So far back at most a message is looked for that mentions an entry.
@@ -37,6 +35,7 @@ MOST_LOOKED_BACK: Final = 1000
 # What stands before each text where all are searched as one.
 _MARK: Final = "\x01"
 _NOWHERE: Final = Span(0, 0)
+_NONE_FED: Final[Places] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +93,15 @@ class Window:
         self._key_index = key_index
         self._patience = patience or Patience()
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
-        self._hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
-        self._reached = 0
-        self._found: dict[int, tuple[int, FoundKey]] = {}  # with its age in messages
-        self._moved: dict[
-            int, tuple[int, FoundKey]
-        ] = {}  # the same in what tells who comes and goes
-        self._heard_moving: dict[int, tuple[int, FoundKey]] = {}  # the newer of both
-        self._fed: dict[int, FoundKey] = {}
+        self.hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
+        self.memo = self.hits.memo
+        """What was made of the hits of this book in this conversation."""
+        self._reached = -1
+        self._oldest: dict[int, int] = {}  # by depth the index of the first message in it
+        self._newest: dict[int, FoundKey] = {}  # what stands before all messages of the history
+        self._newest_moved: dict[int, FoundKey] = {}  # the same in what tells who comes and goes
+        self._fed: Places = _NONE_FED
+        self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}
         self._texts: list[tuple[str, bool]] = []  # with whether it tells who comes and goes
         self._alone: dict[int, SearchedText] = {}  # the same texts, each by itself
@@ -109,53 +109,72 @@ class Window:
         self._joined: dict[object, SearchedText] = {}
 
     @property
-    def memo(self) -> Memo:
-        """What was made of the hits of this book in this conversation."""
-        return self._hits.memo
+    def newest(self) -> Mapping[int, FoundKey]:
+        """Where keys stand in the event and in the notes."""
+        return self._newest | self._newest_moved if self._newest_moved else self._newest
 
-    def reach(self, depth: int) -> list[int]:
-        """Scan the newest `depth` messages, and return the keys that were not found before."""
-        fresh: list[int] = []
+    @property
+    def fed(self) -> Mapping[int, FoundKey]:
+        """Where keys stand in the texts of active entries."""
+        return self._fed
+
+    def reach(self, depth: int) -> Collection[int]:
+        """Scan the newest `depth` messages; which keys stand elsewhere in the history now."""
         if depth <= self._reached:
-            return fresh
-        scan, history = self._scan, self._scan.history
-        is_plain, with_event = history.is_plain, int(scan.event is not None)
-        if not self._reached:
-            self._add_newest(fresh)
-        first = history.newest_from(depth - with_event)
-        stop = history.newest_from(max(0, self._reached - with_event))
-        newly_found = self._hits.newest(history, first=first, stop=stop, patience=self._patience)
-        for index, places in newly_found:
-            age = history.stop - index if is_plain else history.counted(index)
-            found = self._moved if history[index].is_movement else self._found
-            self._add(found, places, age - 1 + with_event, fresh)
-        for index, given_up in self._hits.given_up(first=first, stop=stop):
-            self._give_up(given_up, FoundKey(index, _NOWHERE), fresh)
+            return ()
+        history, patience = self._scan.history, self._patience
+        if self._reached <= 0 < depth:
+            self._add_newest()
+        first = self._oldest_in(depth)
+        changed = self.hits.reach(history, first=first, stop=history.stop, patience=patience)
+        for index, given_up in self.hits.given_up(first=first, stop=history.stop):
+            self._give_up(given_up, FoundKey(index, _NOWHERE))
         self._reached = depth
         if self._key_index.patterns:
-            newest = islice(scan.newest(), depth)
+            newest = islice(self._scan.newest(), depth)
             # The application trims each message before it joins them.
             self._texts = [
-                (self._hits.text_of(message).strip(), message.is_movement) for _, message in newest
+                (self.hits.text_of(message).strip(), message.is_movement) for _, message in newest
             ]
-        return fresh
+        return changed
 
-    def _add_newest(self, fresh: list[int]) -> None:
+    def _oldest_in(self, depth: int) -> int:
+        """Index of the first message of the history among the newest `depth`."""
+        if depth not in self._oldest:
+            history = self._scan.history
+            count = depth - (self._scan.event is not None)
+            self._oldest[depth] = min(history.newest_from(count), history.stop)
+        return self._oldest[depth]
+
+    def _add_newest(self) -> None:
         """What counts as newest: the newest message, the event if there is one; then the notes."""
         scan = self._scan
         if not scan.texts and scan.event is None:
             return  # the messages of the history come by themselves
         for index, message in islice(scan.newest(), 1):
-            hits, given_up = self._hits.of(message, age=0, patience=self._patience)
-            found = self._moved if message.is_movement else self._found
-            self._add(found, {n: FoundKey(index, span) for n, span in hits.items()}, 0, fresh)
+            hits, given_up = self.hits.of(message, age=0, patience=self._patience)
+            newest = self._newest_moved if message.is_movement else self._newest
+            newest.update({n: FoundKey(index, span) for n, span in hits.items()})
             if index == EVENT:  # of others it is told with the history
-                self._give_up(given_up, FoundKey(EVENT, _NOWHERE), fresh)
+                self._give_up(given_up, FoundKey(EVENT, _NOWHERE))
         for text in scan.texts:
             hits, given_up = self._in_text(text)
-            places = {n: FoundKey(NOTE, span) for n, span in hits.items()}
-            self._add(self._found, places, 0, fresh)
-            self._give_up(given_up, FoundKey(NOTE, _NOWHERE), fresh)
+            for number, span in hits.items():
+                self._newest.setdefault(number, FoundKey(NOTE, span))
+            self._give_up(given_up, FoundKey(NOTE, _NOWHERE))
+
+    def standing(self) -> set[int]:
+        """The keys that stand in what was scanned of the conversation."""
+        return {*self._newest, *self._newest_moved, *self.hits.said, *self.hits.moved}
+
+    def stands(self, number: int) -> bool:
+        """Whether this key is one of them."""
+        return (
+            number in self.hits.said
+            or number in self._newest
+            or number in self.hits.moved
+            or number in self._newest_moved
+        )
 
     def sources(self) -> list[int]:
         """Search the sources that entries of the book ask for; the keys that stand in them."""
@@ -165,7 +184,7 @@ class Window:
             if text:
                 self._sources[name], given_up = self._in_text(text)
                 fresh += self._sources[name]
-                self._give_up(given_up, FoundKey(SOURCE, _NOWHERE, name), fresh)
+                self._give_up(given_up, FoundKey(SOURCE, _NOWHERE, name))
         return fresh
 
     def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
@@ -178,47 +197,58 @@ class Window:
         for age, (place, message) in enumerate(newest):
             if message.is_movement and not movement:
                 continue
-            hits = self._hits.of(message, age=age, patience=self._patience).hits
+            hits = self.hits.of(message, age=age, patience=self._patience).hits
             if not hits.keys().isdisjoint(numbers):
                 yield age, place
             elif patterns:
-                text = self._by_itself(age, self._hits.text_of(message).strip())
+                text = self._by_itself(age, self.hits.text_of(message).strip())
                 if any(text.place(pattern) for pattern in patterns):
                     yield age, place
 
-    def feed(self, text: str, *, of: str) -> Iterable[int]:
-        """Let the text of an active entry be searched; the keys that stand in it."""
-        known = self._hits.fed.get(of)
-        given_up: list[int] = []
-        if known is None or known[0] != text:
-            hits, unfound = self._in_text(text)
-            known = (text, {number: FoundKey(FED, span, of) for number, span in hits.items()})
-            self._give_up(unfound, FoundKey(FED, _NOWHERE, of), given_up)
-            if not unfound:
-                self._hits.fed[of] = known
-        for number, found in known[1].items():
-            self._fed.setdefault(number, found)
-        return [*known[1], *given_up] if given_up else known[1]
+    def feed(self, texts: Texts) -> None:
+        """Let these texts of active entries be searched; the very same list is not gone through."""
+        self._feeds += 1
+        known = self.hits.feeds.get(self._feeds)
+        if known is not None and known.texts is texts and known.before is self._fed:
+            self._fed = known.after
+            return
+        before, after, known_texts = self._fed, dict(self._fed), self.hits.fed
+        for of, text in texts:
+            found = known_texts.get(of)
+            if found is None or found[0] != text:
+                found = self._fed_by(of, text)
+            for number, place in found[1].items():
+                after.setdefault(number, place)
+        self._fed = after
+        if not self.given_up:
+            self.hits.feeds[self._feeds] = Feed(texts, before, after)
 
-    def feed_as_one(self, text: str) -> None:
+    def _fed_by(self, of: str, text: str) -> tuple[str, Places]:
+        """The text with the keys that stand in it; kept where it was searched to its end."""
+        hits, given_up = self._in_text(text)
+        made = text, {number: FoundKey(FED, span, of) for number, span in hits.items()}
+        self._give_up(given_up, FoundKey(FED, _NOWHERE, of))
+        if not given_up:
+            self.hits.fed[of] = made
+        return made
+
+    def feed_as_one(self, texts: Iterable[str]) -> None:
         """The texts one pass fed, for patterns that reach over texts."""
-        self._fed_texts.append(text)
-        self._joined = {}
+        if self._key_index.patterns:
+            self._fed_texts.append("\n".join(texts))
+            self._joined = {}
 
     def first(
         self, numbers: Sequence[int], entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> tuple[int, FoundKey] | None:
         """The first of these keys that stands where `entry` sees it: its index, and where."""
-        in_messages = self._in_messages(entry)
         only_messages = not (self._fed or self._sources or self._key_index.patterns)
         for at, number in enumerate(numbers):
-            newest = in_messages.get(number)
-            if newest is not None and newest[0] < depth:
-                return at, newest[1]
-            if not only_messages or number < 0:
+            found = self._in_messages(number, entry, depth)
+            if found is None and (not only_messages or number < 0):
                 found = self.found(number, entry, depth, sees_fed=sees_fed)
-                if found is not None:
-                    return at, found
+            if found is not None:
+                return at, found
         return None
 
     def found(
@@ -227,9 +257,9 @@ class Window:
         """Where the key of this number stands for `entry`, which sees `depth` messages."""
         if number == ALWAYS:
             return ANYWHERE
-        newest = self._in_messages(entry).get(number)
-        if newest is not None and newest[0] < depth:
-            return newest[1]
+        found = self._in_messages(number, entry, depth)
+        if found is not None:
+            return found
         if number in self._key_index.patterns:
             return self._of_pattern(number, entry, depth, sees_fed)
         if sees_fed and number in self._fed:
@@ -238,22 +268,39 @@ class Window:
 
     def unheard(self, numbers: Iterable[int], entry: LoreEntry, depth: int) -> FoundKey | None:
         """Where a key stands in what tells who comes and goes, for an entry that is deaf to it."""
-        if not self._moved or entry.hears_movement:
+        if entry.hears_movement or not (self._newest_moved or self.hits.moved):
             return None
-        stands = (self._moved[number] for number in numbers if number in self._moved)
-        return next((found for age, found in stands if age < depth), None)
+        return next(filter(None, (self._moved(number, depth) for number in numbers)), None)
 
-    def _in_messages(self, entry: LoreEntry) -> Mapping[int, tuple[int, FoundKey]]:
-        """The keys in the messages that an entry hears, each where it stands last."""
-        if not self._moved or not entry.hears_movement:
-            return self._found
-        if not self._heard_moving:
-            self._heard_moving = self._found | {
-                number: newest
-                for number, newest in self._moved.items()
-                if number not in self._found or newest[0] < self._found[number][0]
-            }
-        return self._heard_moving
+    def _in_messages(self, number: int, entry: LoreEntry, depth: int) -> FoundKey | None:
+        """Where a key stands last in the messages that an entry hears, and in the notes."""
+        said = self._within(number, depth, self._newest, self.hits.said)
+        if not entry.hears_movement:
+            return said
+        moved = self._moved(number, depth)
+        if said is None or moved is None:
+            return said or moved
+        is_newer = 0 <= said.place < moved.place or said.place >= 0 > moved.place
+        return moved if is_newer else said
+
+    def _moved(self, number: int, depth: int) -> FoundKey | None:
+        """Where a key stands last in what tells who comes and goes."""
+        return self._within(number, depth, self._newest_moved, self.hits.moved)
+
+    def _within(
+        self,
+        number: int,
+        depth: int,
+        newest: Mapping[int, FoundKey],
+        messages: Mapping[int, FoundKey],
+    ) -> FoundKey | None:
+        """Where a key stands last in the newest `depth` messages, looked for in these two."""
+        if newest and number in newest:
+            return newest[number] if depth > 0 else None
+        found = messages.get(number)
+        if found is None or (depth < self._reached and found.place < self._oldest_in(depth)):
+            return None
+        return found
 
     def _in_sources(self, number: int, entry: LoreEntry) -> FoundKey | None:
         for name in sorted(entry.sources & self._sources.keys()):
@@ -297,7 +344,7 @@ class Window:
             if pattern in alone.given_up:
                 place_of_it = next(islice(self._scan.newest(), age, None))[0]
                 why = {number: alone.given_up[pattern]}
-                self._give_up(why, FoundKey(place_of_it, _NOWHERE), [])
+                self._give_up(why, FoundKey(place_of_it, _NOWHERE))
         return None
 
     def _by_itself(self, age: int, text: str) -> SearchedText:
@@ -315,13 +362,12 @@ class Window:
         with self._patience.with_text() as seconds:
             return table.scanned_in(text, seconds=seconds)
 
-    def _give_up(self, given_up: GivenUp, where: FoundKey, fresh: list[int]) -> None:
+    def _give_up(self, given_up: GivenUp, where: FoundKey) -> None:
         """Keep which patterns were given up there; their entries are to be judged, and say so."""
         for number, why in given_up.items():
             places = self.given_up.setdefault(number, [])
             if (where, why) not in places:
                 places.append((where, why))
-                fresh.append(number)
 
     def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> SearchedText:
         """All that an entry sees as one text, newest first (SillyTavern `WorldInfoBuffer.get`)."""
@@ -337,12 +383,3 @@ class Window:
             joined = _MARK + f"\n{_MARK}".join(texts)
             self._joined[slot] = SearchedText(joined)
         return self._joined[slot]
-
-    def _add(
-        self, known: dict[int, tuple[int, FoundKey]], places: Places, age: int, fresh: list[int]
-    ) -> None:
-        for number, found in places.items():
-            if number not in known:
-                known[number] = (age, found)
-                fresh.append(number)
-        self._heard_moving = {}

@@ -26,9 +26,10 @@ def test_a_depth_entry_is_awake_with_its_keyword_and_silent_without():
     on = awake(book, scan=a_scan("user: what is the toll?"))
     [entry] = on.entries
     assert (entry.text, entry.depth, entry.position) == ("The toll is one coin.", 3, "depth")
-    assert entry.cause == "key 'toll' in message 1 at 12-16"
+    cause = on.causes[entry.identity]
+    assert cause == "key 'toll' in message 1 at 12-16"
     [verdict] = on.verdicts
-    assert (verdict.kept, verdict.tokens, verdict.cause) == (True, 5, entry.cause)
+    assert (verdict.kept, verdict.tokens, verdict.cause) == (True, 5, cause)
     off = awake(book, scan=a_scan("user: what is the time?"))
     assert off.entries == ()
     assert reasons(off) == {"book#0": "- no key in the newest 4 messages"}
@@ -96,7 +97,8 @@ def test_a_key_never_reaches_over_two_messages():
 
 def test_the_newest_place_of_a_key_is_told():
     scan = a_scan("user: coin", "user: coin", "user: -")
-    assert awake(a_book(an_entry()), scan=scan).entries[0].cause == "key 'coin' in message 2 at 0-4"
+    causes = awake(a_book(an_entry()), scan=scan).causes
+    assert list(causes.values()) == ["key 'coin' in message 2 at 0-4"]
 
 
 def test_a_note_counts_as_newest_even_where_an_old_message_has_the_key():

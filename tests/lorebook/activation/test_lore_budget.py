@@ -145,7 +145,9 @@ def test_nobody_gets_more_than_there_is(plain, own, lines, budget, own_budget, s
             woken = [
                 entry.tokens
                 for entry in result.entries
-                if any(f"in message {index + 1} at" in entry.cause for index in said)
+                if any(
+                    f"in message {index + 1} at" in result.causes[entry.identity] for index in said
+                )
             ]
             assert sum(woken) <= int(budget * share / 100) or share == 100
 

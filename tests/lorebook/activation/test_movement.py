@@ -73,7 +73,7 @@ def test_one_that_asks_finds_its_key_where_it_stands_last() -> None:
     spoken = said("user", "A ferry!")
     last = heard(entry, history=[spoken, came()])
     first = heard(entry, history=[came(), spoken])
-    assert [r.entries[0].cause for r in (last, first)] == [
+    assert [cause for result in (last, first) for cause in result.causes.values()] == [
         "key 'ferry' in message 2 at 23-28",
         "key 'ferry' in message 2 at 2-7",
     ]
@@ -82,7 +82,7 @@ def test_one_that_asks_finds_its_key_where_it_stands_last() -> None:
 def test_what_was_said_before_an_arrival_wakes_it_still() -> None:
     entry = an_entry(keys=["ferry"])
     result = heard(entry, history=[said("user", "A ferry!"), came()])
-    assert result.entries[0].cause == "key 'ferry' in message 1 at 2-7"
+    assert list(result.causes.values()) == ["key 'ferry' in message 1 at 2-7"]
 
 
 def test_an_arrival_counts_for_the_scan_depth_all_the_same() -> None:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.matching import HitCache, KeyTable, hit_cache_of
+from evennia_ai.lorebook.scan.hit_cache import HitCache, hit_cache_of
+from evennia_ai.lorebook.scan.matching import KeyTable
 from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.lorebook.scan.shelves import Key
 from evennia_ai.lorebook.scan.window import Scan
@@ -20,19 +21,31 @@ COIN, GATE = 0, 1
 TABLE = KeyTable([(COIN, Key("coin", False, "word")), (GATE, Key("gate", False, "word"))])
 
 
-def indexes(known, history, *, first=0):
-    return [
-        index
-        for index, _ in known.newest(history, first=first, stop=history.stop, patience=Patience())
-    ]
+def reached(known, history, *, first=0):
+    """Where each key stands last from `first` on."""
+    known.reach(history, first=first, stop=history.stop, patience=Patience())
+    return {number: found.place for number, found in known.said.items()}
 
 
-def test_only_messages_with_hits_are_given_the_newest_first():
-    history = a_history("user: coin", "user: -", "user: gate and coin", "user: -")
+def test_a_key_stands_in_the_newest_message_that_has_it():
+    history = a_history("user: coin", "user: -", "user: gate and coin", "user: gate", "user: -")
     known = HitCache(TABLE, with_names=True, at=history.stop)
-    found = dict(known.newest(history, first=0, stop=history.stop, patience=Patience()))
-    assert list(found) == [2, 0]
-    assert set(found[2]) == {COIN, GATE}
+    assert reached(known, history) == {COIN: 2, GATE: 3}
+    assert reached(known, history, first=3) == {GATE: 3}
+    assert reached(known, history, first=4) == {}
+    assert reached(known, history, first=1) == {COIN: 2, GATE: 3}
+
+
+def test_only_keys_that_stand_elsewhere_are_told():
+    history = a_history("user: coin", "user: gate", "user: coin", "user: -")
+    known = HitCache(TABLE, with_names=True, at=history.stop)
+    how = {"stop": history.stop, "patience": Patience()}
+    assert known.reach(history, first=1, **how) == {COIN, GATE}
+    assert known.reach(history, first=0, **how) == set()
+    assert known.reach(history, first=2, **how) == {GATE}
+    later = history.appended(said("user", "coin"))
+    assert known.reach(later, first=2, stop=later.stop, patience=Patience()) == {COIN}
+    assert known.changed == {COIN, GATE}
 
 
 class CountedTable(KeyTable):
@@ -49,10 +62,11 @@ def test_a_turn_searches_its_new_message_only():
     table = CountedTable([(COIN, Key("coin", False, "word")), (GATE, Key("gate", False, "word"))])
     history = a_history(*["user: coin"] * 50)
     known = hit_cache_of(history, table, of=("book",), with_names=True)
-    assert len(indexes(known, history)) == table.asked == 50
+    assert reached(known, history) == {COIN: 49}
+    assert table.asked == 50
     later = history.appended(said("user", "gate"))
     assert hit_cache_of(later, table, of=("book",), with_names=True) is known
-    assert indexes(known, later)[0] == 50
+    assert reached(known, later) == {COIN: 49, GATE: 50}
     assert table.asked == 51
 
 
@@ -84,11 +98,11 @@ def test_views_that_part_ways_hear_their_own_messages():
 def test_a_window_that_jumped_ahead_is_heard_anew():
     history = a_history(*["user: coin"], *["user: -"] * 30)
     known = hit_cache_of(history, TABLE, of=("book",), with_names=True)
-    assert indexes(known, history, first=29) == []
+    assert reached(known, history, first=29) == {}
     for _ in range(30):
         history = history.appended(said("user", "gate"))
-    assert indexes(known, history, first=59) == [60, 59]
-    assert indexes(known, history)[-1] == 0
+    assert reached(known, history, first=59) == {GATE: 60}
+    assert reached(known, history) == {COIN: 0, GATE: 60}
 
 
 def test_another_counter_counts_a_kept_entry_anew():

@@ -1,0 +1,191 @@
+"""Admission: what a pass decides about its candidates.
+
+Groups choose, chance is rolled once, and what is left competes for the budget, in the order of its
+survival. A pass whose candidates are those of the turn before, where neither groups nor chance have
+a say, is not decided again: `activation_run` keeps what came of it.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
+from typing import Final
+
+from evennia_ai.lorebook.activation.candidate import (
+    Candidate,
+    EntryReason,
+    Ruling,
+    in_pass,
+    rolled,
+)
+from evennia_ai.lorebook.activation.groups import ContestOutcome, contest
+from evennia_ai.lorebook.activation.lore_budget import LoreBudget, Spent, processing
+from evennia_ai.lorebook.activation.timers import is_remembered
+from evennia_ai.lorebook.book import containment_in_words
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import typed_frozen
+
+_survival: Final = attrgetter("survival")
+
+
+class PassOutcome:
+    """What a pass decided about its candidates: who is active and who passes text on.
+
+    `rulings` and `settled` are by the rank of a book and the index of an entry; what is settled is
+    not asked again. `spent` is what it left of the budgets.
+    """
+
+    __slots__ = (
+        "active",
+        "carried",
+        "numbers",
+        "passed_on",
+        "remembered",
+        "rulings",
+        "settled",
+        "spent",
+        "texts",
+    )
+
+    def __init__(self) -> None:
+        self.active: list[Candidate] = []
+        self.passed_on: list[Candidate] = []
+        self.numbers: frozenset[int] = frozenset()
+        self.texts: list[tuple[str, str]] = []
+        """Of those that pass it on what is searched, with the entry's label."""
+        self.rulings: dict[int, dict[int, Ruling]] = {}
+        self.settled: dict[int, set[int]] = {}
+        self.remembered: list[Candidate] = []
+        """Those active that later turns ask about."""
+        self.spent: Spent | None = None
+        self.carried: Spent | None = None
+        """What is left for the next pass, once there was one."""
+
+    def rule(self, one: Candidate, ruling: Ruling) -> None:
+        """What became of a candidate; a later pass may decide otherwise."""
+        self.rulings.setdefault(one.rank, {})[one.entry.index] = ruling
+
+    def settle(self, one: Candidate, ruling: Ruling) -> None:
+        """The last word on a candidate."""
+        self.rule(one, ruling)
+        self.settled.setdefault(one.rank, set()).add(one.entry.index)
+
+
+@typed_frozen
+class Admission:
+    """What one pass is decided by, beside its candidates."""
+
+    rules: ActivationRules
+    dice: Dice
+    budget: LoreBudget
+    number: int
+    """Of the pass."""
+    kind: str
+    active: Collection[Candidate]
+    """The entries of earlier passes."""
+    lost: set[int]
+    """Who lost in a group before, by number; who does now joins them."""
+    score: Callable[[Candidate], int]
+    """How many keys of an entry were found."""
+    speaker: Callable[[Candidate], str | None]
+    """Who woke it."""
+    passes_on: Callable[[Candidate], bool]
+    """Whether texts of its book wake others."""
+
+    def outcome(self, candidates: Sequence[Candidate]) -> PassOutcome:
+        """What becomes of the candidates."""
+        candidates = sorted(candidates, key=processing(self.rules))
+        outcome, budget = PassOutcome(), self.budget
+        contested = self._contest(candidates, outcome)
+        lost = contested.lost
+        offered = [one for one in candidates if id(one) not in lost] if lost else candidates
+        admitted: set[int] = set()
+        unlucky: set[int] = set()
+        for one in sorted(offered, key=_survival):
+            roll = self._rolled(one)
+            if roll is not None and not self._passes(one, roll):
+                unlucky.add(id(one))
+                chance = EntryReason(rolled, (roll, one.entry.chance))
+                outcome.settle(one, Ruling(False, (chance,)))
+            elif self._is_admitted(one, roll, contested, outcome):
+                admitted.add(id(one))
+        outcome.active = [one for one in offered if id(one) in admitted]
+        outcome.remembered = [one for one in outcome.active if is_remembered(one.entry)]
+        outcome.spent = budget.spent
+        if self.rules.flags.counts_what_recursed:  # what had no room is passed on as well
+            passed_on = [one for one in offered if id(one) not in unlucky]
+        else:
+            passed_on = [one for one in outcome.active if self.passes_on(one)]
+        outcome.passed_on = [one for one in passed_on if not one.entry.recursion.prevented]
+        outcome.numbers = frozenset([one.number for one in outcome.passed_on])
+        outcome.texts = [(one.label, one.searched) for one in outcome.passed_on]
+        return outcome
+
+    def _contest(self, candidates: Sequence[Candidate], outcome: PassOutcome) -> ContestOutcome:
+        """The groups' choice; who lost may come back in a later pass."""
+        if not any(one.entry.grouping.names for one in candidates):
+            return ContestOutcome({}, {})
+        contested = contest(
+            candidates,
+            rules=self.rules,
+            active=self.active,
+            roll=lambda name: self._roll("group", name, self.number),
+            score=self.score,
+        )
+        for one in candidates:
+            why = contested.lost.get(id(one))
+            if why and one.number not in self.lost:  # how it first lost says more than that it did
+                outcome.rule(one, Ruling(False, (why,)))
+                self.lost.add(one.number)
+        return contested
+
+    def _is_admitted(
+        self,
+        one: Candidate,
+        roll: float | None,
+        contested: ContestOutcome,
+        outcome: PassOutcome,
+    ) -> bool:
+        speaker = self.speaker(one) if self.budget.is_shared else None
+        charge = self.budget.offer(one, speaker=speaker)
+        if isinstance(charge, str):
+            no = Ruling(False, (charge,), one.tokens)
+            # Room only gets less: who had none has none later, unless texts are counted anew.
+            (outcome.rule if self.rules.flags.counts_what_recursed else outcome.settle)(one, no)
+            return False
+        details = self._details(one, roll, contested)
+        outcome.settle(one, Ruling(True, (*details, charge), one.tokens))
+        return True
+
+    def _details(
+        self, one: Candidate, roll: float | None, contested: ContestOutcome
+    ) -> Sequence[object]:
+        """What is to be said of an admitted entry beside its cause and what it cost."""
+        is_first = self.number == 1
+        if is_first and roll is None and not contested.won and not one.lacking:
+            return ()
+        details: list[object] = []
+        if not is_first:
+            details.append(EntryReason(in_pass, (self.number, self.kind)))
+        if won := contested.won.get(id(one)):
+            details.append(won)
+        if roll is not None:
+            details.append(EntryReason(rolled, (roll, one.entry.chance)))
+        if one.lacking:
+            details.append(EntryReason(containment_in_words, (one.lacking, one.entry.position)))
+        return details
+
+    def _rolled(self, one: Candidate) -> float | None:
+        """The roll of an entry that leaves it to chance and has one; one roll a run."""
+        if one.entry.chance >= 100 or one.sticky or self.budget.is_closed_to(one):
+            return None
+        return self._roll("chance", one.label, one.book.revision)
+
+    def _passes(self, one: Candidate, roll: float) -> bool:
+        chance = one.entry.chance
+        if self.rules.flags.chance_is_inclusive:
+            return roll * 100 <= chance
+        return roll * 100 < chance
+
+    def _roll(self, *what: object) -> float:
+        fixed = self.rules.dice
+        return self.dice.roll("lore", *what) if fixed is None else fixed
