@@ -8,13 +8,13 @@ project is imported when a setting asks for it, and never else.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Thread
 from typing import Any, Final
 
 from django.utils.module_loading import import_string
 from evennia.utils import logger
-from twisted.internet.defer import maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
@@ -23,6 +23,7 @@ from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
 from evennia_ai.game.knowledge.backends import Backends
+from evennia_ai.game.knowledge.own_pages import Threads
 from evennia_ai.game.knowledge.search import HintEchoes
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.endpoints import Access, Models
@@ -203,7 +204,8 @@ def runtime_of(
     recorder = Recorder(clock, writer, queue_limit=conf.queue_limit, time_suffix=conf.time_suffix)
     limits, watch = _limits(conf, clock), _watch(conf, clock, models, scheduler)
     calls = ModelCalls(models=models, limits=limits, watch=watch, clock=clock, writer=writer)
-    compactor = Compactor(conf.compaction, calls, in_thread=_threads_of(clock))
+    in_thread = _threads_of(clock)
+    compactor = Compactor(conf.compaction, calls, in_thread=in_thread)
     return Runtime(
         conf=conf,
         clock=clock,
@@ -211,7 +213,7 @@ def runtime_of(
         limits=limits,
         watch=watch,
         calls=calls,
-        backends=Backends(conf, models),
+        backends=Backends(conf, models, Threads(run=in_thread, clock=clock)),
         scheduler=scheduler,
         writer=writer,
         recorder=recorder,
@@ -251,11 +253,15 @@ def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Wa
 
 
 def _threads_of(clock: Clock) -> InThread:
-    """The threads of Twisted's reactor; a clock that is none of those does all of it at once."""
-    if not IReactorThreads.providedBy(clock):
-        return maybeDeferred
-    reactor: Any = clock
-    return partial(deferToThreadPool, reactor, reactor.getThreadPool())
+    """The threads of Twisted's reactor; where none runs, all of it is done at once."""
+
+    def run(work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+        if not IReactorThreads.providedBy(clock) or not getattr(clock, "running", False):
+            return maybeDeferred(work, *args)
+        reactor: Any = clock
+        return deferToThreadPool(reactor, reactor.getThreadPool(), work, *args)
+
+    return run
 
 
 def _logged(npc_ref: str, failure: Failure) -> None:

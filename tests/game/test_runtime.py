@@ -16,6 +16,8 @@ from evennia_ai.settings.conf import conf
 class Reactor(Clock):
     """A clock with threads, as Twisted's reactor has them; what they call is done by `passes`."""
 
+    running = True
+
     def __init__(self) -> None:
         super().__init__()
         self.pool = ThreadPool(minthreads=1, maxthreads=1)
@@ -50,3 +52,12 @@ def test_big_histories_are_worked_on_in_another_thread():
 
     assert seen != [get_ident()]
     assert len(seen) == 1
+
+
+def test_before_the_reactor_runs_it_is_done_at_once():
+    reactor = Reactor()
+    reactor.running = False
+    seen: list[int] = []
+    runtime_of(conf(), clock=reactor).compactor._in_thread(get_ident).addCallback(seen.append)
+
+    assert seen == [get_ident()]

@@ -3,14 +3,10 @@
 A base says by a word where its pages are: in the database, in a wiki, or in the game's own help.
 One backend a base is made and kept for as long as the runtime lives, so that a wiki is logged into
 once. Help is read as it is now, and written with `sethelp` or in the game's files alone; who may
-not read an entry may not see, and not search, its page.
-
-With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages of the database are found by what they mean as well: a
-model reads them in a thread, some at a time, after the first search of a base and after changes.
-Until it has read a page, that page is found by its words. Rank fusion makes one order of both.
+not read an entry may not see, and not search, its page. How pages of the database are searched is
+told in `own_pages.py`.
 """
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,8 +15,8 @@ from typing import Any, Final
 from evennia.help.filehelp import FILE_HELP_ENTRIES
 from evennia.help.models import HelpEntry
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
-from twisted.internet.threads import deferToThread
 
+from evennia_ai.game.knowledge.own_pages import MeaningBackend, OwnBackend, Threads
 from evennia_ai.game.models.endpoints import Models
 from evennia_ai.game.senses.text import unmarked
 from evennia_ai.knowledge.pages.page import (
@@ -40,18 +36,12 @@ from evennia_ai.knowledge.relevance import (
     MAX_CHARACTERS,
     PageWords,
     asked_words,
-    chunks,
-    fused,
     passage,
     rarities_in,
     relevance,
     words_of_page,
 )
-from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
 from evennia_ai.settings.game import Conf
-from evennia_ai.store.knowledge import backend, page_search
-from evennia_ai.store.knowledge.backend import DatabaseBackend, Near, as_backend_errors
-from evennia_ai.store.knowledge.page_search import Found
 
 BACKENDS: Final = ("database", "help", "mediawiki")
 """The words by which a base says where its pages are."""
@@ -60,9 +50,10 @@ BACKENDS: Final = ("database", "help", "mediawiki")
 class Backends:
     """The backends of the bases of this game; `conf` says which wikis there are."""
 
-    def __init__(self, conf: Conf, models: Models) -> None:
+    def __init__(self, conf: Conf, models: Models, threads: Threads) -> None:
         self._conf: Final = conf
         self._models: Final = models
+        self._threads: Final = threads
         self._opened: dict[str, Backend] = {}
         self._makers: Final[dict[str, Callable[[str], Backend]]] = {
             "database": self._database,
@@ -88,8 +79,8 @@ class Backends:
 
     def _database(self, key: str) -> Backend:
         if self._conf.knowledge_embeddings:
-            return MeaningBackend(key)
-        return DatabaseBackend(key)
+            return MeaningBackend(key, self._threads)
+        return OwnBackend(key, self._threads)
 
     def _mediawiki(self, key: str) -> Backend:
         """A wiki; its client is imported where a game has one, and nowhere else."""
@@ -234,111 +225,3 @@ def _by_name(entries: Iterator[_Entry]) -> dict[str, Page]:
     pages = [entry.page for entry in entries]
     by_alias = {_title(alias).casefold(): page for page in pages for alias in page.meta.aliases}
     return by_alias | {page.name.folded: page for page in pages}
-
-
-log: Final = logging.getLogger(__name__)
-
-MERGED: Final = 50
-"""Pages that each of the two ways may bring."""
-
-READ_AT_ONCE: Final = 8
-
-InThread = Callable[..., "Deferred[Any]"]
-
-
-class MeaningBackend:
-    """The knowledge base `key` in the game's database, searched by words and by meaning."""
-
-    def __init__(
-        self,
-        key: str,
-        *,
-        in_thread: InThread = deferToThread,
-        model: Callable[[], SentenceModel] = sentence_model,
-    ) -> None:
-        self.key = key
-        self._words = DatabaseBackend(key)
-        self._in_thread = in_thread
-        self._model = model
-        self._is_reading = False
-
-    def fetch(self, names: Sequence[PageName]) -> Sequence[Page | None]:
-        """The pages of these names; aliases and one redirect are followed."""
-        return self._words.fetch(names)
-
-    def listed(self, namespace: Namespace, *, prefix: str = "") -> Sequence[PageName]:
-        """The pages of a namespace whose titles begin so, in the order of their titles."""
-        return self._words.listed(namespace, prefix=prefix)
-
-    def linking(self, names: Sequence[PageName]) -> Sequence[Sequence[PageName]]:
-        """For each of these pages the pages it links to."""
-        return self._words.linking(names)
-
-    def pages(self, *, most_characters: int) -> Sequence[Page] | None:
-        """All pages, None where together they have more characters than that."""
-        return self._words.pages(most_characters=most_characters)
-
-    def write(self, draft: PageDraft) -> Page:
-        """Write a page that was approved."""
-        return self._words.write(draft)
-
-    def search(
-        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
-    ) -> "Deferred[Sequence[Hit]]":
-        """The pages that fit the words of `query` or what it means, best first; comes later."""
-        return Deferred.fromCoroutine(self._searched(query, namespaces, limit))
-
-    async def _searched(
-        self, query: str, namespaces: Collection[Namespace], limit: int
-    ) -> Sequence[Hit]:
-        try:
-            model, vectors = await self._in_thread(self._asked, (query,))
-        except SentenceModelError as error:
-            log.warning("knowledge base %s is searched by words alone: %s", self.key, error)
-            return self._words.search(query, namespaces=namespaces, limit=limit)
-        with as_backend_errors():
-            found = page_search.found(
-                self.key, query, namespaces=namespaces, limit=max(limit, MERGED)
-            )
-            near = backend.nearest(self.key, model, vectors[0], namespaces=namespaces, most=MERGED)
-            hits = self._hits(found, near, limit=limit)
-        self._read_on(model)
-        return hits
-
-    def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
-        """The id of the model and its vectors of some texts; runs in a thread."""
-        model = self._model()
-        return model.id, model.vectors(texts)
-
-    def _hits(self, found: Found, near: Sequence[Near], *, limit: int) -> tuple[Hit, ...]:
-        by_words = [name for name, _ in found.names]
-        merged = fused(by_words, [one.name for one in near])[:limit]
-        places = {one.name: one.place for one in near if one.name not in by_words}
-        hits = self._words.hits(Found(names=tuple(merged), rarities=found.rarities))
-        return tuple(_with_part(hit, places.get(hit.page.name)) for hit in hits)
-
-    def _read_on(self, model: str) -> None:
-        """Have the model read what it has not read yet, unless it is at it."""
-        if not self._is_reading:
-            self._is_reading = True
-            Deferred.fromCoroutine(self._read_all(model)).addErrback(self._stopped).addBoth(
-                self._done
-            )
-
-    async def _read_all(self, model: str) -> None:
-        while pages := backend.unread(self.key, model, most=READ_AT_ONCE):
-            for page in pages:
-                _, vectors = await self._in_thread(self._asked, page.parts)
-                backend.keep(page, model, vectors)
-
-    def _stopped(self, failure: Any) -> None:
-        log.error("the pages of knowledge base %s were not all read: %s", self.key, failure.value)
-
-    def _done(self, _: object) -> None:
-        self._is_reading = False
-
-
-def _with_part(hit: Hit, place: int | None) -> Hit:
-    """A hit of which the nearest part is shown, where no word tells which."""
-    parts = chunks(hit.page.body) if place is not None else ()
-    return replace(hit, passage=parts[place]) if place is not None and place < len(parts) else hit

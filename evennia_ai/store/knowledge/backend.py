@@ -1,6 +1,7 @@
 """The game's own database as a place of pages: the `Backend` that a base has unless it says else.
 
-Every answer is there at once. What goes wrong is told as a `BackendError`, as by any other backend.
+Every answer is there at once; a running game has searches run in threads. What goes wrong is told
+as a `BackendError`, as by any other backend.
 The hint of a restricted base is told without what its own pages say: those that have the most of
 its words are asked for, however large the base is; the one it was copied from is among them.
 
@@ -12,6 +13,7 @@ its words meanwhile. The model itself is asked elsewhere, in a thread.
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final
 
 from django.db import transaction
@@ -156,6 +158,8 @@ class _Kept:
 
 
 _kept: dict[tuple[str, str], _Kept] = {}
+# One thread reads them for all: they are large.
+_reading: Final = Lock()
 
 
 def unread(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
@@ -193,7 +197,8 @@ def nearest(
     """The pages whose parts lie nearest to what is asked, the nearest first, each once."""
     import numpy as np
 
-    kept = _matrix(base, model)
+    with _reading:
+        kept = _matrix(base, model)
     if not kept.parts:
         return []
     within = frozenset(namespaces or NAMESPACES)

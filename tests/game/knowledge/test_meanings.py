@@ -4,8 +4,9 @@ import struct
 
 import pytest
 from twisted.internet.defer import Deferred, execute
+from twisted.internet.task import Clock
 
-from evennia_ai.game.knowledge.backends import MeaningBackend
+from evennia_ai.game.knowledge.own_pages import LIMIT_SECONDS, MeaningBackend, Threads
 from evennia_ai.knowledge.pages.page import BackendError, BaseInfo, PageDraft
 from evennia_ai.llm.sentence_model import SentenceModelError
 from evennia_ai.store.knowledge.knowledge_bases import save_base
@@ -56,8 +57,8 @@ def _harbour(db):
     forget_everything()
 
 
-def opened(model, in_thread=execute):
-    return MeaningBackend("harbour", in_thread=in_thread, model=lambda: model)
+def opened(model, run=execute, key="harbour"):
+    return MeaningBackend(key, Threads(run=run, clock=Clock()), model=lambda: model)
 
 
 def told_now(answer):
@@ -163,22 +164,41 @@ def test_a_model_that_fails_while_it_reads_stops_nothing(backend, caplog):
     assert found(backend, "vessel") == ["Ferry"]
 
 
-def test_nobody_waits_for_what_is_read(backend):
-    waiting = []
+class TestInThreads:
+    """What a test lets run, one after the other."""
 
-    def later(work, *args):
-        waiting.append((Deferred(), work, args))
-        return waiting[-1][0]
+    @pytest.fixture(autouse=True)
+    def _threads(self, backend):
+        self.waiting, self.clock = [], Clock()
+        backend.threads = Threads(run=self._later, clock=self.clock)
+        self.backend = backend
 
-    backend._in_thread = later
-    answer = backend.search("boat")
-    asked, work, args = waiting.pop()
-    asked.callback(work(*args))
+    def _later(self, work, *args):
+        self.waiting.append((Deferred(), work, args))
+        return self.waiting[-1][0]
 
-    assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
-    assert len(waiting) == 1
+    def ends(self):
+        deferred, work, args = self.waiting.pop(0)
+        execute(work, *args).chainDeferred(deferred)
+
+    def test_nobody_waits_for_what_is_read(self):
+        answer = self.backend.search("boat")
+        self.ends()
+        self.ends()
+
+        assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
+        assert len(self.waiting) == 1
+
+    def test_a_model_that_takes_too_long_is_not_waited_for(self, caplog):
+        answer = self.backend.search("boat")
+        self.clock.advance(LIMIT_SECONDS)
+        self.ends()
+        self.ends()
+
+        assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
+        assert "searched by words alone" in caplog.text
 
 
 def test_a_base_that_is_not_there_is_told():
     with pytest.raises(BackendError, match="castle"):
-        told_now(MeaningBackend("castle", in_thread=execute, model=BoatModel).search("boat"))
+        told_now(opened(BoatModel(), key="castle").search("boat"))

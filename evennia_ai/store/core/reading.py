@@ -1,0 +1,96 @@
+"""Reading in a thread: with a connection of the thread's own, nothing written, in limited time.
+
+Django gives each thread a connection. Here it may read alone and only for so long: SQLite is
+interrupted between two steps of its program and waits no longer for a lock, PostgreSQL ends the
+statement itself. Where a transaction has begun, it is whoever began it that bounds it: tests, and
+the command line, which asks in place.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from django.db import OperationalError, close_old_connections, connection, transaction
+
+from evennia_ai.errors import StoreError
+
+T = TypeVar("T")
+
+_STEPS: Final = 1_000
+"""Steps of SQLite's program from one look at the clock to the next; some hundredths of a ms."""
+
+
+class ReadingTooLongError(StoreError):
+    """What was read took longer than it may."""
+
+
+def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
+    """What `work` returns, run in a thread that is nobody's: it has no transaction open.
+
+    ReadingTooLongError: it took too long, and was given up.
+    """
+    close_old_connections()
+    try:
+        with limited(connection, seconds=limit_seconds):
+            return work()
+    finally:
+        close_old_connections()
+
+
+@contextmanager
+def limited(database: Any, *, seconds: float) -> Iterator[None]:
+    """Let a connection read alone, and for so long; ReadingTooLongError where it took longer."""
+    if database.in_atomic_block:
+        yield
+        return
+    until = time.monotonic() + seconds
+    bound = _BOUNDS.get(database.vendor, _unbound)
+    try:
+        with bound(database, seconds):
+            yield
+    except Exception as error:
+        if time.monotonic() < until or not _is_databases(error):
+            raise
+        raise ReadingTooLongError(
+            f"reading took longer than {1000 * seconds:g} ms and was given up"
+        ) from error
+
+
+def _is_databases(error: BaseException | None) -> bool:
+    """Whether a database's refusal is what this error came of."""
+    while error is not None and not isinstance(error, OperationalError):
+        error = error.__cause__
+    return error is not None
+
+
+@contextmanager
+def _bound_sqlite(database: Any, seconds: float) -> Iterator[None]:
+    database.ensure_connection()
+    raw, until = database.connection, time.monotonic() + seconds
+    (waits,) = raw.execute("PRAGMA busy_timeout").fetchone()
+    raw.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
+    raw.execute("PRAGMA query_only = ON")
+    raw.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    try:
+        yield
+    finally:
+        raw.set_progress_handler(None, 0)
+        raw.execute("PRAGMA query_only = OFF")
+        raw.execute(f"PRAGMA busy_timeout = {waits}")
+
+
+@contextmanager
+def _bound_postgresql(database: Any, seconds: float) -> Iterator[None]:
+    with transaction.atomic(using=database.alias), database.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        cursor.execute(f"SET LOCAL statement_timeout = {round(1000 * seconds)}")
+        yield
+
+
+@contextmanager
+def _unbound(database: Any, seconds: float) -> Iterator[None]:
+    yield
+
+
+_BOUNDS: Final = {"sqlite": _bound_sqlite, "postgresql": _bound_postgresql}

@@ -1,0 +1,72 @@
+"""Searches of the game's own database run in threads, and for no longer than they may."""
+
+import pytest
+from twisted.internet.defer import Deferred, execute
+from twisted.internet.task import Clock
+
+from evennia_ai.game.knowledge.own_pages import LIMIT_SECONDS, OwnBackend, Threads
+from evennia_ai.knowledge.pages.page import BackendError, BaseInfo
+from evennia_ai.store.knowledge.knowledge_bases import save_base
+from tests.game.knowledge.test_meanings import told_now
+from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft
+
+
+@pytest.fixture
+def backend(db):
+    save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+    return OwnBackend("harbour", Threads(run=execute, clock=Clock()))
+
+
+class TestOwnPages(BackendSuite):
+    """What every backend does."""
+
+    @pytest.fixture
+    def backend(self, backend):
+        for page in PAGES:
+            backend.write(a_draft(page.name.full, page.body, **_said(page)))
+        return backend
+
+    @pytest.fixture
+    def told(self):
+        return told_now
+
+
+def _said(page):
+    names = ("summary", "topics", "aliases", "tags", "requires", "fields", "redirect")
+    return {name: getattr(page.meta, name) for name in names}
+
+
+def test_a_search_waits_for_its_thread_and_then_tells(backend):
+    backend.write(a_draft("Ferry", "A flat boat."))
+    waiting = Deferred()
+    asked = []
+
+    def run(work):
+        asked.append(work)
+        return waiting
+
+    backend.threads = Threads(run=run, clock=Clock())
+    answer = backend.search("boat")
+
+    assert not answer.called
+    execute(asked[0]).chainDeferred(waiting)
+    assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
+
+
+def test_a_search_that_takes_too_long_says_so_and_is_heard_no_more(backend):
+    clock, waiting = Clock(), Deferred()
+    backend.threads = Threads(run=lambda _: waiting, clock=clock)
+    answer = backend.search("boat")
+    clock.advance(LIMIT_SECONDS)
+
+    with pytest.raises(BackendError, match="'harbour' took longer than 250 ms and was given up"):
+        told_now(answer)
+    waiting.callback(())
+
+
+def test_a_search_in_time_leaves_no_clock_ticking(backend):
+    clock = Clock()
+    backend.threads = Threads(run=execute, clock=clock)
+    told_now(backend.search("boat"))
+
+    assert clock.getDelayedCalls() == []

@@ -1,0 +1,80 @@
+"""Reading in limited time, on a file of its own."""
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.backends.sqlite3.base import DatabaseWrapper
+
+from evennia_ai.errors import StoreError
+from evennia_ai.store.core.reading import ReadingTooLongError, limited
+
+FOREVER = """
+WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted)
+SELECT count(*) FROM counted
+"""
+
+
+@pytest.fixture
+def database(tmp_path):
+    settings = {**connection.settings_dict, "ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}
+    made = DatabaseWrapper({**settings, "NAME": str(tmp_path / "a.sqlite3")}, "reading")
+    with made.cursor() as cursor:
+        cursor.execute("CREATE TABLE page (title)")
+    yield made
+    made.close()
+
+
+def run(database, query):
+    with database.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
+
+
+def test_what_takes_too_long_is_given_up(database):
+    with (
+        pytest.raises(ReadingTooLongError, match="longer than 20 ms and was given up"),
+        limited(database, seconds=0.02),
+    ):
+        run(database, FOREVER)
+
+
+def test_what_others_say_of_a_refusal_hides_it_not(database):
+    with pytest.raises(ReadingTooLongError), limited(database, seconds=0.02):
+        try:
+            run(database, FOREVER)
+        except OperationalError as error:
+            raise StoreError("the pages cannot be searched") from error
+
+
+def test_what_fails_in_time_fails_as_it_is(database):
+    with pytest.raises(OperationalError, match="no such table"), limited(database, seconds=9):
+        run(database, "SELECT 1 FROM nowhere")
+
+
+def test_nothing_is_written_meanwhile(database):
+    with pytest.raises(OperationalError, match="readonly"), limited(database, seconds=9):
+        run(database, "INSERT INTO page VALUES ('Ferry')")
+
+
+def test_a_lock_is_not_waited_for_longer(database):
+    other = DatabaseWrapper(database.settings_dict, "writing")
+    run(other, "BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(ReadingTooLongError), limited(database, seconds=0.02):
+            run(database, "SELECT title FROM page")
+    finally:
+        other.close()
+
+
+def test_afterwards_the_connection_is_as_it_was(database):
+    before = run(database, "PRAGMA busy_timeout")
+    with limited(database, seconds=9):
+        assert run(database, "SELECT 1") == [(1,)]
+
+    run(database, "INSERT INTO page VALUES ('Ferry')")
+    assert run(database, "PRAGMA busy_timeout") == before
+
+
+def test_a_transaction_of_somebody_else_is_left_alone(db):
+    assert connection.in_atomic_block
+    with limited(connection, seconds=0.0):
+        assert run(connection, "SELECT 1") == [(1,)]
