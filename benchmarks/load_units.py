@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from functools import wraps
 from importlib import import_module
+from inspect import iscoroutinefunction
 from pathlib import Path
 from threading import get_ident
 from typing import Any, Final, NamedTuple
@@ -39,9 +40,10 @@ SPANS: Final = {
     "model: is asked": "game.models.calls:CountedCall.ask",
     "perceiving: one NPC": "game.mind.handler:AIHandler.receive",
     "perceiving: one NPC sees": "game.senses.witness:Witness.settle",
-    "recorder: a few lines of NPCs": "game.recording.event_recorder:_record",
-    "recorder: prepares one": "game.recording.event_recorder:Hearing.prepared",
+    "recorder: a few lines of NPCs": "game.recording.event_recorder:Recorder._work",
     "recorder: writes": "game.recording.event_recorder:committed_each",
+    "recorder: one NPC is told": "game.recording.event_recorder:Hearing.took",
+    "writer: tells who waits": "game.recording.writer:Writer._tell_all",
     "recorder: one NPC considers": "game.mind.attention:Attention.consider",
     "login: NPCs see who comes": "game.senses.witness:came",
     "search: own pages": "store.knowledge.backend:DatabaseBackend.search",
@@ -96,7 +98,10 @@ def at_server_init() -> None:
     _watch_garbage(book)
     for name, place in {**SPANS, **EVENNIA}.items():
         named = named_at(place)
-        setattr(*named, _timed(book, SPAN, name, getattr(*named)))
+        do = getattr(*named)
+        steps = iscoroutinefunction(do)
+        made = _timed_steps(book, name, do) if steps else _timed(book, SPAN, name, do)
+        setattr(*named, made)
     for name, place in TURNS.items():
         named = named_at(place)
         setattr(*named, _timed_steps(book, name, getattr(*named)))

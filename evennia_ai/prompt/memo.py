@@ -76,13 +76,11 @@ def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
     Much of it leads back to the value, which nobody would free any more but a search of the
     collector through all there is. What is needed again is worked out again.
     """
-    kept = {slot: value for slot, value in memo.items() if slot is but}
-    made = [value for slot, value in memo.items() if slot is not but]
-    memo.clear()
-    memo.update(kept)
+    # One by one: another thread may be at work with the value, and must find what is kept.
+    made = [memo.pop(slot, None) for slot in list(memo) if slot is not but]
     for value in made:
-        inner = getattr(value, "memo", None)
-        if isinstance(inner, Memo) and inner and inner is not memo:
+        inner: Memo | None = getattr(value, "memo", None)
+        if inner and inner is not memo:
             forget(inner)
 
 
