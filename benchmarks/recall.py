@@ -34,7 +34,7 @@ from evennia_ai.knowledge.relevance import fused
 from evennia_ai.llm.sentence_model import SentenceModelError, sentence_model
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import RecallRules, scored
-from evennia_ai.memory.relevance import NOT_KNOWN
+from evennia_ai.memory.relevance import BEFORE_WEIGHTS, NOT_KNOWN
 from evennia_ai.memory.scenes import scene_of, words_said
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import said
@@ -44,7 +44,7 @@ ALONE = {"neighbours_percent": 0, "scene_percent": 0, "second_percent": 0, "mean
 MORE_RELEVANT = (200, 300)
 """What relevance may count in the score, where recency and importance count 100 each."""
 USUAL = RecallRules()
-BEFORE = RecallRules(**ALONE, against="itself")
+BEFORE = RecallRules(**BEFORE_WEIGHTS)
 WORDS = RecallRules(**ALONE)
 FLOORS = {"these, asked in turn": 0.58, "all of it": 0.74}
 """Least share of the evidence among the first ten by relevance, in the half `report`."""

@@ -212,6 +212,7 @@ def _recalled(inputs: Inputs) -> Recalled:
         said=words_said(inputs.history, inputs.event, messages=rules.memory.scan_messages),
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
+        near=dict(inputs.near),
     )
 
 

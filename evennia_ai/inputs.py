@@ -76,5 +76,8 @@ class Inputs:
     moment: Moment = NOW
     """When it is, and with whom the NPC speaks: what it may be reminded of are the `memories`."""
 
+    near: tuple[tuple[int, float], ...] = ()
+    """The ids of memories whose meaning is known, each with how near it lies to the event."""
+
     guidance: str = ""
     """What is told of the client the conversation was opened from, "" for nothing."""

@@ -239,3 +239,11 @@ def test_what_cannot_be_sent_is_named_with_its_place():
     request = a_request(values={"char": object()})
     with pytest.raises(ExecutionRequestError, match=r"inputs\.values\.char: a object cannot"):
         request.to_dict()
+
+
+def test_how_near_memories_lie_gives_the_same_prompt():
+    memories = tuple(a_memory(f"Fact {number}.", id=number) for number in (1, 2))
+    request = a_request(memories=memories, near=((1, 0.25), (2, 0.75)))
+    back = ExecutionRequest.from_dict(sent(request))
+    assert back.inputs.near == request.inputs.near
+    assert back.composed().prompt.sha256 == request.composed().prompt.sha256

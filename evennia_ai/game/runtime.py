@@ -22,6 +22,7 @@ from twisted.python.failure import Failure
 from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
+from evennia_ai.game.inputs.meanings import Meanings
 from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.knowledge.own_pages import Threads
 from evennia_ai.game.knowledge.search import HintEchoes
@@ -116,6 +117,9 @@ class Runtime:
     watch: Watch
     calls: ModelCalls
     backends: Backends
+    meanings: Meanings | None
+    """What memories mean; None where the game compares them by words alone."""
+
     scheduler: Scheduler
     writer: Writer
     recorder: Recorder
@@ -214,6 +218,7 @@ def runtime_of(
         watch=watch,
         calls=calls,
         backends=Backends(conf, models, Threads(run=in_thread, clock=clock)),
+        meanings=Meanings(in_thread=in_thread) if conf.memory.by_meaning else None,
         scheduler=scheduler,
         writer=writer,
         recorder=recorder,

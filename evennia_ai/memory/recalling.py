@@ -257,6 +257,8 @@ class MemorySettings:
     """How NPCs of a game remember."""
 
     enabled: bool = True
+    by_meaning: bool = False
+    """Whether a model for sentences compares memories with what is said, too."""
     recall: RecallRules = field(default_factory=RecallRules)
     kept: Annotated[int, Field(ge=1, le=2000)] = 500
     """How many memories an NPC has at most."""

@@ -61,6 +61,18 @@ class RelevanceWeights:
     """What the sum is measured by: the best of the candidates, or each by itself."""
 
 
+BEFORE_WEIGHTS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "neighbours_percent": 0,
+        "scene_percent": 0,
+        "meaning_percent": 0,
+        "second_percent": 0,
+        "against": "itself",
+    }
+)
+"""How turns judged memories that do not say by which weights."""
+
+
 class Parts(NamedTuple):
     """What speaks for a memory, each already weighted."""
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar
 
 from evennia_ai.compose import compose
@@ -28,6 +27,7 @@ from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import Moment, RecallRules
+from evennia_ai.memory.relevance import BEFORE_WEIGHTS
 from evennia_ai.minds.parse_cache import attached_book, own_book
 from evennia_ai.minds.view import NPCView, Sources, policy_sha256, view_of
 from evennia_ai.prompt.blocks import DynamicBlock
@@ -54,16 +54,6 @@ CHARACTER: Final = "character"
 MOST_KEPT: Final = 64
 """Sets of sources, and parts of them, that are kept read."""
 _OF_THE_VIEW: Final = ("scopes", "components", "card", "notes")
-# How turns judged memories before there were weights.
-_OWN_WORDS_ALONE: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "neighbours_percent": 0,
-        "scene_percent": 0,
-        "meaning_percent": 0,
-        "second_percent": 0,
-        "against": "itself",
-    }
-)
 _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 
@@ -188,7 +178,7 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
         layout=told["layout"],
         blocks=told["blocks_mode"],
         lore=ActivationRules(**told["lore"]),
-        memory=RecallRules(**{**_OWN_WORDS_ALONE, **memories.get("rules", {})}),
+        memory=RecallRules(**{**BEFORE_WEIGHTS, **memories.get("rules", {})}),
         dice=dice,
     )
 
@@ -201,7 +191,8 @@ def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
     if not told:
         return {}
     wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
-    return {"memories": memories_then(wanted), "moment": Moment(**told["moment"])}
+    near = tuple((memory, cosine) for memory, cosine in told.get("near", ()))
+    return {"memories": memories_then(wanted), "moment": Moment(**told["moment"]), "near": near}
 
 
 def _context(made_of: Mapping[str, Any]) -> PromptContext:

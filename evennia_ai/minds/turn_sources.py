@@ -115,6 +115,7 @@ def _memories(inputs: Inputs) -> dict[str, Any]:
         "rules": asdict(inputs.rules.memory),
         "moment": asdict(inputs.moment),
         "held": [[memory.id, memory.revision, memory.recalled_at] for memory in inputs.memories],
+        **({"near": [[*one] for one in inputs.near]} if inputs.near else {}),
     }
 
 

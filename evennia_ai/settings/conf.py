@@ -220,11 +220,15 @@ def _sent_openly(values: Conf) -> Iterator[str]:
 
 
 def _without_embeddings(values: Conf) -> Iterator[Problem]:
-    missing = missing_packages() if values.knowledge_embeddings else ()
-    if missing:
+    wanted = {
+        "KNOWLEDGE_EMBEDDINGS": values.knowledge_embeddings,
+        "MEMORY['by_meaning']": values.memory.by_meaning,
+    }
+    missing = missing_packages() if any(wanted.values()) else ()
+    for setting in (name for name, is_wanted in wanted.items() if is_wanted and missing):
         yield Problem(
             id="E061",
-            message=f"{PREFIX}KNOWLEDGE_EMBEDDINGS needs {', '.join(missing)}, not installed here.",
+            message=f"{PREFIX}{setting} needs {', '.join(missing)}, not installed here.",
             hint=f"Type: {INSTALL}",
         )
 

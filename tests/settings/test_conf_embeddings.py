@@ -51,3 +51,11 @@ def test_what_is_neither_on_nor_off_is_refused(settings_of_ai: Any) -> None:
 
     (problem,) = told()
     assert "True or False" in problem
+
+
+def test_memories_by_meaning_need_the_same(monkeypatch: Any, settings_of_ai: Any) -> None:
+    without(monkeypatch, "tokenizers")
+    settings_of_ai(MEMORY={"by_meaning": True})
+
+    (problem,) = told()
+    assert "EVENNIA_AI_MEMORY['by_meaning'] needs tokenizers" in problem

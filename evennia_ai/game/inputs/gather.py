@@ -17,6 +17,7 @@ from evennia_ai.game.inputs.facts import (
     moment,
     passing_facts,
 )
+from evennia_ai.game.inputs.meanings import Near
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import blocks_of
 from evennia_ai.game.recording.heard import (
@@ -144,9 +145,17 @@ def _without(history: History, records: Collection[str]) -> History:
 
 
 def gathered(
-    mind: Mind, heard: CommittedEvent, *, settings: NPCSettings, tools: Sequence[ToolSpec]
+    mind: Mind,
+    heard: CommittedEvent,
+    *,
+    settings: NPCSettings,
+    tools: Sequence[ToolSpec],
+    near: Near = (),
 ) -> Gathered:
-    """What the turn that answers `heard` needs; no later part of it asks world or store again."""
+    """What the turn that answers `heard` needs; no later part of it asks world or store again.
+
+    `near` is what is known of the meanings of memories.
+    """
     npc, view, event = mind.npc, mind.view(settings), heard.event
     context, window = context_of(event), windows(heard.conversation.id)
     waiting = mind.waiting_records()
@@ -164,7 +173,7 @@ def gathered(
         greeting=window.greeting,
     )
     request = execution_request(
-        made,
+        replace(made, near=near) if near else made,
         npc_ref=mind.ref,
         conversation=heard.conversation.id,
         event=heard.record.id,

@@ -17,13 +17,16 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.compose import Composition
 from evennia_ai.errors import HistoryConflictError, TurnClosedError
+from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.game.inputs.gather import Gathered, gathered
+from evennia_ai.game.inputs.meanings import Meanings, Near
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import own_paths
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.writer import Writer
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.summarising import Fullness, fullness_of
 from evennia_ai.history.records import NewRecord, Record
@@ -73,13 +76,15 @@ async def with_room(
     settings: NPCSettings,
     tools: Sequence[ToolSpec],
     compactor: Compactor,
+    meanings: Meanings | None,
 ) -> Composed | None:
     """The prompt that answers `heard`; None: the server stops.
 
     BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
     something cannot be read.
     """
-    first = composed(gathered(mind, heard, settings=settings, tools=tools))
+    near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
+    first = composed(gathered(mind, heard, settings=settings, tools=tools, near=near))
     fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
     if not compactor.is_due(fullness, "turn"):
         return first
@@ -87,10 +92,15 @@ async def with_room(
     outcome = await compactor.compact(wanted)
     if outcome.stopped:
         return None
-    again = composed(gathered(mind, heard, settings=settings, tools=tools))
+    again = composed(gathered(mind, heard, settings=settings, tools=tools, near=near))
     if outcome.record is not None:  # the prompt after it is looked at like any other
         await compactor.look_again(again.composition.prompt, wanted)
     return again
+
+
+async def _near(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
+    """How near what the NPC remembers lies to the event."""
+    return await meanings.near(heard.event.text, candidates(npc, heard.event))
 
 
 def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str) -> Wanted:

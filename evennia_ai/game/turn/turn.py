@@ -149,7 +149,12 @@ class Turn:
         accesses = live.models.of_role("speaker", settings=settings)
         self._toolbox = toolbox_of(mind.npc, settings.tools, event=heard.event)
         composed = await with_room(  # 2 and 3
-            mind, heard, settings=settings, tools=self._toolbox.specs, compactor=live.compactor
+            mind,
+            heard,
+            settings=settings,
+            tools=self._toolbox.specs,
+            compactor=live.compactor,
+            meanings=live.meanings,
         )
         if composed is None or self._is_stale():
             return None
