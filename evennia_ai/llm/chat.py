@@ -41,7 +41,7 @@ class ChatMessage:
     name: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    _memo: "Memo | None" = field(default=None, init=False, repr=False, compare=False)
+    _memo: Memo | None = field(default=None, init=False, repr=False, compare=False)
     _wire: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

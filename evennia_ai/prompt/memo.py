@@ -31,26 +31,18 @@ class Slot(Generic[T]):
         return f"Slot({self.name!r})"
 
 
-if TYPE_CHECKING:
+class Memo(dict[Slot[Any], Any]):
+    """What is kept with one value, by slot: a dict, because messages are asked by the thousand."""
 
-    class Memo(dict[Slot[Any], Any]):
-        """What is kept with one value, by slot."""
+    __slots__ = ()
+
+    if TYPE_CHECKING:
 
         def get(self, slot: Slot[T], /) -> T | None: ...  # type: ignore[override]
 
         def __setitem__(self, slot: Slot[T], value: T, /) -> None: ...
 
         def setdefault(self, slot: Slot[T], value: T, /) -> T: ...  # type: ignore[override]
-
-else:
-
-    def Memo() -> dict:  # noqa: N802 the type checker sees a class
-        """A plain dict: messages have one by the thousand.
-
-        A class derived from it takes twice as long to make, and each garbage collection looks at
-        all that are empty, too.
-        """
-        return {}
 
 
 _MEMO: Final = attrgetter("memo")
