@@ -16,7 +16,9 @@ from evennia_ai.prompt.memo import Slot
 
 CountText = Callable[[str], int]
 
-REMEMBERED_TEXTS: Final = 2048
+REMEMBERED_TEXTS: Final = 4096
+LONG_TEXT: Final = 20_000
+"""Characters of a text that is counted anew each time, so that what is remembered has a bound."""
 
 # The longest thing that stands between texts which share a message.
 SEPARATOR: Final = "\n\n"
@@ -30,8 +32,8 @@ class TokenCounter:
     so make one counter and share it.
     `per_message` and `per_prompt` are the tokens a provider adds around each message and each
     prompt, `per_separator` what stands between the texts of one message costs at most; a
-    speaker's name costs its own tokens and one more. `recall` counts texts that are
-    made anew each turn and mostly come again (lore, facts), and remembers the recent ones.
+    speaker's name costs its own tokens and one more. `recall` counts texts that come again, in
+    later turns or with other NPCs (components, lore, facts), and remembers the recent ones.
     """
 
     name: str
@@ -47,7 +49,7 @@ class TokenCounter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "slot", Slot(self.name))
         object.__setattr__(self, "per_separator", max(1, self.count(SEPARATOR)))
-        object.__setattr__(self, "recall", lru_cache(maxsize=REMEMBERED_TEXTS)(self.count))
+        object.__setattr__(self, "recall", _remembering(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
         """Tokens of one message: its texts, its name and the provider's own cost."""
@@ -57,6 +59,12 @@ class TokenCounter:
         for text in more:
             cost += self.count(text)
         return cost
+
+
+def _remembering(count: CountText) -> CountText:
+    """The same counter, which remembers the texts it counted last unless they are long."""
+    known = lru_cache(maxsize=REMEMBERED_TEXTS)(count)
+    return lambda text: count(text) if len(text) > LONG_TEXT else known(text)
 
 
 # Tokens for a word, a letter or digit, and any other mark of ASCII text.

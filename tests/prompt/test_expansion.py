@@ -75,3 +75,21 @@ def test_a_text_is_counted_once_however_often_it_is_asked_for(turns: int) -> Non
     for _ in range(turns):
         expanded(components, {"user": "Anna"}, counter=counter)
     assert counted == ["Calm."]
+
+
+def test_a_text_that_another_npc_has_is_counted_and_compiled_once() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    counter = TokenCounter("counted", "1", count)
+    counted.clear()  # it counts a separator when it is made
+    sets = [ComponentSet([a_component("The tide is low.")]) for _ in range(3)]
+    made = [expanded(components, {}, counter=counter)[0] for components in sets]
+
+    assert counted == ["The tide is low."]
+    assert [piece.tokens for piece in made] == [16 + counter.per_message] * 3
+    templates = {id(one.compiled.members[0].template) for one in sets}
+    assert len(templates) == 1

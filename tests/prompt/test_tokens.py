@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.prompt.messages import said
-from evennia_ai.prompt.tokens import ESTIMATE, estimate, ratio_counter
+from evennia_ai.prompt.tokens import ESTIMATE, LONG_TEXT, TokenCounter, estimate, ratio_counter
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -54,3 +54,17 @@ def test_counters_of_other_names_keep_their_own_counts() -> None:
     message = said("user", "12345678")
     assert message.tokens(ratio_counter(1)) == 12
     assert message.tokens(ratio_counter(2)) == 8
+
+
+def test_a_text_that_comes_again_is_counted_once_unless_it_is_long() -> None:
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return len(text)
+
+    counter = TokenCounter("counted", "1", count)
+    counted.clear()
+    for text in ("short", "l" * (LONG_TEXT + 1)):
+        assert counter.recall(text) == counter.recall(text) == len(text)
+    assert counted == [5, LONG_TEXT + 1, LONG_TEXT + 1]

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from django.db.models import Q
@@ -164,7 +165,7 @@ def _written(pk: int, row: NewRow) -> Record:
         role=cast(Role, row.role),
         name=row.name,
         body=row.body,
-        meta=json.loads(row.meta),
+        meta=_meta_in(row.meta),
         content_sha256=row.content_sha256,
         sha256=row.sha256,
         created_at=row.created_at,
@@ -186,6 +187,14 @@ def records_from(rows: Iterable[Any]) -> tuple[Record, ...]:
     return tuple(map(record_from, rows))
 
 
+_NO_META: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def _meta_in(text: str) -> Mapping[str, Any]:
+    """The meta in a row; most have none, and all of these share one."""
+    return _NO_META if text == "{}" else json.loads(text)
+
+
 def record_from(row: models.Record) -> Record:
     """The value of a row."""
     return Record(
@@ -197,7 +206,7 @@ def record_from(row: models.Record) -> Record:
         role=row.role,
         name=row.name,
         body=row.body,
-        meta=json.loads(row.meta),
+        meta=_meta_in(row.meta),
         content_sha256=row.content_sha256,
         sha256=row.sha256,
         created_at=row.created_at,

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.template import LONG_SOURCE, compile_template
 from tests.effort import little_work
 from tests.prompt.builders import DICE, a_component, texts, the_prompt, verdicts_of
 
@@ -306,3 +306,16 @@ def test_a_bad_template_is_a_verdict_and_no_crash() -> None:
     assert texts(prompt) == ["kept"]
     problem = "template error: line 1: * (it can make huge texts) is not allowed in templates"
     assert verdicts_of(prompt, "component:sum") == [("expand", False, problem)]
+
+
+def test_equal_texts_share_what_is_compiled_unless_they_are_long() -> None:
+    text = "{{char}} waits."
+    assert compile_template(text, trust="builder") is compile_template(text, trust="builder")
+    assert compile_template(text, trust="imported") != compile_template(text, trust="builder")
+    long = text * (LONG_SOURCE // len(text) + 1)
+    assert compile_template(long, trust="builder") is not compile_template(long, trust="builder")
+
+
+def test_each_name_without_a_value_stays_as_it_was_written_there() -> None:
+    source = "{{ Char }} and {{char}}, {{CHAR}}"
+    assert compile_template(source, trust="builder").render({}, DICE) == source
