@@ -1,12 +1,21 @@
 """Records: the chain of hashes and what can be stored."""
 
+import json
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.history.records import NewRecord, RecordKind, chain_sha256, first_broken, storable
+from evennia_ai.history.records import (
+    NewRecord,
+    RecordKind,
+    chain_sha256,
+    content_sha256,
+    first_broken,
+    storable,
+)
 from tests.history.builders import a_conversation, a_new_record, stored
 
 
@@ -80,3 +89,16 @@ def test_every_stored_text_can_be_encoded_and_hashed(text):
 
     assert record.body.encode()
     assert len(record.sha256) == 64
+
+
+def test_the_hash_of_what_is_said_covers_name_body_and_meta_as_one_list():
+    said = NewRecord(
+        kind=RecordKind.USER,
+        role="user",
+        name='An"na',
+        body="Fog \N{SNOWMAN}\n",
+        meta={"to": ["7", None], "event": "say", "hops": 0.5},
+    )
+    whole = json.dumps([said.name, said.body, said.meta], sort_keys=True, separators=(",", ":"))
+    assert content_sha256(said) == sha256(whole.encode()).hexdigest()
+    assert content_sha256(replace(said, body="Fog.")) != content_sha256(said)

@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 
 from evennia_ai.compose import compose
+from evennia_ai.game.inputs import shipped_providers
 from evennia_ai.game.inputs.providers import SHIPPED
 from evennia_ai.game.inputs.shipped_providers import HEADING
 from evennia_ai.game.recording.event_recorder import Prepared, committed
 from evennia_ai.game.recording.heard import Lately, event_record, key_of, opened
 from evennia_ai.game.speech.output import show
+from evennia_ai.history.projection import record_of
+from evennia_ai.history.records import Record
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.blocks import DATA_HEAD
+from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
@@ -192,11 +196,26 @@ def test_what_somebody_present_showed_elsewhere_is_told_once(quay) -> None:
     assert "What Anna has shown" not in told(quay)
 
 
+@pytest.mark.req("S3-35")
 def test_what_the_history_of_the_prompt_shows_is_not_told_to_be_shown(quay) -> None:
     shows(quay, quay.anna, "rope")
     quay.says(quay.anna, "Oren, do you remember?")
     assert "has shown you" not in told(quay)
     assert "Anna shows you a rope." in told(quay)
+
+
+def test_a_message_is_looked_at_for_things_once(quay, monkeypatch) -> None:
+    shows(quay, quay.anna, "rope")
+    quay.says(quay.anna, "Oren, do you remember?")
+    looked: list[Message] = []
+
+    def counted(message: Message) -> Record | None:
+        looked.append(message)
+        return record_of(message)
+
+    monkeypatch.setattr(shipped_providers, "record_of", counted)
+    quay.says(quay.anna, "Oren, and the rope?")
+    assert [message.content for message in looked] == ["Aye.", "Oren, and the rope?"]
 
 
 @pytest.mark.req("S3-35", "S2-30")

@@ -66,6 +66,7 @@ def test_a_record_that_says_nothing_to_a_model_is_not_sent():
         sent_messages([Handle(record=record, block="history")])
 
 
+@pytest.mark.req("S2-08")
 def test_an_erased_record_is_not_sent():
     (record,) = stored([a_new_record("Good evening.")])
     erased = replace(record, body="", meta=ERASED, memo={})

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
 from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
@@ -193,6 +194,51 @@ class TestAppend:
             with pytest.raises(StoreError, match="nothing was written: disk full"):
                 append(quay, [line("lost")])
         assert said(quay) == ["Line 0."]
+
+
+class TestAppendEach:
+    """A line that many hear, committed for all of them together."""
+
+    @pytest.fixture
+    def hearers(self):
+        found = [conversation(str(npc), kind="room", place_ref="3") for npc in range(12, 18)]
+        append(found[0], lines(2))
+        return found
+
+    def test_six_hear_a_line_in_one_statement(self, hearers):
+        heard = line("Fog again.")
+        for known in hearers:
+            windows(known.id)
+        with CaptureQueriesContext(connection) as made:
+            conversations.append_each([(known, heard) for known in hearers])
+        statements = [q["sql"].split()[0] for q in made.captured_queries]
+
+        assert statements == ["SAVEPOINT", "INSERT", "RELEASE"]
+
+    def test_each_of_them_has_it_after_what_it_had(self, hearers):
+        told = conversations.append_each([(known, line("Fog again.")) for known in hearers])
+
+        assert said(hearers[0]) == ["Line 0.", "Line 1.", "Fog again."]
+        assert [said(known) for known in hearers[1:]] == [["Fog again."]] * 5
+        assert [len(before) for before, _ in told] == [2, 0, 0, 0, 0, 0]
+        for known, (_, record) in zip(hearers, told, strict=True):
+            assert record_rows.records([record.id]) == (record,)
+            assert record_rows.verify(known) is None
+
+    def test_where_another_process_was_first_in_one_nobody_has_it(self, hearers):
+        windows(hearers[3].id)
+        another_process_appends(hearers[3], seq=1)
+        with pytest.raises(HistoryConflictError, match="6 conversations"):
+            conversations.append_each([(known, line("Fog again.")) for known in hearers])
+
+        assert [said(known) for known in hearers] == [
+            ["Line 0.", "Line 1."],
+            [],
+            [],
+            ["theirs"],
+            [],
+            [],
+        ]
 
 
 class TestAppendOnly:

@@ -27,6 +27,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.windows import windows
+from evennia_ai.store.model_calls import NewCall
 from tests.history.builders import a_prompt
 
 REPLY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", name="Oren", body="Evening.")
@@ -201,7 +202,23 @@ class TestBegin:
             turns.begin(quay, draft=draft)
         statements = [q["sql"].split()[0] for q in made.captured_queries]
 
-        assert [s for s in statements if s not in ("SAVEPOINT", "RELEASE")] == ["INSERT", "INSERT"]
+        assert statements == ["SAVEPOINT", "INSERT", "INSERT", "RELEASE"]
+
+    def test_the_end_of_a_turn_writes_three_times(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        call = NewCall(npc_ref="12", role="speaker", started_at=1.0, seconds=2.0)
+        with CaptureQueriesContext(connection) as made:
+            turns.finish(turn, [REPLY], call=call)
+        statements = [q["sql"].split()[0] for q in made.captured_queries]
+
+        assert statements == ["SAVEPOINT", "UPDATE", "INSERT", "INSERT", "RELEASE"]
+
+    def test_a_turn_that_is_begun_is_the_one_that_is_read(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+
+        assert turns.last_turn("12") == turn
 
     @pytest.mark.req("S2-01", "S2-09", "S2-16")
     def test_a_prompt_that_is_not_what_the_records_say_is_refused(self, quay):
