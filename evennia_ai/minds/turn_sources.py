@@ -10,6 +10,7 @@ is the function that told them and the hash of their words.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from hashlib import sha256
 from math import isfinite
 from typing import Any, Final
@@ -131,7 +132,7 @@ def _changed(rules: ActivationRules) -> dict[str, Any]:
 def _sources(texts: Mapping[SourceName, str]) -> dict[str, Any]:
     """What the world says as it is, what a card says by its hash."""
     return {
-        name: text if name in _OF_THE_WORLD else {"sha256": sha256(_bytes(text)).hexdigest()}
+        name: text if name in _OF_THE_WORLD else {"sha256": _sha256(text)}
         for name, text in texts.items()
     }
 
@@ -159,8 +160,10 @@ def _json(fact: Fact) -> Any:
     return fact if not isinstance(fact, float) or isfinite(fact) else str(fact)
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+@lru_cache(maxsize=1024)
+def _sha256(text: str) -> str:
+    """The hash of a text; those of a card are the same in most turns."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +209,7 @@ def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
 
 
 def _revision(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return _sha256(text)[:12]
 
 
 def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | None:

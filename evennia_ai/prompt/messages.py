@@ -7,6 +7,7 @@ every prompt that holds it, and what is costly about it (its tokens, its bytes) 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, Literal
 
@@ -178,6 +179,12 @@ def digest(messages: Iterable[Message]) -> str:
 
 def lines_sha256(lines: Iterable[bytes]) -> str:
     """The same of their canonical lines."""
+    return _lines_sha256(tuple(lines))
+
+
+@lru_cache(maxsize=4)
+def _lines_sha256(lines: tuple[bytes, ...]) -> str:
+    """A prompt's hash is asked for when it is composed and when its records were read back."""
     return sha256(b"\n".join(lines)).hexdigest()
 
 

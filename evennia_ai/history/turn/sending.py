@@ -9,6 +9,7 @@ messages, as a snapshot that is stored once in a segment for as long as it stays
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.errors import ReplayError
@@ -167,7 +168,13 @@ TOOLS = "tools"
 
 def tool_list(tools: Iterable[ToolSpec]) -> NewText:
     """The record that a list of tools becomes."""
-    body = canonical_json([[one.name, one.description, dict(one.parameters)] for one in tools])
+    told = canonical_json([[one.name, one.description, dict(one.parameters)] for one in tools])
+    return _tools_text(told)
+
+
+@lru_cache(maxsize=256)
+def _tools_text(body: str) -> NewText:
+    """The same of its JSON, hashed once: an NPC's tools are the same in most turns."""
     new = NewRecord(kind=RecordKind.SNAPSHOT, role="system", body=body, meta={"of": TOOLS})
     return NewText(new, TextKey(new.kind, new.role, content_sha256(new)))
 
@@ -274,12 +281,7 @@ def _lines(messages: Sequence[Message], event: Record | None) -> tuple[Handle | 
     known = kept(messages, _HANDLE)
     return tuple(
         [
-            handle
-            if handle is not None
-            and handle.block == message.block
-            and handle.injected == message.injected
-            and handle.record.id == message.record
-            else _line(message, event)
+            handle if handle is not None and handle._message is message else _line(message, event)
             for handle, message in zip(known, messages, strict=True)
         ]
     )
