@@ -98,6 +98,7 @@ def test_a_name_in_the_sure_answer_is_asked_for_in_turn() -> None:
     assert totals(SALE, TRADE, *others, said=said)[1] == 0
     found = judged(SALE, TRADE, *others, said=said, second_percent=80)
     assert found[1].parts == Parts(second=0.8)
+    assert found[0].parts.second == 0
     assert found[0].total > found[1].total
     assert [one.total for one in found[2:]] == [0, 0]
 

@@ -34,8 +34,8 @@ def test_what_tools_told_and_what_a_prompt_was_given_was_said_by_nobody() -> Non
     call = ToolCall(id="1", name="search", arguments='{"query": "treasure"}')
     lines = [
         Message(role="assistant", content="treasure", tool_calls=(call,)),
-        Message(role="tool", content="the treasure of the quay", tool_call_id="1"),
-        Message(role="user", content="treasure", counted=False, stays=True, of="dynamic"),
+        Message(role="tool", content="the treasure of the pirates", tool_call_id="1"),
+        Message(role="user", content="treasure map", counted=False, stays=True, of="dynamic"),
         said("user", "Where is it?", name="Anna"),
     ]
     assert scene("The treasure is at the quay.", *lines) == {"anna"}
