@@ -34,6 +34,14 @@ def take_away(apps: Any, schema_editor: Any) -> None:
         schema_editor.execute(statement, params=None)
 
 
+def keep_plain(apps: Any, schema_editor: Any) -> None:
+    """Have PostgreSQL not compress postings, which are small already: to unpack them takes long."""
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute(
+            "ALTER TABLE evennia_ai_knowledgeposting ALTER COLUMN packed SET STORAGE EXTERNAL"
+        )
+
+
 def write(apps: Any, schema_editor: Any) -> None:
     """Write the postings of all pages."""
     rows = apps.get_model("evennia_ai", "KnowledgePage").objects.order_by("base_id", "pk")
@@ -90,5 +98,6 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.RunPython(keep_plain, migrations.RunPython.noop),
         migrations.RunPython(write, migrations.RunPython.noop),
     ]
