@@ -49,13 +49,21 @@ def shapes(sizes, windows):
                     )
     for size in sizes:
         yield Shape(entries=size)
+    for recursive in (False, True):
+        yield with_strays(max(sizes), recursive=recursive)
+
+
+def with_strays(size, *, recursive):
+    """A book whose entries are woken by chance as well, three of them by each message."""
+    active = max(FEWEST, size // 100)
+    return Shape(entries=size, active=active, recursive=recursive, strays=3)
 
 
 class Times:
     """Seconds that one driver took for a workload."""
 
     def __init__(self):
-        self.build, self.first, self.next = [], [], []
+        self.build, self.first, self.next, self.verdicts = [], [], [], []
 
     def median(self, what):
         times = getattr(self, what)
@@ -110,7 +118,10 @@ def measure(workload, ready, rounds):
             for turn in range(1, workload.turns + 1):
                 if turn > 1 and is_slow(times[name]):
                     break
-                times[name].next.append(timed(driver.turn, turn)[0])
+                seconds, last = timed(driver.turn, turn)
+                times[name].next.append(seconds)
+            if name == "evennia_ai":  # the first read of every entry's verdict
+                times[name].verdicts.append(timed(lambda result: result.verdicts, last)[0])
     return times
 
 
@@ -139,6 +150,7 @@ def row(shape, active, times):
     figures = [ms(ours.median(what)) for what in ("build", "first", "next")]
     ratios = [naive.median(what) / ours.median(what) for what in ("first", "next")]
     kind = "mixed" if shape.mixed else "rec" if shape.recursive else "flat"
+    kind += f" +{shape.strays}" if shape.strays else ""
     return (
         f"| {shape.entries:,} | {active:,} | {kind} | {shape.messages} | {shape.depth or 'all'} | "
         + " | ".join([*figures, *rivals, *(f"{ratio:,.0f}" for ratio in ratios)])
@@ -178,6 +190,15 @@ def judgements(found, alike):
     ours, naive = found[mixed]["evennia_ai"], found[mixed]["naive loop"]
     judge(f"naive / next turn, {mixed}", naive.median("next") / ours.median("next"), at_least=1000)
     judge(f"naive / first turn, {mixed}", naive.median("first") / ours.median("first"), at_least=50)
+    few = Shape(entries=large, active=max(FEWEST, large // 100), recursive=True)
+    for recursive in (False, True):
+        strays = with_strays(large, recursive=recursive)
+        ms_next = found[strays]["evennia_ai"].median("next") * 1e3
+        judge(f"next turn, {strays}", ms_next, at_most=1, unit=" ms")
+    if few in found:
+        for what, most in (("next", 0.7), ("verdicts", 5)):
+            took = found[few]["evennia_ai"].median(what) * 1e3
+            judge(f"{what}, {few}", took, at_most=most, unit=" ms")
     for small, same in alike:
         ratio = found[same]["evennia_ai"].median("next") / found[small]["evennia_ai"].median("next")
         judge(f"next turn: {same} / {small}", ratio, at_most=1.5)

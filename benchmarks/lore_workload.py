@@ -33,13 +33,17 @@ _WAKING = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a workload looks like. `depth` 0 scans the whole chat; `active` is 0 where mixed."""
+    """What a workload looks like. `depth` 0 scans the whole chat; `active` is 0 where mixed.
+
+    `strays` are keys of any entries in each message, so that every turn has entries of its own.
+    """
 
     entries: int
     active: int = 0
     messages: int = 50
     depth: int = 50
     recursive: bool = False
+    strays: int = 0
 
     @property
     def mixed(self) -> bool:
@@ -57,6 +61,7 @@ class Shape:
         kind = "mixed" if self.mixed else f"{self.active} active"
         depth = self.depth or "all"
         how = ", recursive" if self.recursive else ""
+        how += f", {self.strays} random keys a message" if self.strays else ""
         return f"{self.entries} entries, {kind}, {self.messages} messages, depth {depth}{how}"
 
 
@@ -97,9 +102,12 @@ def _plain(rng, shape, turns):
     keys = [_keys(rng, cold, words_of[step] if step is not None else ()) for step in steps]
     share = _WAKING // STRETCH
     texts = []
+    strays = random.Random(f"{SEED} strays {shape.entries}")
     for n in range(shape.messages + turns):
         at = n % STRETCH * share
-        texts.append(_prose(rng, filler, rng.randint(35, 65), waking[0][at : at + share]))
+        woken = [strays.choice(strays.choice(keys)) for _ in range(shape.strays)]
+        inside_it = [*waking[0][at : at + share], *woken]
+        texts.append(_prose(rng, filler, rng.randint(35, 65), inside_it))
     entries = {
         str(n): _world_entry(n, *both) for n, both in enumerate(zip(keys, contents, strict=True))
     }
