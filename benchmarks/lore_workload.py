@@ -16,6 +16,7 @@ anywhere. Standard library only.
 """
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
 
@@ -35,7 +36,8 @@ _WAKING = 24
 class Shape:
     """What a workload looks like. `depth` 0 scans the whole chat; `active` is 0 where mixed.
 
-    `strays` are keys of any entries in each message, so that every turn has entries of its own.
+    `strays` are keys in each message that wake one entry each, which nobody planned: as many come
+    and go in every turn.
     """
 
     entries: int
@@ -103,9 +105,12 @@ def _plain(rng, shape, turns):
     share = _WAKING // STRETCH
     texts = []
     strays = random.Random(f"{SEED} strays {shape.entries}")
+    owned = Counter(key.casefold() for own in keys for key in own)
+    words = [key for own in keys for key in own if " " not in key]
+    of_one = [key for key in words if owned[key.casefold()] == 1]
     for n in range(shape.messages + turns):
         at = n % STRETCH * share
-        woken = [strays.choice(strays.choice(keys)) for _ in range(shape.strays)]
+        woken = [strays.choice(of_one) for _ in range(shape.strays)]
         inside_it = [*waking[0][at : at + share], *woken]
         texts.append(_prose(rng, filler, rng.randint(35, 65), inside_it))
     entries = {

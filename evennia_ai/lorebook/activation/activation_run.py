@@ -152,29 +152,21 @@ class ActivationRun:
 
     def _follow(self, book: ActiveBook, woken: WokenByKeys, index: int, view: PassView) -> None:
         """Judge an entry whose keys stand elsewhere than in the turn before."""
-        number, was_there = self._schedule.number, index in woken.judgements
+        number, one = self._schedule.number, woken.candidates.get(index)
+        was_there = one is not None
+        entry, keys = book.entries[index], book.key_index.entry_keys[index]
         if not book.is_woken(index, number):
             woken.drop(index)
-        elif found := self._found(book, index, view, is_known=was_there):
-            woken.put(index, *found)
-        else:  # it is asked for more than its keys, or has nothing to say
-            woken.drop(index)
+        elif one is not None or decided_by_keys(entry, keys):
+            found = judge(entry, keys, view, identity=book.identities[index])
+            if found.is_candidate and one is None:
+                one = self._candidate(book, index, found)
+                book.reads(entry.template.names, self._inputs.values)
+            woken.put(index, found, one)
+        else:
             woken.others.add(index)
         if was_there != (index in woken.judgements):
             book.tell_later(index, number)
-
-    def _found(
-        self, book: ActiveBook, index: int, view: PassView, *, is_known: bool
-    ) -> tuple[Judgement, Candidate] | None:
-        """An entry that its keys alone wake, None where they do not or where it has no text."""
-        entry, keys = book.entries[index], book.key_index.entry_keys[index]
-        if not (is_known or decided_by_keys(entry, keys)):
-            return None
-        found = judge(entry, keys, view, identity=book.identities[index])
-        one = self._candidate(book, index, found) if found.is_candidate else None
-        if one is not None and entry.template.names:
-            book.reads(entry.template.names, self._inputs.values)
-        return None if one is None else (found, one)
 
     def _asked(self, book: ActiveBook, view: PassView) -> Iterator[Candidate]:
         """The candidates among the entries that are asked one by one."""

@@ -5,6 +5,7 @@ survival. A pass whose candidates are those of the turn before, where neither gr
 a say, is not decided again: `activation_run` keeps what came of it.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from typing import Final
@@ -52,8 +53,8 @@ class PassOutcome:
         self.numbers: frozenset[int] = frozenset()
         self.texts: list[tuple[str, str]] = []
         """Of those that pass it on what is searched, with the entry's label."""
-        self.rulings: dict[int, dict[int, Ruling]] = {}
-        self.settled: dict[int, set[int]] = {}
+        self.rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
+        self.settled: dict[int, set[int]] = defaultdict(set)
         self.remembered: list[Candidate] = []
         """Those active that later turns ask about."""
         self.spent: Spent | None = None
@@ -62,12 +63,13 @@ class PassOutcome:
 
     def rule(self, one: Candidate, ruling: Ruling) -> None:
         """What became of a candidate; a later pass may decide otherwise."""
-        self.rulings.setdefault(one.rank, {})[one.entry.index] = ruling
+        self.rulings[one.rank][one.entry.index] = ruling
 
     def settle(self, one: Candidate, ruling: Ruling) -> None:
         """The last word on a candidate."""
-        self.rule(one, ruling)
-        self.settled.setdefault(one.rank, set()).add(one.entry.index)
+        rank, index = one.rank, one.entry.index
+        self.rulings[rank][index] = ruling
+        self.settled[rank].add(index)
 
 
 @typed_frozen
@@ -101,7 +103,7 @@ class Admission:
         admitted: set[int] = set()
         unlucky: set[int] = set()
         for one in sorted(offered, key=_survival):
-            roll = self._rolled(one)
+            roll = None if one.is_steady else self._rolled(one)
             if roll is not None and not self._passes(one, roll):
                 unlucky.add(id(one))
                 chance = EntryReason(rolled, (roll, one.entry.chance))

@@ -360,11 +360,15 @@ class WokenByKeys:
         self.seen = fed
         return set() if before is fed else {number for number, _ in before.items() ^ fed.items()}
 
-    def put(self, index: int, judgement: Judgement, candidate: Candidate) -> None:
-        """An entry was judged, and is a candidate."""
-        self.judgements[index] = judgement
-        self.candidates[index] = candidate
-        self.others.discard(index)
+    def put(self, index: int, judgement: Judgement, candidate: Candidate | None) -> None:
+        """An entry was judged; one that is no candidate, or has no text, is asked by itself."""
+        if judgement.is_candidate and candidate is not None:
+            self.judgements[index] = judgement
+            self.candidates[index] = candidate
+            self.others.discard(index)
+        else:
+            self.drop(index)
+            self.others.add(index)
 
     def drop(self, index: int) -> None:
         """No key of an entry is there any more."""
