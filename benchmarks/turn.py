@@ -35,7 +35,7 @@ TOOLS: Final = ("say", "whisper", "pose", "look", "remember", "recall")
 STAGES: Final = (
     ("say", "a line is said, until all have taken it", ""),
     ("perceive", "what one NPC perceives", "evennia_ai.game.mind.handler:AIHandler.receive"),
-    ("record", "lines are recorded", "evennia_ai.game.recording.event_recorder:_record"),
+    ("record", "a slice", "evennia_ai.game.recording.event_recorder:committed_each"),
     ("  rows", "", "evennia_ai.store.history.conversations:append_each"),
     ("start", "the start of a turn", "evennia_ai.game.turn.turn:Turn._first_round"),
     ("  gather", "", "evennia_ai.game.turn.rounds:gathered"),
