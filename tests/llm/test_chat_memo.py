@@ -1,5 +1,7 @@
 """What goes out again with every prompt is worked out once, and is the same as when it was new."""
 
+import pytest
+
 from evennia_ai.llm.chat import sent_sha256
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
 from evennia_ai.prompt.messages import digest, said
@@ -50,6 +52,7 @@ def test_what_goes_out_as_it_was_said_has_its_bytes_once():
     assert shared == [True, False, True, False]  # the two that were spoken by somebody are labelled
 
 
+@pytest.mark.req("S2-15")
 def test_a_message_that_is_set_in_shares_nothing_with_the_one_it_was_made_of():
     told = said("user", "Anna: I am here.")
     (outgoing,) = chat_messages([told])

@@ -77,6 +77,7 @@ def test_a_text_is_counted_once_however_often_it_is_asked_for(turns: int) -> Non
     assert counted == ["Calm."]
 
 
+@pytest.mark.req("S2-15")
 def test_a_text_that_another_npc_has_is_counted_and_compiled_once() -> None:
     counted: list[str] = []
 

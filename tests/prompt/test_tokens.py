@@ -56,6 +56,7 @@ def test_counters_of_other_names_keep_their_own_counts() -> None:
     assert message.tokens(ratio_counter(2)) == 8
 
 
+@pytest.mark.req("S2-15")
 def test_a_text_that_comes_again_is_counted_once_unless_it_is_long() -> None:
     counted: list[int] = []
 

@@ -165,6 +165,7 @@ class TestBegin:
             "Oren is merry.",
         ]
 
+    @pytest.mark.req("S2-15")
     def test_facts_of_earlier_turns_are_not_kept_in_memory(self, quay):
         heard(quay)
         for place in ("quay", "mill"):
