@@ -211,6 +211,8 @@ class Snapshots(Generic[K, V]):
                 self._kept.put(key, write.values[key])
             else:
                 self._kept.take_out(key)
+                if self._bound is not None and key in write.values:
+                    self._bound.let_go(write.values[key])
 
 
 class Snapshot(Snapshots[None, V]):

@@ -77,6 +77,13 @@ class TestBound:
         assert self.read(shelves, "ac") == 0
         assert self.read(shelves, "b") == 1
 
+    def test_a_write_that_is_not_kept_is_told_as_well(self, shelves, gone):
+        with transaction.atomic():
+            shelves.snapshots.wrote("a", 5)
+            (write,) = shelves.snapshots._writes()
+            write()
+        assert gone == [5]
+
     def test_the_newest_is_kept_however_much_it_is(self, shelves):
         shelves.rows["a"] = 100
         self.read(shelves, "ba")
