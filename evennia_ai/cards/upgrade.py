@@ -10,7 +10,7 @@ from typing import Any, Final
 from evennia_ai.lorebook.book import plain_number
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3
-from evennia_ai.lorebook.formats.written_entry import EntryFields, from_v3
+from evennia_ai.lorebook.formats.written import EntryFields, from_v3
 
 Object = dict[str, Any]
 SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}

@@ -75,6 +75,8 @@ class Lorebook:
     """For who imports it."""
     memo: Memo = field(default_factory=Memo, repr=False)
     """What was worked out for this very book and is worth keeping with it."""
+    of_entries: Memo = field(default_factory=Memo, repr=False)
+    """What follows from its entries alone; books of one text share it, wherever they count."""
 
 
 def names_of(books: Iterable[Lorebook]) -> dict[str, str]:

@@ -1,17 +1,19 @@
-"""Cards and lorebooks of the store, each version parsed once for all NPCs, while there is room.
+"""Cards and lorebooks of the store, each text read once for all who use it, while there is room.
 
-Parsed, a card or a book takes many times the memory of its text, and every change of its grants is
-another version of it. So what is kept is bounded by the length of the texts too.
+Parsed, a card or a book takes many times the memory of its text. So what is kept is bounded by the
+length of the texts too. A book is known by the hash of its text: whoever uses it, wherever it is
+attached and whatever its revision and its grants are, its entries and the tables of their keys are
+the same objects.
 """
 
 import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from threading import Lock
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from evennia_ai.cards.card import Card, card_from_text
 from evennia_ai.cards.components import character_book
@@ -19,6 +21,7 @@ from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.lorebooks import StoredBook
 
@@ -63,7 +66,10 @@ class Parsed(Generic[T, V]):
             if text in self._kept:
                 self._kept.move_to_end(text)
                 return self._kept[text]
-        value = self._parse(text)  # not inside the lock: it may take seconds
+        return self.keep(text, self._parse(text))  # not inside the lock: it may take seconds
+
+    def keep(self, text: T, value: V) -> V:
+        """Keep a value that was made otherwise, or give the one that is kept already."""
         with self._lock:
             return self._keep(text, value)
 
@@ -88,15 +94,37 @@ def read_ahead(stored: StoredCard) -> None:
     own_book(stored)
 
 
-# Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
-_cards: Final = Parsed[StoredCard, Card](
-    lambda stored: card_from_text(stored.source), most=MOST_PARSED
-)
+@dataclass(frozen=True, slots=True)
+class _BookText:
+    """The text of a book, under its name, which stands in the labels of its entries."""
+
+    name: str
+    sha256: str
+    source: str = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _CardText:
+    """The text of a card, which says all but what the card may do."""
+
+    source: str = field(repr=False)
+
+
+# Parsed once and shared by all NPCs, with all that is remembered about them.
+_cards: Final = Parsed[_CardText, Card](lambda text: card_from_text(text.source), most=MOST_PARSED)
 
 
 def parsed_card(stored: StoredCard) -> Card:
     """The card; FormatError: it cannot be read."""
-    return _cards(stored)
+    return _cards(_CardText(stored.source))
+
+
+_texts: Final = Parsed[_BookText, Lorebook](
+    lambda text: read_book(json.loads(text.source), label=text.name), most=MOST_PARSED
+)
+_texts_of_cards: Final = Parsed[_CardText, Lorebook | None](
+    lambda text: character_book(_cards(text)), most=MOST_PARSED
+)
 
 
 def own_book(stored: StoredCard) -> Lorebook | None:
@@ -104,12 +132,12 @@ def own_book(stored: StoredCard) -> Lorebook | None:
     return _own_books(stored)
 
 
-_own_books: Final = Parsed[StoredCard, Lorebook | None](
-    lambda stored: character_book(
-        parsed_card(stored), grants=stored.grants, revision=stored.revision
-    ),
-    most=MOST_PARSED,
-)
+def _own_book(stored: StoredCard) -> Lorebook | None:
+    book = _texts_of_cards(_CardText(stored.source))
+    return book and _as(book, revision=stored.revision, grants=stored.grants)
+
+
+_own_books: Final = Parsed[StoredCard, Lorebook | None](_own_book, most=MOST_PARSED)
 
 
 def attached_book(stored: StoredBook) -> Lorebook:
@@ -118,18 +146,29 @@ def attached_book(stored: StoredBook) -> Lorebook:
     FormatError: it cannot be read.
     """
     scope = stored.scope and Scope(kind=stored.scope.kind)
-    return _parsed_book(replace(stored, scope=scope))
+    return _attached_books(replace(stored, scope=scope))
 
 
-@lru_cache(maxsize=MOST_PARSED)
-def _parsed_book(stored: StoredBook) -> Lorebook:
+def _attached_book(stored: StoredBook) -> Lorebook:
     attach = stored.scope.kind if stored.scope else "global"
-    return read_book(
-        json.loads(stored.source),
-        label=stored.name,
-        attach=attach,
-        revision=stored.revision,
-    )
+    return _as(_texts(_text_of(stored)), revision=stored.revision, attach=attach)
+
+
+_attached_books: Final = Parsed[StoredBook, Lorebook](_attached_book, most=MOST_PARSED)
+
+
+def know_changed(stored: StoredBook, book: Lorebook) -> None:
+    """Keep what a changed book is read as, where that is known without reading its text."""
+    _texts.keep(_text_of(stored), book)
+
+
+def _text_of(stored: StoredBook) -> _BookText:
+    return _BookText(stored.name, stored.sha256, stored.source)
+
+
+def _as(book: Lorebook, **how: Any) -> Lorebook:
+    """The book as it counts in one place; its entries and what follows from them are shared."""
+    return replace(book, memo=Memo(), **how)
 
 
 def read_books(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:

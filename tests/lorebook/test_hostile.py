@@ -277,4 +277,4 @@ def test_a_key_that_changes_every_turn_does_not_fill_the_memory():
     book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(5000)))
     for number in range(24):
         awake(book, scan=a_scan("user: k7"), values={"user": f"Ann {number}"})
-    assert [len(kept) <= 11 for kept in book.memo[INDEXES].values()] == [True]
+    assert [len(kept) <= 11 for kept in book.of_entries[INDEXES].values()] == [True]

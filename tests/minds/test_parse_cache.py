@@ -1,11 +1,21 @@
 """What was parsed is kept, but only so much of it."""
 
+import json
 from dataclasses import dataclass
+from hashlib import sha256
 
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.minds.parse_cache import Parsed
+from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.key_index import book_index_of
+from evennia_ai.minds import parse_cache
+from evennia_ai.minds.parse_cache import Parsed, attached_book, own_book
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.lorebooks import StoredBook
+from tests.lorebook.builders import DICE
 
 
 @dataclass(frozen=True)
@@ -67,3 +77,51 @@ def test_what_cannot_be_parsed_is_an_error_each_time(parsed, asked):
         with pytest.raises(FormatError):
             parsed(Version(""))
     assert len(asked) == 2
+
+
+def stored_book(text, *, revision=1, scope=None):
+    digest = sha256(text.encode()).hexdigest()
+    return StoredBook(name="sea", source=text, sha256=digest, revision=revision, scope=scope)
+
+
+def test_a_book_is_read_once_whoever_uses_it_and_wherever(monkeypatch):
+    text = '{"entries": [{"keys": ["moon"], "content": "Of the moon."}]}'
+    read: list[str] = []
+    monkeypatch.setattr(
+        parse_cache,
+        "read_book",
+        lambda *given, **how: read.append(how["label"]) or read_book(*given, **how),
+    )
+    quay, game = Scope(kind="room", ref="3"), Scope(kind="game")
+    books = [
+        attached_book(stored_book(text, revision=number, scope=scope))
+        for number, scope in ((1, quay), (2, game), (2, None), (3, quay))
+    ]
+    assert len(read) == 1
+    assert len({id(book.entries) for book in books}) == 1
+    assert [(book.attach, book.revision) for book in books] == [
+        ("room", 1),
+        ("game", 2),
+        ("global", 2),
+        ("room", 3),
+    ]
+    indexes = [book_index_of(book, rules=ActivationRules(), values={}, dice=DICE) for book in books]
+    assert len({id(index) for index in indexes}) == 1
+
+
+def test_a_card_s_book_is_read_once_for_all_its_grants(monkeypatch):
+    card = {
+        "spec": "chara_card_v3",
+        "spec_version": "3.0",
+        "data": {"name": "Sela", "character_book": {"entries": [{"keys": ["m"], "content": "A"}]}},
+    }
+    text = json.dumps(card)
+    versions = [
+        StoredCard(name="sela", source=text, sha256="a", revision=number, grants=grants)
+        for number, grants in ((1, frozenset()), (2, frozenset({"positions"})))
+    ]
+    first, second = map(own_book, versions)
+    assert first is not None
+    assert second is not None
+    assert first.entries is second.entries
+    assert (first.grants, second.grants) == (frozenset(), frozenset({"positions"}))

@@ -29,7 +29,7 @@ from evennia_ai.lorebook.formats.conversion import as_v3
 from evennia_ai.lorebook.formats.entry_fields import FIELDS, Write, problem_with
 from evennia_ai.lorebook.formats.reading import read_entry
 from evennia_ai.lorebook.formats.values import Where, identifier
-from evennia_ai.lorebook.formats.written_entry import is_world_entry
+from evennia_ai.lorebook.formats.written import is_world_entry
 
 # New entries, with what each standard requires.
 _NEW_V3: Final[Mapping[str, Any]] = {
@@ -87,7 +87,7 @@ def add_entry(
     number = _free_number(listed, taken)
     is_world = _is_world(listed)
     blank = {**_NEW_WORLD, "uid": number} if is_world else {**_NEW_V3, "id": number}
-    entry = _edited(deepcopy(blank), fields, uid=str(number))
+    entry = changed_alone(deepcopy(blank), fields, uid=str(number))
     changed = {**listed, str(number): entry} if isinstance(listed, dict) else [*listed, entry]
     return _checked(_with_entries(book, changed)), str(number)
 
@@ -101,7 +101,7 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
     book = _editable(book)
     listed = _listed(book)
     name, raw = _found(listed, uid)
-    entry = _edited(raw, fields, uid=uid)
+    entry = changed_alone(raw, fields, uid=uid)
     changed: list[Any] | dict[str, Any]
     if isinstance(listed, dict):
         changed = {**listed, name: entry}
@@ -251,8 +251,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 15
 
 
-def _edited(raw: Mapping[str, Any], given: Mapping[str, Any], *, uid: str) -> dict[str, Any]:
-    """The entry with the fields; refused where it does not say afterwards what was asked."""
+def changed_alone(raw: Mapping[str, Any], given: Mapping[str, Any], *, uid: str) -> dict[str, Any]:
+    """An entry's own JSON with the fields; FormatError where it would not say what was asked."""
     fields = _complete(_known(given))
     before = _read(raw, uid)
     if "content" in fields or raw.get("content"):

@@ -9,6 +9,7 @@ notice on the book. The file's own JSON is not kept here: whoever stores it keep
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,9 +28,11 @@ from evennia_ai.lorebook.formats.entries_alike import (
     own_words,
 )
 from evennia_ai.lorebook.formats.novelai import from_novelai, is_novelai
+from evennia_ai.lorebook.formats.reading import read_entry
 from evennia_ai.lorebook.formats.risu import from_risu, is_risu
 from evennia_ai.lorebook.formats.values import Translation
 from evennia_ai.prompt.components import ALL_GRANTS, Grants
+from evennia_ai.prompt.memo import Memo, Slot
 
 
 class _Translate(Protocol):
@@ -133,6 +136,45 @@ def read_book(
     )
 
 
+def with_entry(book: Lorebook, at: int, *, was: Any, now: Any) -> Lorebook | None:
+    """The book whose entry at `at` says `now` in place of `was`, as if it were read anew.
+
+    None where that concerns more than this entry. FormatError: the entry cannot be read.
+    """
+    old, where = book.entries[at], f"book {one_line(book.label)}"
+    read = partial(
+        read_entry, label=book.label, index=at, default_uid=old.uid, where=f"{where}.entries[{at}]"
+    )
+    (_, doubts), (entry, found) = read(was), read(now)
+    keys = _key_count(book) + _keys_of(entry) - _keys_of(old)
+    if entry.uid != old.uid or doubts != found or keys > MAX_BOOK_KEYS:
+        return None
+    entries = (*book.entries[:at], entry, *book.entries[at + 1 :])
+    after = replace(book, entries=entries, memo=Memo(), of_entries=Memo())
+    after.of_entries[_KEY_COUNT] = keys
+    return after
+
+
+_KEY_COUNT: Final = Slot[int]("number of keys")
+
+
+def _key_count(book: Lorebook) -> int:
+    """How many keys the entries have; more than there may be where some were taken away."""
+    known = book.of_entries.get(_KEY_COUNT)
+    if known is None:
+        is_over = any(entry.refused == _TOO_MANY_KEYS for entry in book.entries)
+        known = MAX_BOOK_KEYS + 1 if is_over else sum(map(_keys_of, book.entries))
+        book.of_entries[_KEY_COUNT] = known
+    return known
+
+
+def _keys_of(entry: LoreEntry) -> int:
+    keys = len(entry.keys) + len(entry.secondary_keys)
+    if entry.gates is NO_GATES:
+        return keys
+    return keys + sum(map(len, (*entry.gates.additional, entry.gates.excluded)))
+
+
 # What entries say for themselves, by their names in the file.
 _OwnWords = Mapping[str, OwnWords | None]
 
@@ -175,9 +217,7 @@ def _entries(
         uid = told_apart(made.uid, times)
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
-        keys += len(made.keys) + len(made.secondary_keys)
-        if made.gates is not NO_GATES:
-            keys += sum(map(len, (*made.gates.additional, made.gates.excluded)))
+        keys += _keys_of(made)
         entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
         for doubt in dict.fromkeys((*read.doubts.get(index, ()), *found)):
             doubted.setdefault(doubt, []).append(made.uid)

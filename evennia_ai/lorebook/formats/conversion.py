@@ -26,12 +26,7 @@ from evennia_ai.lorebook.formats.books import (
 )
 from evennia_ai.lorebook.formats.entry_fields import POSITIONS
 from evennia_ai.lorebook.formats.extension import AppEntry, unreadable
-from evennia_ai.lorebook.formats.written_entry import (
-    EntryFields,
-    from_v3,
-    from_world,
-    is_world_entry,
-)
+from evennia_ai.lorebook.formats.written import EntryFields, from_v3, from_world, is_world_entry
 from evennia_ai.lorebook.scan.regex.pattern import delimited, is_delimited
 
 # The member that is looked into.

@@ -16,7 +16,7 @@ from evennia_ai.foreign.documents import MAX_NUMBER, check_plain, one_line
 from evennia_ai.lorebook.decorators import MAX_KEYS, Absent
 from evennia_ai.lorebook.entry import MAX_KEY, LoreEntry
 from evennia_ai.lorebook.formats.reading import entry_of, read_fields_of
-from evennia_ai.lorebook.formats.written_entry import is_world_entry
+from evennia_ai.lorebook.formats.written import is_world_entry
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.templates.template import compile_template

@@ -1,6 +1,6 @@
 """How foreign entries become ours: the format's fields first, then decorators, which win.
 
-What a file writes (`written_entry`) becomes a `LoreEntry` here. The bounds against hostile files
+What a file writes (`written`) becomes a `LoreEntry` here. The bounds against hostile files
 stand here too.
 """
 
@@ -34,7 +34,7 @@ from evennia_ai.lorebook.entry import (
     Timing,
 )
 from evennia_ai.lorebook.formats.entry_fields import ROLES
-from evennia_ai.lorebook.formats.written_entry import (
+from evennia_ai.lorebook.formats.written import (
     EntryFields,
     from_v3,
     from_world,

@@ -104,15 +104,22 @@ class KeyTable:
         fold: Fold = str.casefold,
     ) -> None:
         self.fold = fold
-        folded: list[tuple[int, Key]] = []
-        written: list[tuple[int, Key]] = []
-        for one in keys:
-            (written if one[1].sensitive else folded).append(one)
+        folded, written = _by_case(keys)
         self._folded = Shelves(folded)
         self._written = Shelves(written)
         self.patterns: Mapping[int, Pattern] = patterns or {}
         self._known: dict[tuple[str, int], Scanned] = {}
         self._begun: dict[tuple[str, int], SearchedText] = {}
+
+    def with_more(self, keys: Iterable[tuple[int, Key]]) -> "KeyTable":
+        """A table of these keys and more of them; with none more it knows what was found."""
+        folded, written = _by_case(keys)
+        made = KeyTable((), patterns=self.patterns, fold=self.fold)
+        made._folded = self._folded.with_more(folded)
+        made._written = self._written.with_more(written)
+        if not folded and not written:
+            made._known = self._known
+        return made
 
     def hits(self, text: Searchable) -> Hits:
         """Each key that stands in `text`, with its first place."""
@@ -158,3 +165,15 @@ class KeyTable:
             self._known = {}
         self._known[slot] = scanned
         return scanned
+
+
+_Numbered = list[tuple[int, Key]]
+
+
+def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
+    """The keys of which the case does not count, and the others."""
+    folded: _Numbered = []
+    written: _Numbered = []
+    for one in keys:
+        (written if one[1].sensitive else folded).append(one)
+    return folded, written

@@ -63,12 +63,17 @@ class Shelves:
     __slots__ = ("_listed",)
 
     def __init__(self, keys: Iterable[tuple[int, Key]]) -> None:
-        shelved: defaultdict[Split, list[tuple[str, _Needle]]] = defaultdict(list)
-        for number, (text, _, how) in keys:
-            if text:
-                split, under = _shelf(text, how)
-                shelved[split].append((under, (text, number, how)))
-        self._listed = {split: grouped(pairs) for split, pairs in shelved.items()}
+        self._listed = {split: grouped(pairs) for split, pairs in _shelved(keys).items()}
+
+    def with_more(self, keys: Iterable[tuple[int, Key]]) -> "Shelves":
+        """These keys and more of them."""
+        made = Shelves(())
+        made._listed = dict(self._listed)
+        for split, pairs in _shelved(keys).items():
+            index = made._listed[split] = dict(self._listed.get(split, {}))
+            for under, needle in pairs:
+                index[under] = (*index.get(under, ()), needle)
+        return made
 
     def places(
         self, haystack: str, words: Callable[[Split], frozenset[str]]
@@ -86,6 +91,15 @@ class Shelves:
                         at = _FIRST[how](needle, haystack, edges)
                         if at >= 0:
                             yield number, at, at + len(needle)
+
+
+def _shelved(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, list[tuple[str, _Needle]]]:
+    shelved: defaultdict[Split, list[tuple[str, _Needle]]] = defaultdict(list)
+    for number, (text, _, how) in keys:
+        if text:
+            split, under = _shelf(text, how)
+            shelved[split].append((under, (text, number, how)))
+    return shelved
 
 
 def _shelf(text: str, how: How) -> tuple[Split, str]:

@@ -24,7 +24,8 @@ from evennia_ai.lorebook.scan.hit_cache import (
     Texts,
     hit_cache_of,
 )
-from evennia_ai.lorebook.scan.key_index import ALWAYS, BookIndex
+from evennia_ai.lorebook.scan.key_index import BookIndex
+from evennia_ai.lorebook.scan.key_reader import ALWAYS
 from evennia_ai.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.lorebook.scan.regex.pattern import MOST_SEARCHED, Patience, Pattern, SearchedText
 from evennia_ai.prompt.history import History

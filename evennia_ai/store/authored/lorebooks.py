@@ -40,7 +40,8 @@ class StoredBook:
     """
 
     name: str
-    source: str
+    source: str = field(compare=False)
+    """Its text, which `sha256` tells from others: comparing megabytes takes long."""
     sha256: str
     revision: int
     scope: Scope | None = None
@@ -64,19 +65,26 @@ class BookRevision(BookChange):
 
 
 def save_book(
-    name: str, source: str, *, by: str, expected_revision: int | None = None
+    name: str,
+    source: str,
+    *,
+    by: str,
+    expected_revision: int | None = None,
+    changed_part: str | None = None,
 ) -> StoredBook:
     """Store a lorebook under `name`, in place of the one that has it.
 
     The same text again changes nothing. `expected_revision` is the revision the editor looked at,
     0 where there was no book; EditConflictError says who changed it since. FormatError: the text
-    is no strict JSON object.
+    is no strict JSON object. `changed_part` is the entry's text in it that alone is another than in
+    the expected revision, where one was changed in its place: the rest is not checked again.
     """
     checked_name(name, what="lorebook")
     with changing(LOREBOOKS, f"saving lorebook '{name}'"):
         row = _row_or_none(name)
         _refuse_stale(name, row, expected_revision)
-        return _saved(name, row, source, action="updated" if row else "created", by=by)
+        action = "updated" if row else "created"
+        return _saved(name, row, source, action=action, by=by, changed_part=changed_part)
 
 
 def get_book(name: str) -> StoredBook:
@@ -202,13 +210,20 @@ def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
 
 
 def _saved(
-    name: str, row: models.Lorebook | None, source: str, *, action: str, by: str
+    name: str,
+    row: models.Lorebook | None,
+    source: str,
+    *,
+    action: str,
+    by: str,
+    changed_part: str | None = None,
 ) -> StoredBook:
     digest = checked_source(
         source,
         what=f"lorebook '{name}'",
         most=conf().max_source_characters,
         setting="EVENNIA_AI_MAX_SOURCE_CHARACTERS",
+        changed_part=changed_part,
     )
     if row is not None and row.source == source:
         return _value(row)

@@ -44,15 +44,23 @@ def check_scope(scope: Scope, *, kinds: Sequence[str]) -> None:
         raise ComponentValueError("scope", str(scope), wanted)
 
 
-def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
+def checked_source(
+    text: str, *, what: str, most: int, setting: str, changed_part: str | None = None
+) -> str:
     """The hash of `text`; FormatError where it is no strict JSON object, or too long.
 
-    `most` characters are allowed, by the setting of this name.
+    `most` characters are allowed, by the setting of this name. `changed_part` is the one object in
+    it that is not as it was when all the rest was checked: then nothing else is looked at.
     """
     if len(text) > most:
         raise FormatError(
             "size", f"{what} has {len(text)} characters and the limit is {most} ({setting})"
         )
+    _check_object(text if changed_part is None else changed_part, what=what)
+    return sha256(text.encode()).hexdigest()
+
+
+def _check_object(text: str, *, what: str) -> None:
     if storable(text) != text:
         raise FormatError("encoding", f"{what} holds null characters or half pairs")
     try:
@@ -64,7 +72,6 @@ def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
         raise FormatError("json", f"{what} is no strict JSON: {error}") from error
     if not isinstance(value, dict):
         raise FormatError("json", f"{what} must be a JSON object")
-    return sha256(text.encode()).hexdigest()
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from evennia_ai.lorebook.entry import MAX_KEY
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.key_index import INDEXES, MAX_KEY, NEVER, book_index_of
+from evennia_ai.lorebook.scan.key_index import INDEXES, book_index_of
+from evennia_ai.lorebook.scan.key_reader import NEVER
 from evennia_ai.prompt.dice import Dice
 from tests.lorebook.builders import DICE, a_book, a_scan, an_entry, awake, reasons, texts
 
@@ -46,7 +48,7 @@ def test_a_thousand_players_do_not_leave_a_thousand_indexes():
     book = a_book(an_entry(keys=["{{user}}"]))
     for number in range(1000):
         an_index(book, values={"user": f"player{number}"})
-    assert max(map(len, book.memo[INDEXES].values())) <= 64
+    assert max(map(len, book.of_entries[INDEXES].values())) <= 64
 
 
 def test_keys_of_entries_that_never_wake_are_not_looked_for():

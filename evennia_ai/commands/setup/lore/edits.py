@@ -4,8 +4,7 @@ A change is one of the book's own JSON, stored as a revision that knows which on
 """
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, get_args
 
@@ -13,8 +12,15 @@ from evennia_ai.commands.base import CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import any_whole_number, checked_locks, lost_by, whole_number
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.lore import named, typed
+from evennia_ai.commands.setup.lore.changes import (
+    added,
+    changed,
+    content_of,
+    created_with,
+    removed,
+    saved,
+)
 from evennia_ai.commands.setup.lore.named import (
-    OpenBook,
     OpenEntry,
     entry_to_change,
     opened,
@@ -23,103 +29,19 @@ from evennia_ai.commands.setup.lore.named import (
 from evennia_ai.commands.setup.lore.typed import (
     field_named,
     in_words,
-    member_in_words,
     place_in_words,
     said_of,
     typed_value,
 )
-from evennia_ai.errors import EditConflictError, FormatError
+from evennia_ai.errors import EditConflictError
 from evennia_ai.lorebook.book import BOOK_MODES, entries_called
 from evennia_ai.lorebook.editing.edits import (
-    add_entry,
-    change_entry,
-    fields_of,
     new_book,
-    remove_entry,
     with_mode,
 )
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
-from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.text.columns import clipped
-
-
-def created_with(name: str, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
-    """The first entry of a new book, which is made with it or not at all."""
-    with _in_words_of(_new_label(name, fields)):
-        book, uid = add_entry(new_book(name), fields)
-    return _entry(store.save_book(name, written(book), by=by, expected_revision=0), uid)
-
-
-def added(stored: StoredBook, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
-    """The entry that was added to a book."""
-    # An entry that was removed has its lock still, for when it comes back.
-    locked = store.entry_locks(stored.name)
-    with _in_words_of(_new_label(stored.name, fields)):
-        book, uid = add_entry(json.loads(stored.source), fields, taken=locked)
-    return _entry(_saved(stored, book, by=by), uid)
-
-
-def changed(found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
-    """The entry with other values; the same object where nothing was changed by them."""
-    if _says(found.entry, fields):
-        return found
-    before = json.loads(found.of.stored.source)
-    with _in_words_of(found.label):
-        after = change_entry(before, found.entry.uid, fields)
-    if after == before:
-        return found
-    return _entry(_saved(found.of.stored, after, by=by), found.entry.uid)
-
-
-def removed(found: OpenEntry, *, by: str) -> StoredBook:
-    """The book without the entry, whose lock stays for when a revert brings it back."""
-    after = remove_entry(json.loads(found.of.stored.source), found.entry.uid)
-    return _saved(found.of.stored, after, by=by)
-
-
-def content_of(found: OpenEntry) -> str:
-    """The content of an entry as it is written, its decorators among it."""
-    listed = unwrapped(json.loads(found.of.stored.source))["entries"]
-    raw = list(in_order(listed))[found.entry.index][1]
-    return str(raw.get("content") or "")
-
-
-@contextmanager
-def _in_words_of(label: str) -> Iterator[None]:
-    """Have what is wrong with a field told of this entry, as its builder knows the field."""
-    try:
-        yield
-    except FormatError as error:
-        if not error.path:
-            raise
-        member = member_in_words(error.path)
-        raise CommandError(f"{label}: {member} {error.problem}. Nothing was changed.") from error
-
-
-def _new_label(book: str, fields: Mapping[str, Any]) -> str:
-    return clipped(f"{book}/{fields.get('name') or 'the new entry'}", 60)
-
-
-def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
-    """Whether an entry says this already; a content may say more than the entry tells of it."""
-    said = fields_of(entry)
-    return "content" not in fields and all(
-        name in said and said[name] == value for name, value in fields.items()
-    )
-
-
-def _saved(stored: StoredBook, data: Mapping[str, Any], *, by: str) -> StoredBook:
-    text = written(data, was=stored.source)
-    return store.save_book(stored.name, text, by=by, expected_revision=stored.revision)
-
-
-def _entry(stored: StoredBook, uid: str) -> OpenEntry:
-    book: OpenBook = opened(stored)
-    entry = next(entry for entry in book.book.entries if entry.uid == uid)
-    return OpenEntry(of=book, entry=entry)
-
 
 ENTRY: Final = "<book>/<entry>"
 _CREATE: Final = "lore/create <book>[/<entry name>] [= <key>, <key>: <content>]"
@@ -227,7 +149,7 @@ class LoreEdits(StrictCommand):
         if opened(book).book.mode == mode:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
-        after = _saved(book, with_mode(json.loads(book.source), mode), by=self.typed_by)
+        after = saved(book, with_mode(json.loads(book.source), mode), by=self.typed_by)
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
@@ -377,9 +299,9 @@ def _save(caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
         last = store.book_revisions(stored.name)[-1].changed_by
         label = f"lorebook '{stored.name}'"
         raise EditConflictError(label, edited["revision"], stored.revision, last)
-    saved = changed(found, {"content": text}, by=by)
-    told = f"Saved {saved.label} as revision {saved.of.stored.revision}."
-    return _edited(saved, by=by), told
+    after = changed(found, {"content": text}, by=by)
+    told = f"Saved {after.label} as revision {after.of.stored.revision}."
+    return _edited(after, by=by), told
 
 
 KINDS["lore"] = Kind(_load, _save)

@@ -5,9 +5,8 @@ A book whose lock hides it is not there for those whom it hides it from.
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError
@@ -15,7 +14,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook, entries_called
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
 
@@ -184,9 +183,8 @@ def written(data: Mapping[str, Any], *, was: str = "") -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
 
 
-@lru_cache(maxsize=2)  # who changes a large book looks at it again and again
 def _read(stored: StoredBook) -> Lorebook:
-    return read_book(json.loads(stored.source), label=stored.name, revision=stored.revision)
+    return attached_book(replace(stored, scope=None))
 
 
 def _stored_name(name: str, names: Collection[str]) -> str | None:

@@ -1,0 +1,299 @@
+"""The keys of entries as numbers: equal keys of different entries share one.
+
+What a key is depends on the entry's flags and those of the rules, on the values of macros in it,
+and on whether it is written as a pattern; most are words, and get their number at once.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Final, NamedTuple
+
+from evennia_ai.lorebook.entry import MAX_KEY, NO_GATES, LoreEntry, Patterns
+from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.lorebook.scan.matching import Fold
+from evennia_ai.lorebook.scan.regex.pattern import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.scan.shelves import How, Key
+from evennia_ai.prompt.memo import typed_frozen
+
+# Numbers that stand for no key of the table: one that is always there, one that never is.
+ALWAYS: Final = -1
+NEVER: Final = -2
+# In place of a number: what the key is depends on more than its text and the flags.
+_TO_READ: Final = -3
+_SHOWN_REFUSALS: Final = 3
+
+
+class FilledKey(NamedTuple):
+    """A key with its macros filled, as words and as a pattern."""
+
+    words: str
+    pattern: str
+
+
+@typed_frozen
+class EntryKeys:
+    """The keys of one entry by number, and as texts for reasons."""
+
+    primary: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+    secondary: tuple[int, ...] = ()
+    secondary_texts: tuple[str, ...] = ()
+    additional: tuple[tuple[int, ...], ...] = ()
+    excluded: tuple[int, ...] = ()
+    refused: str = ""
+    """Which of its keys can never be found, and why."""
+    scored: tuple[int, ...] = ()
+    """Those that count where a group takes the member with the most."""
+    scored_secondary: tuple[int, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    barred: bool = False
+    """Whether it has none that could wake it."""
+    keys_decide: bool = False
+    """Whether nothing else is to be asked."""
+    hidden: str = ""
+    """What its text hides for recursion alone, each key on a line of its own."""
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """The numbers of all its keys."""
+        yield from self.primary
+        yield from self.secondary
+        for line in self.additional:
+            yield from line
+        yield from self.excluded
+
+
+def _keys_decide(entry: LoreEntry) -> bool:
+    """Whether the entry's keys alone say whether it is a candidate."""
+    asks_more = entry.constant or entry.conditions or entry.grouping.names
+    timing = entry.timing
+    return not (
+        asks_more
+        or (entry.secondary_keys and entry.selective)
+        or timing.delay
+        or timing.cooldown
+        or (entry.gates is not NO_GATES and entry.gates != NO_GATES)
+        or entry.recursion.delay_level
+        or entry.recursion.excluded
+    )
+
+
+_NO_KEYS: Final = EntryKeys()
+
+
+def _hidden(entry: LoreEntry) -> str:
+    template = entry.template
+    has_macros = "{{" in template.source
+    return "".join(f"\n{key}" for key in template.hidden_keys) if has_macros else ""
+
+
+class _Numbers(dict[str, int]):
+    """The number of each key as it is written, of entries that look for their keys alike."""
+
+    def __init__(
+        self, keys: dict[Key | str, int], *, how: Callable[[str], How], fold: Fold | None, odd: str
+    ) -> None:
+        self._keys = keys
+        self._how = how
+        self._fold = fold  # None where the case counts
+        self._odd = odd  # what a key begins with that is to be read
+
+    def __missing__(self, written: str) -> int:
+        text = written.strip()
+        number = _TO_READ
+        if text and len(text) <= MAX_KEY and "{{" not in text and not text.startswith(self._odd):
+            fold = self._fold
+            key = Key(fold(text) if fold else text, fold is None, self._how(text))
+            number = self._keys.setdefault(key, len(self._keys))
+        self[written] = number
+        return number
+
+
+class KeyReader:
+    """Gives each key of a book its number; equal keys of different entries share one."""
+
+    def __init__(self, rules: ActivationRules, *, filled: Mapping[str, FilledKey]) -> None:
+        self.patterns: dict[int, Pattern] = {}
+        self._rules = rules
+        self._flags = PRESET_FLAGS[rules.rules]
+        self.fold = str.lower if self._flags.ascii_words else str.casefold
+        self._filled = filled
+        self._numbers: dict[Key | str, int] = {}
+        self._refusals: dict[tuple[str, bool], str] = {}
+        self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
+
+    def keys(self, *, since: int = 0) -> Iterator[tuple[int, Key]]:
+        """The words and phrases among the keys, from the number `since` on."""
+        for key, number in islice(self._numbers.items(), since, None):
+            if isinstance(key, Key):
+                yield number, key
+
+    @property
+    def count(self) -> int:
+        """How many keys have a number, those that no entry has any more among them."""
+        return len(self._numbers)
+
+    def may_have_patterns(self, entry: LoreEntry) -> bool:
+        """Whether a key of the entry may be a regular expression."""
+        patterns = self._patterns_of(entry)
+        written = (key for keys in entry.key_lists for key in keys)
+        return patterns == "all" or (
+            patterns == "by_form" and any(key.strip().startswith("/") for key in written)
+        )
+
+    def entry_keys(self, entry: LoreEntry) -> EntryKeys:
+        """The entry's keys; those of an entry that can never be active are not looked for."""
+        if not entry.is_usable:
+            return _NO_KEYS
+        written, second = entry.keys, entry.secondary_keys
+        number = self._numbers_like(entry).__getitem__
+        primary, secondary = tuple(map(number, written)), tuple(map(number, second))
+        is_plain = entry.gates is NO_GATES and not entry.grouping.names
+        if not is_plain or _TO_READ in primary or _TO_READ in secondary:
+            return self._read(entry)
+        return EntryKeys(
+            primary=primary,
+            texts=tuple(map(str.strip, written)),
+            secondary=secondary,
+            secondary_texts=tuple(map(str.strip, second)) if second else (),
+            keys_decide=bool(primary) and _keys_decide(entry),
+            hidden=_hidden(entry),
+        )
+
+    def _numbers_like(self, entry: LoreEntry) -> _Numbers:
+        """The numbers of the keys of entries with the same flags."""
+        flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
+        numbers = self._alike.get(flags)
+        if numbers is None:
+            patterns = self._patterns_of(entry)
+            numbers = self._alike[flags] = _Numbers(
+                self._numbers,
+                how=partial(self._how, whole=self._is_whole(entry)),
+                fold=None if self._is_sensitive(entry) else self.fold,
+                odd={"all": "", "by_form": "/", "none": "{{"}[patterns],
+            )
+        return numbers
+
+    def _read(self, entry: LoreEntry) -> EntryKeys:
+        """The entry's keys where they are more than words, or more than keys decides."""
+        refused: list[str] = []
+        keys = self._list(entry, entry.keys, refused)
+        secondary = self._list(entry, entry.secondary_keys, refused)
+        barred = bool(refused) and self._patterns_of(entry) == "all"
+        return EntryKeys(
+            primary=() if barred else tuple(number for _, number in keys),
+            texts=tuple(text for text, _ in keys),
+            secondary=tuple(number for _, number in secondary),
+            secondary_texts=tuple(text for text, _ in secondary),
+            additional=tuple(
+                tuple(number for _, number in self._list(entry, line, refused))
+                for line in entry.gates.additional
+            ),
+            excluded=tuple(n for _, n in self._list(entry, entry.gates.excluded, refused)),
+            refused="; ".join(refused[:_SHOWN_REFUSALS]),
+            scored=self._scored(entry, entry.keys, keys),
+            scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
+            patterns=tuple(
+                self.patterns[number]
+                for _, number in [*keys, *secondary]
+                if number in self.patterns
+            ),
+            barred=barred,
+            keys_decide=bool(keys) and not barred and _keys_decide(entry),
+            hidden=_hidden(entry),
+        )
+
+    def _patterns_of(self, entry: LoreEntry) -> Patterns:
+        return "by_form" if self._flags.patterns_by_form else entry.patterns
+
+    def _list(
+        self, entry: LoreEntry, written: Iterable[str], refused: list[str]
+    ) -> list[tuple[str, int]]:
+        """Text and number of each key; blank ones where the rules let them count."""
+        numbered: list[tuple[str, int]] = []
+        for raw in written:
+            number = self._number(entry, raw, refused)
+            if number is not None:
+                text = self._filled_in(raw).words
+                numbered.append((text.strip() or text, number))
+        return numbered
+
+    def _scored(
+        self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
+    ) -> tuple[int, ...]:
+        """The numbers of the keys that count in a score; the application takes them as written."""
+        if not entry.grouping.names:
+            return ()
+        if not self._flags.scores_as_written:
+            return tuple(number for _, number in numbered)
+        return tuple(self._as_written(entry, text) for text in written)
+
+    def _as_written(self, entry: LoreEntry, text: str) -> int:
+        if not text:
+            return ALWAYS
+        if text == text.strip() and "{{" not in text:
+            number = self._number(entry, text, [])
+            return NEVER if number is None else number
+        folded = text if self._key(entry, text).sensitive else self.fold(text)
+        key = Key(folded, self._key(entry, text).sensitive, "part")
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _filled_in(self, written: str) -> FilledKey:
+        return self._filled.get(written) or FilledKey(written, written)
+
+    def _number(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
+        text, pattern = self._filled_in(written)
+        stripped = text.strip()
+        if not stripped:
+            if not self._flags.blank_keys_match:
+                return None
+            return ALWAYS if text else NEVER
+        if len(stripped) > MAX_KEY:
+            refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
+            return NEVER
+        patterns = self._patterns_of(entry)
+        # What it is as it is written: a player's name never makes a pattern of it.
+        if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
+            by_form = patterns == "by_form"
+            number = self._pattern(pattern.strip(), by_form=by_form, refused=refused)
+            if number is not None:
+                return number
+        return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
+
+    def _pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
+        """The number of a regular expression; None: it is none, and so an ordinary key."""
+        if text in self._numbers:
+            return self._numbers[text]
+        if (text, by_form) not in self._refusals:
+            read = read_pattern(text)
+            if not isinstance(read, Refused):
+                number = self._numbers[text] = len(self._numbers)
+                self.patterns[number] = read
+                return number
+            self._refusals[text, by_form] = "" if by_form and read.is_broken else read.reason
+        reason = self._refusals[text, by_form]
+        if not reason:
+            return None
+        refused.append(f"pattern '{text[:40]}' {reason}")
+        return NEVER
+
+    def _key(self, entry: LoreEntry, text: str) -> Key:
+        sensitive = self._is_sensitive(entry)
+        how = self._how(text, whole=self._is_whole(entry))
+        return Key(text if sensitive else self.fold(text), sensitive, how)
+
+    def _is_sensitive(self, entry: LoreEntry) -> bool:
+        sensitive = entry.case_sensitive
+        return self._rules.case_sensitive if sensitive is None else sensitive
+
+    def _is_whole(self, entry: LoreEntry) -> bool:
+        whole = entry.match_whole_words
+        return self._rules.match_whole_words if whole is None else whole
+
+    def _how(self, text: str, *, whole: bool) -> How:
+        if not whole:
+            return "part"
+        if not self._flags.ascii_words:
+            return "word"
+        return "part" if len(text.split()) > 1 else "ascii"
