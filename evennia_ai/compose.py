@@ -126,7 +126,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=fixed,
         lore=lore,
         memories=reminded,
-        earlier=(refused, off),
+        earlier=(refused, [*off, *_of_books(inputs)]),
         anchors=anchors,
         standing=standing,
     )
@@ -152,6 +152,15 @@ def _taking_part(
             if is_given and key in off
         ],
     )
+
+
+def _of_books(inputs: Inputs) -> list[Verdict]:
+    """Which books count in the place of newer ones, and which were waited for."""
+    return [
+        Verdict(stage="activate", item=f"book:{book.label}", kept=True, reason=book.told)
+        for book in inputs.books
+        if book.told
+    ]
 
 
 def _filling(inputs: Inputs) -> Filling:

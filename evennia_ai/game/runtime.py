@@ -22,6 +22,7 @@ from twisted.python.failure import Failure
 from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
+from evennia_ai.game.inputs.book_builds import BookBuilds
 from evennia_ai.game.inputs.meanings import Meanings
 from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.knowledge.own_pages import Threads
@@ -129,6 +130,7 @@ class Runtime:
     floors: Floors
     gestures: Gestures
     ticker: Ticker
+    book_builds: BookBuilds
 
     @property
     def access(self) -> Access:
@@ -228,6 +230,7 @@ def runtime_of(
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
+        book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
     )
 
 

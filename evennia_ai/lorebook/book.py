@@ -73,6 +73,8 @@ class Lorebook:
     """What it may do."""
     notices: tuple[str, ...] = ()
     """For who imports it."""
+    told: str = ""
+    """What the trace says of how it came to count: in the place of another, or waited for."""
     memo: Memo = field(default_factory=Memo, repr=False)
     """What was worked out for this very book and is worth keeping with it."""
     of_entries: Memo = field(default_factory=Memo, repr=False)

@@ -20,6 +20,8 @@ from evennia_ai.cards.components import character_book
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.key_index import prepare_index
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.store.authored.cards import StoredCard
@@ -67,6 +69,11 @@ class Parsed(Generic[T, V]):
                 self._kept.move_to_end(text)
                 return self._kept[text]
         return self.keep(text, self._parse(text))  # not inside the lock: it may take seconds
+
+    def __contains__(self, text: T) -> bool:
+        """Whether its value is kept."""
+        with self._lock:
+            return text in self._kept
 
     def keep(self, text: T, value: V) -> V:
         """Keep a value that was made otherwise, or give the one that is kept already."""
@@ -157,8 +164,18 @@ def _attached_book(stored: StoredBook) -> Lorebook:
 _attached_books: Final = Parsed[StoredBook, Lorebook](_attached_book, most=MOST_PARSED)
 
 
-def know_changed(stored: StoredBook, book: Lorebook) -> None:
-    """Keep what a changed book is read as, where that is known without reading its text."""
+def is_read(stored: StoredBook) -> bool:
+    """Whether a book need not be read to be used."""
+    return _text_of(stored) in _texts
+
+
+def make_ready(stored: StoredBook, rules: ActivationRules) -> None:
+    """Read a book and make its keys ready, in whatever thread; FormatError: it cannot be read."""
+    prepare_index(attached_book(stored), rules=rules)
+
+
+def know_read(stored: StoredBook, book: Lorebook) -> None:
+    """Keep what a book is read as, where that is known without reading its text."""
     _texts.keep(_text_of(stored), book)
 
 

@@ -66,6 +66,8 @@ class Sources:
     """What the model that the NPC speaks with leaves its prompts, None for that of the game."""
     tools: tuple[str, ...] = ()
     """The names of the tools that the NPC has."""
+    stand_ins: Mapping[str, Lorebook] = field(default_factory=dict)
+    """By its name what counts in the place of a book that is not read yet."""
 
     def is_same(self, other: "Sources") -> bool:
         """Whether nothing was changed between the two readings."""
@@ -77,6 +79,7 @@ class Sources:
             and self.limit_tokens == other.limit_tokens
             and self.tools == other.tools
             and self.greeting == other.greeting
+            and self.stand_ins == other.stand_ins
             and self.scopes == other.scopes
             and self.facts == other.facts
             and len(self.books) == len(other.books)
@@ -296,8 +299,18 @@ def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], t
             books += [own] if own else []
         except FormatError as error:
             problems.append(f"the lorebook of card '{card.name}' is left out: {error}")
-    attached, refused = read_books(sources.books)
-    return (*books, *attached), (*problems, *refused)
+    for stored in sources.books:
+        attached, refused = _attached(stored, sources.stand_ins)
+        books += attached
+        problems += refused
+    return tuple(books), tuple(problems)
+
+
+def _attached(
+    stored: StoredBook, stand_ins: Mapping[str, Lorebook]
+) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
+    stand_in = stand_ins.get(stored.name)
+    return read_books((stored,)) if stand_in is None else ((stand_in,), ())
 
 
 def _note(note: StoredNote) -> AuthorsNote:

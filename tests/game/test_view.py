@@ -154,14 +154,17 @@ def test_a_view_changes_with_the_place(furnished):
     assert len(furnished.npc.ai.view().books) == 1
 
 
-def test_books_are_parsed_once_and_shared(furnished):
+def test_books_are_parsed_once_and_shared(furnished, monkeypatch):
     from evennia_ai.minds import parse_cache
+    from evennia_ai.store.core.snapshots import forget_everything
 
-    parse_cache._parsed_book.cache_clear()
+    (known,) = furnished.npc.ai.view().books
+    read: list[str] = []
+    monkeypatch.setattr(parse_cache, "read_book", lambda *given, **how: read.append(how["label"]))
+    forget_everything()
     brida = furnished.make("Brida", "evennia_ai.game.npc.AINPC")
-    (shared,) = brida.ai.view().books
-    assert shared in furnished.npc.ai.view().books
-    assert parse_cache._parsed_book.cache_info().misses == 1
+    assert brida.ai.view().books == (known,)
+    assert read == []
 
 
 def test_a_card_that_cannot_be_read_is_left_out_and_told(stage, logged):

@@ -151,10 +151,12 @@ def gathered(
     settings: NPCSettings,
     tools: Sequence[ToolSpec],
     near: Near = (),
+    waited_for: Collection[str] = (),
 ) -> Gathered:
     """What the turn that answers `heard` needs; no later part of it asks world or store again.
 
-    `near` is what is known of the meanings of memories.
+    `near` is what is known of the meanings of memories, `waited_for` are the names of books that
+    were read for it.
     """
     npc, view, event = mind.npc, mind.view(settings), heard.event
     context, window = context_of(event), windows(heard.conversation.id)
@@ -173,13 +175,22 @@ def gathered(
         greeting=window.greeting,
     )
     request = execution_request(
-        replace(made, near=near) if near else made,
+        _telling_of(replace(made, near=near) if near else made, waited_for),
         npc_ref=mind.ref,
         conversation=heard.conversation.id,
         event=heard.record.id,
         tools=tools,
     )
     return Gathered(view=view, settings=settings, context=context.name, request=request)
+
+
+def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:
+    """The inputs with books that say that the turn waited for them."""
+    if not waited_for:
+        return made
+    told = "it was read for this turn, which waited"
+    books = [replace(b, told=told) if b.label in waited_for else b for b in made.books]
+    return replace(made, books=tuple(books))
 
 
 def foreseen_inputs(

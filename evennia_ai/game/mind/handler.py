@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -141,6 +141,8 @@ class AIHandler:
             limit_tokens=live.models.speaking_profile(settings).limit_tokens,
             tools=settings.tools,
         )
+        if stand_ins := live.book_builds.stand_ins(sources.books):
+            sources = replace(sources, stand_ins=stand_ins)
         if self.known_view is None or not self.known_view.sources.is_same(sources):
             self.known_view = view_of(plain_name(self.npc.key), sources)
             for problem in self.known_view.problems:

@@ -7,7 +7,7 @@ prompt is the one before it and the tools' messages after it; each is stored as 
 with its own manifest. How a round ended is committed with what the call of its model took.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -77,14 +77,16 @@ async def with_room(
     tools: Sequence[ToolSpec],
     compactor: Compactor,
     meanings: Meanings | None,
+    waited_for: Collection[str] = (),
 ) -> Composed | None:
-    """The prompt that answers `heard`; None: the server stops.
+    """The prompt that answers `heard`; None: the server stops. `waited_for` are names of books.
 
     BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
     something cannot be read.
     """
     near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
-    first = composed(gathered(mind, heard, settings=settings, tools=tools, near=near))
+    gather = partial(gathered, settings=settings, tools=tools, near=near, waited_for=waited_for)
+    first = composed(gather(mind, heard))
     fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
     if not compactor.is_due(fullness, "turn"):
         return first
@@ -92,7 +94,7 @@ async def with_room(
     outcome = await compactor.compact(wanted)
     if outcome.stopped:
         return None
-    again = composed(gathered(mind, heard, settings=settings, tools=tools, near=near))
+    again = composed(gather(mind, heard))
     if outcome.record is not None:  # the prompt after it is looked at like any other
         await compactor.look_again(again.composition.prompt, wanted)
     return again

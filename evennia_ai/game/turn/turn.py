@@ -148,6 +148,7 @@ class Turn:
         self.settings = settings = mind.settings
         accesses = live.models.of_role("speaker", settings=settings)
         self._toolbox = toolbox_of(mind.npc, settings.tools, event=heard.event)
+        waited_for = await live.book_builds.waited_for(mind.npc, heard.event)
         composed = await with_room(  # 2 and 3
             mind,
             heard,
@@ -155,6 +156,7 @@ class Turn:
             tools=self._toolbox.specs,
             compactor=live.compactor,
             meanings=live.meanings,
+            waited_for=waited_for,
         )
         if composed is None or self._is_stale():
             return None

@@ -29,7 +29,7 @@ from evennia_ai.lorebook.book import Lorebook, Unmatched, packed
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.key_index import EntryKeys
+from evennia_ai.lorebook.scan.key_reader import EntryKeys
 from evennia_ai.lorebook.scan.window import Scan, Window
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import Anchor, Logic, LoreEntry, Position
 from evennia_ai.lorebook.scan.hit_cache import EVENT, FED, NOTE, SOMEWHERE, SOURCE, FoundKey
-from evennia_ai.lorebook.scan.key_index import EntryKeys
+from evennia_ai.lorebook.scan.key_reader import EntryKeys
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.lorebook.scan.window import Window
 from evennia_ai.prompt.components import Grant

@@ -23,6 +23,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.templates.template import Template, compile_template
 
+_NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
 # A changed entry leaves keys behind that nobody has: so many, and the index is made anew.
@@ -91,6 +92,12 @@ def book_index_of(
             indexes.clear()
         known = indexes[seen] = _made(book, rules, _filled(macros, values, dice))
     return known
+
+
+def prepare_index(book: Lorebook, *, rules: ActivationRules) -> None:
+    """Make the index for these rules, unless macros in keys ask for values of a turn."""
+    if not _macros(book):
+        book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
 
 
 def _macros(book: Lorebook) -> dict[str, Template]:

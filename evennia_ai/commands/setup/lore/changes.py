@@ -22,7 +22,7 @@ from evennia_ai.lorebook.editing.edits import (
 from evennia_ai.lorebook.editing.in_place import Changed, changed_in_place
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
-from evennia_ai.minds.parse_cache import know_changed
+from evennia_ai.minds.parse_cache import know_read
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.text.columns import clipped
@@ -113,7 +113,7 @@ def _saved_in_place(stored: StoredBook, change: Changed, *, by: str) -> StoredBo
         expected_revision=stored.revision,
         changed_part=change.piece,
     )
-    know_changed(after, change.book)
+    know_read(after, change.book)
     return after
 
 

@@ -1,0 +1,121 @@
+"""Long books are read in another thread: the reactor's never waits for one.
+
+A book of ten thousand entries takes a good part of a second to read. Where the one before it was
+read, that one counts until then, and the trace of the turn says so. Where there is none (the first
+use after a start), the turn waits, and its NPC shows that it heard. What runs in the thread gets
+values and gives values: no object of the game, no database.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.errors import FormatError
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.presence import NPC, scopes_of
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.minds.parse_cache import attached_book, is_read, know_read, make_ready
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store.authored.lorebooks import StoredBook, books_for
+
+LONG: Final = 100_000
+"""Characters of a book's text from which on it is read beside the game: some milliseconds."""
+_MOST_UNREADABLE: Final = 256
+
+InThread = Callable[..., "Deferred[Any]"]
+
+
+class _Reading:
+    """A book that is being read, what counts until then, and who waits for it."""
+
+    def __init__(self, stored: StoredBook, before: Lorebook | None) -> None:
+        new = f"revision {stored.revision} is being read"
+        self.is_first = before is None
+        self.waiting: list[Deferred[None]] = []
+        self._told = (
+            f"{new}: nothing of it counts yet"
+            if before is None
+            else f"{new}: revision {before.revision} counts until then"
+        )
+        self._before = before or Lorebook(label=stored.name)
+        self._by_attachment: dict[str, Lorebook] = {}
+
+    def stand_in(self, attach: str) -> Lorebook:
+        """What counts until then, where a book hangs like this; the same object each time."""
+        known = self._by_attachment.get(attach)
+        if known is None:
+            known = replace(self._before, attach=attach, told=self._told)
+            self._by_attachment[attach] = known
+        return known
+
+
+class BookBuilds:
+    """The books that are being read beside the game."""
+
+    def __init__(self, rules: ActivationRules, *, in_thread: InThread) -> None:
+        self._rules = rules
+        self._in_thread = in_thread
+        self._reading: dict[tuple[str, str], _Reading] = {}  # by name and hash
+        self._unreadable: set[str] = set()
+        self._last: dict[str, tuple[str, Lorebook]] = {}  # by name what was used last, by its hash
+
+    def stand_ins(self, books: Iterable[StoredBook]) -> Mapping[str, Lorebook]:
+        """What counts in the place of those that are not read yet; their reading is begun."""
+        return {
+            one.name: reading.stand_in(one.scope.kind if one.scope else "global")
+            for one in books
+            if (reading := self._begun(one))
+        }
+
+    async def waited_for(self, npc: NPC, event: Event) -> frozenset[str]:
+        """Wait until a turn that answers `event` may begin; the names of the books it waited for.
+
+        Those are books that nothing stands in for, and those of the player.
+        """
+        player = event.speaker_ref
+        theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
+        begun = {one.name: self._begun(one) for one in books_for(scopes_of(npc))}
+        first = {name: reading for name, reading in begun.items() if reading and reading.is_first}
+        own = {one.name: reading for one in theirs if (reading := self._begun(one))}
+        readings = {**first, **own}
+        waiting: list[Deferred[None]] = []
+        for reading in readings.values():
+            waiting.append(Deferred())
+            reading.waiting.append(waiting[-1])
+        for done in waiting:
+            await done
+        return frozenset(readings)
+
+    def _begun(self, stored: StoredBook) -> _Reading | None:
+        """The reading of a book, None where there is none to be done."""
+        if len(stored.source) < LONG or stored.sha256 in self._unreadable:
+            return None
+        key = (stored.name, stored.sha256)
+        if key in self._reading:
+            return self._reading[key]
+        last_sha256, last = self._last.get(stored.name, ("", None))
+        if is_read(stored):
+            if last_sha256 != stored.sha256:
+                self._last[stored.name] = (stored.sha256, attached_book(stored))
+            return None
+        if last is not None and last_sha256 == stored.sha256:
+            know_read(stored, last)  # it made room for others meanwhile
+            return None
+        self._reading[key] = _Reading(stored, last)
+        self._in_thread(make_ready, stored, self._rules).addBoth(self._read, stored)
+        return self._reading.get(key)
+
+    def _read(self, ended: Any, stored: StoredBook) -> None:
+        """Let those go on who waited; what a book cannot be is told where it is used."""
+        if isinstance(ended, Failure):
+            if len(self._unreadable) >= _MOST_UNREADABLE:
+                self._unreadable.clear()
+            self._unreadable.add(stored.sha256)
+        for one in self._reading.pop((stored.name, stored.sha256)).waiting:
+            one.callback(None)
+        if isinstance(ended, Failure):
+            ended.trap(FormatError)
