@@ -54,8 +54,12 @@ _WORLD: Final = _Members("uid", ("comment",), "key", "keysecondary", "order", "d
 _V3: Final = _Members(
     "id", ("comment", "name"), "keys", "secondary_keys", "insertion_order", "display_index"
 )
-_OWN: Final[Mapping[_Members, frozenset[str]]] = {
-    each: frozenset({each.uid, *each.names, each.keys, each.secondary_keys, each.order, "content"})
+# What stands in the place of an entry's own words; whether one that says nothing is there at all
+# makes no difference.
+_WITHOUT: Final[Mapping[_Members, Mapping[str, None]]] = {
+    each: dict.fromkeys(
+        (each.uid, *each.names, each.keys, each.secondary_keys, each.order, "content")
+    )
     for each in (_WORLD, _V3)
 }
 _TEXTS: Final = frozenset({str})
@@ -71,7 +75,9 @@ def own_words(raw: Any) -> OwnWords | None:
     members = _WORLD if is_world_entry(raw) else _V3
     get: Callable[[str], Any] = raw.get
     content, keys, order = get("content"), get(members.keys), get(members.order)
-    second, names = get(members.secondary_keys) or [], [get(name) for name in members.names]
+    second, names = get(members.secondary_keys), [get(name) for name in members.names]
+    if second is None:
+        second = []
     if (
         type(content) is not str
         or len(content) > MAX_CONTENT
@@ -84,7 +90,8 @@ def own_words(raw: Any) -> OwnWords | None:
     if not (uid is None or type(uid) is str or _is_number(uid)):
         return None
     rest = _rest(raw, members)
-    if rest is None or _has_halves(content, *keys, *second, *filter(None, names), str(uid)):
+    together = "".join((content, *keys, *second, *filter(None, names), str(uid)))
+    if rest is None or not (together.isascii() or _is_whole(together)):
         return None
     return OwnWords(
         uid if uid is None else one_line(str(uid)),
@@ -101,32 +108,30 @@ def _is_number(value: Any) -> bool:
     return type(value) is int and -MAX_NUMBER <= value <= MAX_NUMBER
 
 
-def _has_halves(*texts: str) -> bool:
-    """Whether a text has half a character, which no encoding takes."""
-    together = "".join(texts)
-    if not together.isascii():
-        try:
-            together.encode()
-        except UnicodeEncodeError:
-            return True
-    return False
+def _is_whole(text: str) -> bool:
+    """Whether a text has no half of a character, which no encoding takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _are_keys(listed: Any) -> bool:
     """Whether these are keys of which none is over a limit."""
-    return (
-        type(listed) is list
-        and len(listed) <= MAX_KEYS
-        and {*map(type, listed)} <= _TEXTS
-        and sum(map(len, listed)) <= MAX_KEY
+    return type(listed) is list and (
+        not listed
+        or (
+            len(listed) <= MAX_KEYS
+            and {*map(type, listed)} <= _TEXTS
+            and sum(map(len, listed)) <= MAX_KEY
+        )
     )
 
 
 def _rest(raw: dict[Any, Any], members: _Members) -> bytes | None:
-    """An entry without its own words, as bytes; that they are there is told."""
-    rest = raw.copy()
-    for name in raw.keys() & _OWN[members]:
-        rest[name] = None
+    """An entry without its own words, as bytes."""
+    rest = {**raw, **_WITHOUT[members]}
     numbered = rest if members is _WORLD else rest.get("extensions")
     if type(numbered) is dict and _is_number(numbered.get(members.numbering)):
         unnumbered = {**numbered, members.numbering: 0}

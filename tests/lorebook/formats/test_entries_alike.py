@@ -29,7 +29,7 @@ V3 = st.fixed_dictionaries(
         "priority": st.sampled_from([5, None]),
         "enabled": st.sampled_from([True, False, 1]),
         "selective": st.sampled_from([True, 1]),
-        "secondary_keys": st.sampled_from([[], ["sea"], "sea, sky", None]),
+        "secondary_keys": st.sampled_from([[], ["sea"], "sea, sky", "", 0, None]),
         "use_regex": st.sampled_from([True, False]),
         "extensions": st.sampled_from(
             [{}, {"depth": 3, "position": 4}, {"display_index": 3}, {"evennia_ai": {"priority": 9}}]
@@ -41,7 +41,7 @@ WORLD = st.fixed_dictionaries(
     optional={
         "uid": st.integers(0, 3),
         "order": st.sampled_from([1, 7, "3"]),
-        "keysecondary": st.sampled_from([[], ["sea"]]),
+        "keysecondary": st.sampled_from([[], ["sea"], None, "", 0]),
         "selective": st.booleans(),
         "displayIndex": st.integers(0, 9),
         "comment": st.sampled_from(["", "Moon"]),
