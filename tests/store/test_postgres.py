@@ -1,4 +1,4 @@
-"""The tests of knowledge bases, once more in a game that runs on a real PostgreSQL.
+"""The tests of knowledge bases and of the writer, once more in a game on a real PostgreSQL.
 
 All migrations of ours run there too, as that database is made by them.
 """
@@ -14,24 +14,25 @@ from tests.store.postgres import Postgres
 
 ROOT = Path(__file__).parents[2]
 SAME = (
-    "knowledge/test_backend.py",
-    "knowledge/test_bases.py",
-    "knowledge/test_drafts.py",
-    "knowledge/test_page_import.py",
-    "knowledge/test_pages.py",
-    "test_migrations.py",
-    "knowledge/test_page_search.py",
-    "knowledge/test_page_vectors.py",
+    "game/recording/test_writer.py",
+    "store/knowledge/test_backend.py",
+    "store/knowledge/test_bases.py",
+    "store/knowledge/test_drafts.py",
+    "store/knowledge/test_page_import.py",
+    "store/knowledge/test_pages.py",
+    "store/test_migrations.py",
+    "store/knowledge/test_page_search.py",
+    "store/knowledge/test_page_vectors.py",
 )
 
 
 @pytest.mark.service
-def test_knowledge_bases_do_the_same_on_postgresql():
+def test_they_do_the_same_on_postgresql():
     with Postgres() as postgres:
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-                *(f"tests/store/{name}" for name in SAME),
+                *(f"tests/{name}" for name in SAME),
             ],
             cwd=ROOT,
             env={

@@ -170,7 +170,6 @@ class Writer:
         """Write a job, and with it those that wait behind it."""
         jobs: list[_Job[Any]] = []
         try:
-            connection.close_if_unusable_or_obsolete()
             with transaction.atomic():
                 for job in self._with_those_waiting(first):
                     jobs.append(job)
@@ -181,6 +180,8 @@ class Writer:
                 is_written = not connection.needs_rollback
         except Exception as error:  # whatever it is, each job is told of it by a try of its own
             self._noticed(is_locked=_is_lock(error))
+            if not connection.is_usable():  # the database was away; another connection is opened
+                connection.close()
             is_written = False
         for job in jobs or [first]:
             if not is_written:
