@@ -43,7 +43,7 @@ SPANS: Final = {
     "recorder: a few lines of NPCs": "game.recording.event_recorder:Recorder._work",
     "recorder: writes": "game.recording.event_recorder:committed_each",
     "recorder: one NPC is told": "game.recording.event_recorder:Hearing.took",
-    "writer: tells who waits": "game.recording.writer:Writer._tell_all",
+    "writer: tells who waits": "game.recording.writer:Writer._tell_next",
     "recorder: one NPC considers": "game.mind.attention:Attention.consider",
     "login: NPCs see who comes": "game.senses.witness:came",
     "search: own pages": "store.knowledge.backend:DatabaseBackend.search",

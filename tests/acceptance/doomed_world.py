@@ -77,6 +77,7 @@ class GameClock(Clock):
         except Empty:
             return False
         call()
+        self.advance(0)
         return True
 
 

@@ -135,7 +135,8 @@ class Writer:
         thread.join(max(0.0, until - time.monotonic()))
         self._thread = None
         take_time()
-        self._tell_all()
+        while not self._done.empty():
+            self._tell(self._done.get_nowait())
         for job in tuple(self._under_way):
             job.fail(StoreError("the server stops, and the database is still locked"))
             self._tell(job)
@@ -146,10 +147,12 @@ class Writer:
     def _has_threads(self) -> bool:
         return IReactorFromThreads.providedBy(self.clock)
 
-    def _tell_all(self) -> None:
+    def _tell_next(self) -> None:
+        """Tell of one job, and of the next when everybody else had their turn."""
         with suppress(Empty):
-            while True:
-                self._tell(self._done.get_nowait())
+            self._tell(self._done.get_nowait())
+        if not self._done.empty():
+            self.clock.callLater(0, self._tell_next)
 
     def _tell(self, job: _Job[Any]) -> None:
         self._under_way.discard(job)
@@ -188,7 +191,7 @@ class Writer:
                 self._write_alone(job)
             self._done.put(job)
         reactor: Any = self.clock
-        reactor.callFromThread(self._tell_all)
+        reactor.callFromThread(self._tell_next)
 
     def _with_those_waiting(self, first: _Job[Any]) -> Iterator[_Job[Any]]:
         """It and what waits behind it, for a few milliseconds."""

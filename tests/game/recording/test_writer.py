@@ -39,6 +39,7 @@ class Reactor(Clock):
         """Until everybody was told."""
         while writer.is_at_work:
             self.told.get(timeout=20)()
+            self.advance(0)
 
 
 @pytest.fixture(autouse=True)
