@@ -1,4 +1,4 @@
-"""The tests of knowledge bases and of the writer, once more in a game on a real PostgreSQL.
+"""Tests of knowledge bases, histories and the writer, once more in a game on a real PostgreSQL.
 
 All migrations of ours run there too, as that database is made by them.
 """
@@ -15,6 +15,7 @@ from tests.store.postgres import Postgres
 ROOT = Path(__file__).parents[2]
 SAME = (
     "game/recording/test_writer.py",
+    "store/history",
     "store/knowledge/test_backend.py",
     "store/knowledge/test_bases.py",
     "store/knowledge/test_drafts.py",

@@ -10,6 +10,7 @@ transaction: that row is the lock which makes writers take turns, and the number
 processes that their snapshots are old.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -44,8 +45,11 @@ class Bound(Generic[V]):
     """Is told what is kept no more because of the bound."""
 
 
-class _Kept(dict[K, V]):
-    """Values by key; where there is a bound, those that were put longest ago go first."""
+class _Kept(OrderedDict[K, V]):
+    """Values by key; where there is a bound, those that were put longest ago go first.
+
+    Another thread may read while one is put: it finds the old one or the new one.
+    """
 
     def __init__(self, bound: Bound[V] | None) -> None:
         super().__init__()
@@ -54,13 +58,13 @@ class _Kept(dict[K, V]):
         self._weight = 0
 
     def put(self, key: K, value: V) -> None:
-        if self._bound is None:
-            self[key] = value
-            return
-        self.take_out(key)
         self[key] = value
-        weight = self._weights[key] = self._bound.weight(value)
-        self._weight += weight
+        if self._bound is None:
+            return
+        self.move_to_end(key)
+        weight = self._bound.weight(value)
+        self._weight += weight - self._weights.get(key, 0)
+        self._weights[key] = weight
         while self._weight > self._bound.most() and len(self) > 1:
             oldest, gone = next(iter(self.items()))
             self.take_out(oldest)
