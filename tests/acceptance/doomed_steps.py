@@ -70,15 +70,17 @@ class Troubles:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
 
     def lock(self) -> None:
-        """Another connection is writing; where ours has begun to, that cannot be committed."""
-        self._lock = sqlite3.connect(
+        """Another connection begins to write, and goes on; where ours has begun to, it cannot."""
+        other = sqlite3.connect(
             self._database, timeout=0, isolation_level=None, check_same_thread=False
         )
         try:
-            self._lock.execute("BEGIN IMMEDIATE")
+            other.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError:
-            self._lock.execute("BEGIN")
-            self._lock.execute("SELECT count(*) FROM evennia_ai_record").fetchone()
+            other.close()
+            self._tell(came_too_late=True)
+        else:
+            self._lock = other
 
     def pause(self) -> None:
         """Wait until the reader says to go on, and let all the world wait."""

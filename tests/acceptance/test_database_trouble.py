@@ -26,13 +26,19 @@ GOES_ON: list[Act] = [
     ["reports"],
 ]
 OTHER_ASKS: list[Act] = [["says", "Ben", "Oren, and me?"], ["passes", 12]]
-TRIED_AGAIN = ("not recorded, kept", "no model is asked", "nothing more is said")
+TRIED_AGAIN = (
+    "not recorded, kept",
+    "no model is asked",
+    "nothing more is said",
+    "another process has locked the database; we wait",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Troubled:
     """A life in which trouble came at a step, and what is stored after it."""
 
+    trouble: str
     step: str
     life: Life
     open_turns: int
@@ -78,6 +84,7 @@ def _troubled(game: Game, begun: Path, trouble: str, at: int) -> Troubled:
     life = game.lives(database, [*ASKS, *GOES_ON], trouble=trouble, at=at)
     assert life.is_over, life.told[-3:]
     return Troubled(
+        trouble=trouble,
         step=life.all("trouble")[0],
         life=life,
         open_turns=committed_open_turns(database),
@@ -113,7 +120,9 @@ def test_in_trouble_no_model_is_asked_whose_turn_was_not_committed(troubled):
 
 @pytest.mark.req("S2-27")
 def test_in_trouble_nothing_is_written_and_the_log_says_so(troubled):
-    for case in troubled:
+    cases = [case for case in troubled if not case.life.all("came_too_late")]
+    assert len(cases) > 3
+    for case in cases:
         stopped = case.life.in_trouble()
         assert stopped.stored == []
         has_spoken = bool(case.life.before_trouble().heard | stopped.heard)
@@ -135,9 +144,15 @@ def test_when_it_is_over_no_turn_is_left_open_and_the_npc_answers(troubled):
 
 def test_a_turn_whose_reply_was_not_written_says_so_in_a_record(troubled):
     cases = [case for case in troubled if "nothing more is said" in case.life.log]
-    assert cases
+    assert bool(cases) == (troubled[0].trouble == "fill")  # a lock is waited for
     for case in cases:
         assert any("broke off, nothing more is said" in body for *_, body in case.records)
+
+
+def test_a_lock_costs_nobody_an_answer_and_a_full_disk_none_that_was_not_asked_for(troubled):
+    for case in troubled:
+        answers = len(case.life.heard)
+        assert answers == 2 if case.trouble == "lock" else answers >= 1, case.step
 
 
 def test_after_it_the_chains_hold(troubled):

@@ -196,8 +196,9 @@ class Turn:
         """What a model answered that can be said or done; None where the turn has ended."""
         while True:
             this = self._open_round
-            if stale := self._is_stale():  # since what is sent was composed
-                await self._drop(stale)
+            # Since it was composed somebody may have left, and other turns have asked their models.
+            if why_not := self._is_stale() or self._live.lines.why_spent(self.heard.event):
+                await self._drop(why_not)
                 return None
             try:
                 return await asking.reply(
