@@ -5,14 +5,17 @@ game needs no line for it; Evennia calls the functions here.
 
 Python's full search for objects that nobody reaches any more goes through every object there is, a
 tenth of a second and more with hundreds of NPCs. Here the collector looks at what is new as soon as
-that is some thousand objects, and what survives is frozen: later searches pass it over. Once a day
-all of it is looked through, so that what became garbage while it was frozen goes as well.
+that is some thousand objects, and what survives is frozen: later searches pass it over. Once a day,
+and whenever the process has grown by a hundred megabytes since the last time, all of it is looked
+through, so that what became garbage while it was frozen goes as well.
 """
 
 import gc
+import os
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -39,7 +42,10 @@ NEW_SECONDS: Final = 1.0
 NEW_OBJECTS: Final = 10_000
 """So many new objects are searched at once: some milliseconds."""
 EVERYTHING_SECONDS: Final = 24 * 60 * 60.0
+GROWN_BYTES: Final = 100_000_000
+"""So much more memory may be in use before everything is searched again."""
 
+_STATM: Final = Path("/proc/self/statm")
 _SELDOM: Final = 100_000
 """Searches of the middle generation before Python begins a full one by itself; as good as never."""
 
@@ -49,20 +55,26 @@ class Garbage:
 
     def __init__(self) -> None:
         self._before: Final = gc.get_threshold()
+        self._bytes_after = 0
+        """What was in use after the last search of everything."""
 
     def begin(self) -> None:
         """What the start has made is looked through once and frozen, before anybody is served."""
         young, middle, _ = self._before
         gc.set_threshold(young, middle, _SELDOM)
         self._search()
+        self._bytes_after = _bytes_in_use()
 
     def search_new(self) -> None:
         """Look at what was made since the last time, and freeze what is still there, if it is much.
 
         Asked often, so that never so much is new that the search is felt.
         """
-        if _new_objects() >= NEW_OBJECTS:
-            self._search()
+        if _new_objects() < NEW_OBJECTS:
+            return
+        self._search()
+        if _bytes_in_use() > self._bytes_after + GROWN_BYTES:
+            self.search_everything()
 
     def _search(self) -> None:
         gc.collect()
@@ -73,6 +85,7 @@ class Garbage:
         began = time.perf_counter()
         gc.unfreeze()
         self._search()
+        self._bytes_after = _bytes_in_use()
         took = 1000 * (time.perf_counter() - began)
         logger.log_msg(f"evennia_ai: all of the memory was searched for garbage in {took:.0f} ms")
 
@@ -80,6 +93,14 @@ class Garbage:
         """The collector works as before."""
         gc.set_threshold(*self._before)
         gc.unfreeze()
+
+
+def _bytes_in_use() -> int:
+    """The memory of this process; 0 where the system does not tell: then a day is waited for."""
+    if not _STATM.exists():
+        return 0
+    resident_pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    return resident_pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _new_objects() -> int:

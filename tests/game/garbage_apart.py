@@ -15,7 +15,7 @@ from evennia.utils import logger
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
 django.setup()
 evennia._init()
-from evennia_ai.game.service import NEW_OBJECTS, Garbage  # noqa: E402 - needs the game set up
+from evennia_ai.game.service import GROWN_BYTES, NEW_OBJECTS, Garbage  # noqa: E402 - needs the game set up
 
 
 class Ring:
@@ -54,6 +54,16 @@ def found_out() -> dict[str, object]:
     garbage.search_everything()
     found["frozen is gone after a search of everything"] = frozen() is None
     found["logged"] = lines[-1]
+
+    ring = Ring()
+    many += [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
+    frozen = weakref.ref(ring)
+    del ring
+    grown = bytearray(os.urandom(GROWN_BYTES // 100) * 120)
+    many += [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
+    found["frozen is gone when much memory is in use"] = frozen() is None and bool(grown)
 
     garbage.end()
     found["thresholds are as before"] = gc.get_threshold() == before

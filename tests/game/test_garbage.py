@@ -44,6 +44,11 @@ def test_what_became_garbage_while_it_was_frozen_is_found_when_all_is_searched(f
     assert "searched for garbage" in found["logged"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory in use is told by /proc")
+def test_when_much_more_memory_is_in_use_everything_is_searched(found: Any) -> None:
+    assert found["frozen is gone when much memory is in use"]
+
+
 def test_in_the_end_the_collector_is_as_it_was(found: Any) -> None:
     assert found["thresholds are as before"]
     assert found["frozen in the end"] == 0

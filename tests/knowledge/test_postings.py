@@ -109,6 +109,7 @@ def test_pages_come_by_the_sum_of_what_their_words_tell():
     assert order(found) == [2, 1, 3, 4]
 
 
+@pytest.mark.req("S0-44")
 def test_pages_of_another_namespace_are_not_there():
     found = postings({MAIN: 1, FERRY: 3}, {TALK: 1, FERRY: 30})
 

@@ -53,6 +53,7 @@ def test_a_search_waits_for_its_thread_and_then_tells(backend):
     assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
 
 
+@pytest.mark.req("S0-44")
 def test_a_search_that_takes_too_long_says_so_and_is_heard_no_more(backend):
     clock, waiting = Clock(), Deferred()
     backend.threads = Threads(run=lambda _: waiting, clock=clock)

@@ -175,6 +175,7 @@ def test_a_job_that_fails_takes_back_its_own_rows_and_no_others(writer, reactor)
     assert counted() == {"a": 2}
 
 
+@pytest.mark.req("S2-27")
 def test_where_the_transaction_breaks_each_is_written_once_alone(writer, reactor, commits):
     def breaks() -> str:
         if len(connection.atomic_blocks) > 1:  # not alone

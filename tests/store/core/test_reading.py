@@ -50,6 +50,7 @@ def test_what_fails_in_time_fails_as_it_is(database):
         run(database, "SELECT 1 FROM nowhere")
 
 
+@pytest.mark.req("S0-44")
 def test_nothing_is_written_meanwhile(database):
     with pytest.raises(OperationalError, match="readonly"), limited(database, seconds=9):
         run(database, "INSERT INTO page VALUES ('Ferry')")

@@ -196,6 +196,7 @@ def test_the_rarest_words_are_looked_for_where_no_page_has_all(harbour):
     assert found("sea ship rope tide kraken", limit=2)[0] == "Kraken"
 
 
+@pytest.mark.req("S0-44")
 def test_how_rare_a_word_is_in_another_base_changes_nothing(harbour):
     write(harbour, "A", "coral atoll")
     write(harbour, "B", "coral")
