@@ -44,9 +44,8 @@ GREETING: Final = "Mind the wet planks."
 ANSWER_SECONDS: Final = 1.0
 CALL: Final = "call-1"
 AN_HOUR: Final = 3600.0
-LOCKED_SECONDS: Final = 0.2
-PAUSED_SECONDS: Final = 0.05
-"""How long the world waits for what its writer does, in seconds of real time."""
+WAIT_SECONDS: Final = 0.02
+"""How long the world waits at a time for what its writer does, in seconds of real time."""
 # What a builder has compacted is short here.
 _SHORT: Final = CompactionSettings(
     rules=CompactionRules(keep_messages=2, summary_tokens=20, most_summary_tokens=100)
@@ -153,8 +152,8 @@ class World:
         self._clock.advance(seconds)
         writer = runtime().writer
         while writer.is_at_work or self._troubles.is_paused:
-            wait = PAUSED_SECONDS if self._troubles.is_paused else LOCKED_SECONDS
-            if not self._clock.hear(at_most_seconds=wait) and not self._troubles.is_paused:
+            is_stuck = writer.is_locked_out and not self._troubles.is_paused
+            if not self._clock.hear(at_most_seconds=WAIT_SECONDS) and is_stuck:
                 return
 
     def heals(self) -> None:

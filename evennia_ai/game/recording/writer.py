@@ -90,7 +90,8 @@ class Writer:
         self._done: SimpleQueue[_Job[Any]] = SimpleQueue()
         self._under_way: Final[set[_Job[Any]]] = set()
         self._is_given_up = False
-        self._is_locked_out = False
+        self.is_locked_out = False
+        """Whether it waits for a lock that another process has."""
 
     def begin(self) -> None:
         """Write in a thread from now on, where the database and the clock are made for it."""
@@ -220,11 +221,11 @@ class Writer:
 
     def _noticed(self, *, is_locked: bool) -> None:
         """Log that a lock is waited for, and that it is gone, once each."""
-        if is_locked and not self._is_locked_out:
+        if is_locked and not self.is_locked_out:
             logger.log_err("evennia_ai: another process has locked the database; we wait")
-        if self._is_locked_out and not is_locked:
+        if self.is_locked_out and not is_locked:
             logger.log_err("evennia_ai: the database is not locked any more")
-        self._is_locked_out = is_locked
+        self.is_locked_out = is_locked
 
 
 def _begin_with_the_lock() -> None:
