@@ -6,10 +6,7 @@ started before this is imported.
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from django.db import connection
@@ -17,10 +14,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from evennia.objects.models import ObjectDB
 from evennia.utils.create import create_object
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorFromThreads
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
-from zope.interface import implementer
 
 from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.errors import ModelUnavailable
@@ -37,6 +32,7 @@ from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.history import conversations, record_rows
 from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns
+from tests.threaded_clock import ThreadedClock
 
 NPC: Final = "Oren"
 PLAYERS: Final = ("Anna", "Ben")
@@ -58,28 +54,6 @@ _CARD: Final = {
 }
 
 
-@implementer(IReactorFromThreads)
-class GameClock(Clock):
-    """A clock that passes as it is told, and hears from other threads what they have done."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._told: SimpleQueue[Callable[[], object]] = SimpleQueue()
-
-    def callFromThread(self, call: Callable[..., object], *args: Any) -> None:
-        self._told.put(partial(call, *args))
-
-    def hear(self, *, at_most_seconds: float) -> bool:
-        """Wait until a thread has done something; whether it has."""
-        try:
-            call = self._told.get(timeout=at_most_seconds)
-        except Empty:
-            return False
-        call()
-        self.advance(0)
-        return True
-
-
 class World:
     """The world of one process; each public method is an act that a job may name."""
 
@@ -98,7 +72,7 @@ class World:
         self._steps = steps
         self._troubles = troubles
         self._database = database
-        self._clock = GameClock()
+        self._clock = ThreadedClock()
         self._people: dict[str, Any] = {}
         self._answers = 0
         globalLogPublisher.addObserver(lambda event: tell(log=formatEvent(event)))

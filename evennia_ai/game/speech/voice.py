@@ -14,6 +14,7 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.internet.base import DelayedCall
 from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
 
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
@@ -131,7 +132,8 @@ class Start:
         if self._given_out.strip() and not is_open(self._given_out, own_names=names):
             self._is_over = True
             if self._is_wanted():
-                self.committed = Deferred.fromCoroutine(self._begin(self._given_out))
+                begun = Deferred.fromCoroutine(self._begin(self._given_out))
+                self.committed = begun.addErrback(_log_broken)
 
     def stop(self) -> None:
         """Say nothing any more: the reply is there, or nobody waits for it."""
@@ -157,6 +159,12 @@ class Start:
             return
         self.said = sentences
         self._voice.say(sentences.strip())
+
+
+def _log_broken(failure: Failure) -> None:
+    """A game's own hooks may raise anything; the rest of the reply still comes."""
+    told = failure.getTraceback()
+    logger.log_err(f"evennia_ai: the start of a reply was not said to its end\n{told}")
 
 
 class Gestures:

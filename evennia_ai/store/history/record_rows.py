@@ -154,7 +154,7 @@ def insert(rows: Sequence[NewRow]) -> tuple[Record, ...]:
     return tuple(map(_written, _insert(rows), rows))
 
 
-def _written(pk: int, row: NewRow) -> Record:
+def _written(pk: int, row: models.Record | NewRow) -> Record:
     """The record as whoever reads its row will have it."""
     return Record(
         id=str(pk),
@@ -197,20 +197,7 @@ def _meta_in(text: str) -> Mapping[str, Any]:
 
 def record_from(row: models.Record) -> Record:
     """The value of a row."""
-    return Record(
-        id=str(row.pk),
-        conversation=row.conversation_id,
-        segment=row.segment,
-        seq=row.seq,
-        kind=RecordKind(row.kind),
-        role=row.role,
-        name=row.name,
-        body=row.body,
-        meta=_meta_in(row.meta),
-        content_sha256=row.content_sha256,
-        sha256=row.sha256,
-        created_at=row.created_at,
-    )
+    return _written(row.pk, row)
 
 
 def records(ids: Iterable[str]) -> tuple[Record, ...]:

@@ -1,45 +1,34 @@
 """The writer: jobs are committed in a thread, in order, some together, none because of another."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from threading import Event, get_ident
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection, connections
 from django.db.backends.signals import connection_created
-from twisted.internet.interfaces import IReactorFromThreads
 from twisted.internet.task import Clock
-from zope.interface import implementer
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.recording import writer as module
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.models import StateRevision
 from evennia_ai.store.core.snapshots import one_transaction
+from tests.threaded_clock import ThreadedClock
 
 NAMES = ("a", "b")
 
 
-@implementer(IReactorFromThreads)
-class Reactor(Clock):
-    """What the writer needs of a reactor: calls from its thread are done by `hear`."""
+class Reactor(ThreadedClock):
+    """What the writer needs of a reactor."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.told: SimpleQueue[Callable[[], object]] = SimpleQueue()
-
-    def callFromThread(self, call: Callable[..., object], *args: Any) -> None:
-        self.told.put(partial(call, *args))
-
-    def hear(self, writer: Writer) -> None:
+    def hear_all(self, writer: Writer) -> None:
         """Until everybody was told."""
         while writer.is_at_work:
-            self.told.get(timeout=20)()
-            self.advance(0)
+            assert self.hear(at_most_seconds=20)
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +121,7 @@ def test_jobs_are_done_in_another_thread_and_told_of_in_this_one(writer, reactor
     threads: list[int] = []
     done = writer.write(lambda: threads.append(get_ident()))
     done.addCallback(lambda _: threads.append(get_ident()))
-    reactor.hear(writer)
+    reactor.hear_all(writer)
     assert threads[1] == get_ident() != threads[0]
 
 
@@ -143,7 +132,7 @@ def test_what_waits_is_written_in_order_and_in_one_transaction(
     held = Held(writer)
     told = outcomes([writer.write(partial(raised, "a")) for _ in range(5)])
     held.open()
-    reactor.hear(writer)
+    reactor.hear_all(writer)
     assert told == [1, 2, 3, 4, 5]
     assert len(commits) == 1
     assert counted() == {"a": 5}
@@ -155,7 +144,7 @@ def test_more_than_belong_together_are_several_transactions(writer, reactor, com
     held = Held(writer)
     told = outcomes([writer.write(partial(raised, "a")) for _ in range(5)])
     held.open()
-    reactor.hear(writer)
+    reactor.hear_all(writer)
     assert told == [1, 2, 3, 4, 5]
     assert len(commits) == 2
 
@@ -170,7 +159,7 @@ def test_a_job_that_fails_takes_back_its_own_rows_and_no_others(writer, reactor)
         [writer.write(job) for job in (partial(raised, "a"), fails, partial(raised, "a"))]
     )
     held.open()
-    reactor.hear(writer)
+    reactor.hear_all(writer)
     assert [str(one) for one in told] == ["1", "no", "2"]
     assert counted() == {"a": 2}
 
@@ -188,7 +177,7 @@ def test_where_the_transaction_breaks_each_is_written_once_alone(writer, reactor
         [writer.write(job) for job in (partial(raised, "a"), breaks, partial(raised, "a"))]
     )
     held.open()
-    reactor.hear(writer)
+    reactor.hear_all(writer)
     assert told == [1, "written", 2]
     assert counted() == {"a": 2}
     assert len(commits) > 1
@@ -206,7 +195,7 @@ def test_a_lock_of_another_process_is_waited_for(writer, reactor, logged, monkey
         return raised("a")
 
     told = outcomes([writer.write(locked), writer.write(partial(raised, "a"))])
-    reactor.hear(writer)
+    reactor.hear_all(writer)
     assert told == [1, 2]
     assert [line.partition(": ")[2] for line in logged] == [
         "another process has locked the database; we wait",
@@ -216,7 +205,7 @@ def test_a_lock_of_another_process_is_waited_for(writer, reactor, logged, monkey
 
 def test_what_is_written_in_the_thread_is_seen_by_the_games_own(writer, reactor):
     writer.write(partial(raised, "a"))
-    reactor.hear(writer)
+    reactor.hear_all(writer)
     assert counted() == {"a": 1}
 
 

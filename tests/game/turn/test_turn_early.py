@@ -4,6 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelTimeout, StoreError
+from evennia_ai.game.speech import voice
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.history import turns
 
@@ -115,3 +116,20 @@ def test_nothing_is_said_early_once_nobody_waits(stage, model):
     model.writes("Aye, at dusk. Bring")
 
     assert replies(stage) == []
+
+
+def test_a_hook_that_breaks_while_the_start_is_said_costs_nobody_the_rest(
+    stage, model, logged, monkeypatch
+):
+    def breaks(*_, **__):
+        raise ValueError("a hook of the game")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(voice, "deliver", breaks)
+        model.writes("Aye, at dusk. Bring a coat. It")
+    model.ends("Aye, at dusk. Bring a coat. It is cold out there.")
+    stage.passes()
+
+    assert any("was not said to its end" in line for line in logged)
+    assert ("assistant", "Aye, at dusk. Bring a coat. It is cold out there.") in replies(stage)
+    assert "It is cold out there." in said(stage)[-1]
