@@ -74,26 +74,35 @@ def timed(driver, w, t, clock):
     return clock() - start
 
 
-def first(driver, w, options, count, encode):
-    """Seconds of a driver's first turn."""
+def first(driver, w, clock, *, count, encode):
+    """Seconds of a driver's first turn, in a process that just had one with other texts."""
     gc.collect()
-    Naive(count, encode).turn(workload.W1(0), 0)  # the tokenizer's tables into the caches
-    return timed(driver, w, 0, options.clock)
+    for make in (Naive, type(driver)):  # the tokenizer's tables and its own code into the caches
+        make(count, encode).turn(workload.W1(0), 0)
+    return timed(driver, w, 0, clock)
+
+
+def _turned(names, by):
+    """The names, each first once in as many rounds: who is first meets the new texts alone."""
+    by %= len(names)
+    return names[by:] + names[:by]
 
 
 def measure(ready, options, count, encode):
     """Median seconds of a cold, a known and a warm turn, each by the names of the drivers."""
     cold, known, warm = ({name: [] for name in ready} for _ in range(3))
     for seed in range(options.rounds):
-        for name, (make, _) in ready.items():
+        for name in _turned(list(ready), seed):
+            make, _ = ready[name]
             pair = (remembered(count), remembered(encode)) if options.memo else (count, encode)
             w, driver = workload.W1(options.turns + 1, texts=seed, talk=seed), make(*pair)
-            cold[name].append(first(driver, w, options, count, encode))
+            used = {"count": count, "encode": encode}
+            cold[name].append(first(driver, w, options.clock, **used))
             turns = range(1, options.turns + 1)
             warm[name] += [timed(driver, w, t, options.clock) for t in turns]
             other = workload.W1(options.turns + 1, texts=seed, talk=1_000 + seed)
             beside = make(*pair, beside=driver) if make is Ours else make(*pair)
-            known[name].append(first(beside, other, options, count, encode))
+            known[name].append(first(beside, other, options.clock, **used))
     return [
         {name: statistics.median(times) for name, times in one.items()}
         for one in (cold, known, warm)

@@ -148,11 +148,11 @@ async def _felt(load: Load, game: Evennia, model: LateModel) -> Felt:
     felt = Felt()
     players = [Player(number) for number in range(load.players)]
     bystander = Player(bystander_number(load.players))
+    where = ("127.0.0.1", game.ports.telnet)
+    await bystander.enter(*where)  # who is in has waited until all of the start was done
     with _period(felt, ENTERING):
-        where = ("127.0.0.1", game.ports.telnet)
         for at in range(0, len(players), AT_ONCE):
             await asyncio.gather(*(one.enter(*where) for one in players[at : at + AT_ONCE]))
-        await bystander.enter(*where)
     with _period(felt, IDLE):
         felt.idle = await looks(bystander, at_least=load.idle_looks)
     server = int((game.root / "server" / "server.pid").read_text(encoding="utf-8"))

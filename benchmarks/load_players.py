@@ -33,12 +33,13 @@ class Player:
         self._is_in = asyncio.Event()
 
     async def enter(self, host: str, port: int) -> None:
-        """Connect, log in and come into the room."""
+        """Connect, log in, come into the room and look around."""
         reader, self._writer = await asyncio.open_connection(host, port)
         self._reading = asyncio.create_task(self._read(reader))
         await asyncio.sleep(0.5)
         self.type(f"connect {player_name(self.number)} {PASSWORD}")
         await asyncio.wait_for(self._is_in.wait(), 120)
+        await self.look()  # with their first command Evennia builds the command sets of somebody
 
     def type(self, line: str) -> None:
         self._writer.write(line.encode() + b"\r\n")

@@ -33,6 +33,7 @@ SPANS: Final = {
     "turn: its first round": "game.turn.rounds:Rounds.first",
     "turn: its rows": "store.history.turns:begin",
     "turn: fits the request": "game.turn.rounds:Rounds._asked",
+    "turn: its store is read at first": "game.inputs.first_reading:_Reading.done",
     "turn: says the start of a reply": "game.speech.voice:Start.__call__",
     "turn: ends": "game.turn.turn:Turn._answered",
     "turn: its end's rows": "store.history.turns:finish",

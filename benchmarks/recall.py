@@ -10,7 +10,6 @@ question finds the share of its evidence that is among the first ten, or five, o
     before               the words of a memory alone, as they counted until 2026-11-23
     words                the same words, measured against the best candidate
     neighbours, scene    and the words of what was learnt just before and after, and of the scene
-    meaning, fusion      the words alone and a model for sentences, by the places in their orders
     meaning, weighted    the words alone and the same model, by a weighted sum
     all of it            words, neighbours, scene, meaning, and asked in turn
 
@@ -30,7 +29,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from benchmarks.recall_dialogues import HALVES, KINDS, dialogues
-from evennia_ai.knowledge.relevance import fused
 from evennia_ai.llm.sentence_model import SentenceModelError, sentence_model
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import RecallRules, scored
@@ -43,9 +41,10 @@ FIRST = (5, 10)
 ALONE = {"neighbours_percent": 0, "scene_percent": 0, "second_percent": 0, "meaning_percent": 0}
 MORE_RELEVANT = (200, 300)
 """What relevance may count in the score, where recency and importance count 100 each."""
-USUAL = RecallRules()
-BEFORE = RecallRules(**BEFORE_WEIGHTS)
-WORDS = RecallRules(**ALONE)
+LANGUAGES = ("en", "ru")
+USUAL = RecallRules(languages=LANGUAGES)
+BEFORE = RecallRules(**{**BEFORE_WEIGHTS, "languages": LANGUAGES})
+WORDS = RecallRules(**ALONE, languages=LANGUAGES)
 FLOORS = {"these, asked in turn": 0.58, "all of it": 0.74}
 """Least share of the evidence among the first ten by relevance, in the half `report`."""
 
@@ -75,7 +74,7 @@ def _asked(dialogue):
             kind=question.kind,
             memories=memories,
             hours=dialogue.asked_at,
-            said=words_said(history, None, messages=USUAL.scan_messages),
+            said=words_said(history, None, messages=USUAL.scan_messages, languages=LANGUAGES),
             text=question.said[-1][1],
             evidence=question.evidence,
         )
@@ -92,7 +91,7 @@ def _memory(dialogue, noted):
         created_at=session.hours,
         recalled_at=session.hours,
         place_ref=session.place,
-        scene=scene_of(noted.text, lines, there=[session.place]),
+        scene=scene_of(noted.text, lines, there=[session.place], languages=LANGUAGES),
     )
 
 
@@ -126,15 +125,6 @@ def by_score(rules, *, with_meaning=False, by="total"):
     return order
 
 
-def by_fusion(asked):
-    """The order that the places in two orders give: by words, and by meaning."""
-    scores = scored(asked.memories, hours=asked.hours, said=asked.said, rules=WORDS)
-    found = [pair for pair in zip(asked.memories, scores, strict=True) if pair[1].relevance]
-    words = [one.id for one, score in sorted(found, key=lambda pair: -pair[1].relevance)]
-    near = nearness(asked)
-    return [one for one, _ in fused(words, sorted(near, key=lambda one: -near[one]))]
-
-
 def found(asked, order):
     """For each number of first ones, kind -> shares of the evidence."""
     shares = {first: {kind: [] for kind in KINDS} for first in FIRST}
@@ -164,8 +154,6 @@ def ways(*, has_model):
     for name, (given, needs_model) in rules.items():
         if needs_model and not has_model:
             continue
-        if name == "meaning, weighted":
-            made["meaning, fusion"] = (by_fusion, None)
         options = {"with_meaning": needs_model}
         made[name] = (by_score(given, **options, by="relevance"), by_score(given, **options))
     for percent in MORE_RELEVANT:  # which changes no order by relevance

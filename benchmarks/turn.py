@@ -14,6 +14,7 @@ import argparse
 import cProfile
 import functools
 import importlib
+import json
 import os
 import pstats
 import re
@@ -21,16 +22,23 @@ import statistics
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 MESSAGES: Final = 240
 NPCS: Final = 6
+OF_A_HALL: Final = 10
+FEW_MESSAGES: Final = 40
 ENTRIES: Final = 200
 CONTEXT_TOKENS: Final = 8_000
 TOOLS: Final = ("say", "whisper", "pose", "look", "remember", "recall")
+
+READ: Final = "  read at first"
+WRITTEN: Final = "  written"
+REACTOR: Final = "  of it the reactor's in a server"
 
 STAGES: Final = (
     ("say", "a line is said, until all have taken it", ""),
@@ -38,11 +46,16 @@ STAGES: Final = (
     ("record", "a slice", "evennia_ai.game.recording.event_recorder:committed_each"),
     ("  rows", "", "evennia_ai.store.history.conversations:append_each"),
     ("start", "the start of a turn", "evennia_ai.game.turn.turn:Turn._first_round"),
+    (READ, "", "evennia_ai.game.inputs.first_reading:_Reading.done"),
     ("  gather", "", "evennia_ai.game.turn.rounds:gathered"),
     ("  compose", "", "evennia_ai.execution_request:ExecutionRequest.composed"),
-    ("  commit", "", "evennia_ai.game.turn.rounds:Rounds._begun"),
-    ("    asked", "", "evennia_ai.game.turn.rounds:Rounds._asked"),
-    ("    draft", "", "evennia_ai.game.turn.rounds:Rounds._draft"),
+    (
+        WRITTEN,
+        "by the writer's thread in a server",
+        "evennia_ai.game.turn.rounds:_Beginning.committed",
+    ),
+    ("  asked", "", "evennia_ai.game.turn.rounds:Rounds._asked"),
+    ("    draft", "", "evennia_ai.game.turn.rounds:_Beginning._draft"),
     ("    begin", "", "evennia_ai.store.history.turns:begin"),
     ("ask", "the model is asked", "evennia_ai.game.models.calls:CountedCall.ask"),
     ("end", "the reply is committed", "evennia_ai.store.history.turns:finish"),
@@ -149,8 +162,8 @@ def furnished(stage: Any) -> None:
     changed(stage.npc, tools=TOOLS)
 
 
-def talked(stage: Any, messages: int) -> None:
-    """So many messages in the room's history, of everyone who hears them."""
+def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
+    """So many messages of a speaker in the histories of those who hear them, in their room."""
     from evennia_ai.game.recording.heard import event_record, key_of, opened
     from evennia_ai.game.senses.events import Event
     from evennia_ai.history.records import reply_record
@@ -159,13 +172,13 @@ def talked(stage: Any, messages: int) -> None:
     for number in range(messages // 2):
         event = Event(
             kind="say",
-            speaker_ref=str(stage.anna.id),
-            speaker_name="Anna",
+            speaker_ref=str(speaker.id),
+            speaker_name=speaker.key,
             speaker_rank="Player",
             text=f"Line {number}: is the ferry late on day {number}, and who is on board of her?",
-            room_ref=str(stage.room.id),
+            room_ref=str(speaker.location.id),
         )
-        for npc in stage.npcs:
+        for npc in npcs:
             where = opened(str(npc.id), key_of(event))
             reply = reply_record(f"Answer {number}: she sails at the slack, with salt and sheep.")
             conversations.append(where, [event_record(event), reply])
@@ -183,14 +196,14 @@ def play(stage: Any, meter: Meter, turns: int) -> None:
         stage.passes()
 
 
-def staged() -> Any:
+def staged(cast: tuple[int, ...]) -> Any:
     """The room, who is in it, and a model that always has an answer."""
     from twisted.internet.task import Clock
 
     from evennia_ai.settings.game import CompactionSettings
-    from tests.game.conftest import Stage, a_cast
+    from tests.game.conftest import Stage
 
-    stage = Stage(Clock(), a_cast())
+    stage = Stage(Clock(), cast)
     others = [stage.make(f"Npc{number}", "evennia_ai.game.npc.AINPC") for number in range(NPCS - 1)]
     stage.npcs = (stage.npc, *others)
     stage.cara = stage.player("Cara")
@@ -201,14 +214,68 @@ def staged() -> Any:
         compaction=CompactionSettings(enabled=False),
         context_tokens=CONTEXT_TOKENS,
     )
-    talked(stage, MESSAGES)
+    talked(stage.npcs, stage.anna, MESSAGES)
     return stage
+
+
+def a_crowd(many: int) -> list[tuple[int, int]]:
+    """So many NPCs, ten to a hall with a player: the ids of NPCs with the player beside each.
+
+    They have a card of their own each and talked before, and the process knows nothing of it.
+    """
+    from evennia.objects.objects import DefaultCharacter, DefaultRoom
+    from evennia.utils.create import create_object
+
+    from evennia_ai.game.npc import AINPC
+    from evennia_ai.store.authored import cards
+    from tests.game.scripted_games import CARD
+
+    crowd: list[tuple[int, int]] = []
+    for number in range(many):
+        if number % OF_A_HALL == 0:
+            hall = create_object(DefaultRoom, key=f"Hall {number // OF_A_HALL}", nohome=True)
+            guest = create_object(DefaultCharacter, f"Guest {number}", hall, nohome=True)
+        npc = create_object(AINPC, f"Guard{number}", hall, nohome=True)
+        told = {**CARD, "nickname": f"Guard{number}", "description": f"{{{{char}}}} is {number}th."}
+        data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": told}
+        cards.save_card(f"guard-{number}", json.dumps(data), by="builder")
+        cards.assign(str(npc.id), f"guard-{number}", by="builder")
+        talked([npc], guest, FEW_MESSAGES)
+        crowd.append((npc.id, guest.id))
+    return crowd
+
+
+def forget_all() -> None:
+    """What a process knows of the game is what it knew when it started."""
+    from evennia.utils.idmapper.models import flush_cache
+
+    from evennia_ai.store.core.snapshots import forget_everything
+
+    flush_cache()
+    forget_everything()
+
+
+def play_first(stage: Any, meter: Meter, crowd: list[tuple[int, int]]) -> None:
+    """Each NPC of a crowd is asked something for the first time."""
+    from evennia_ai.game.senses.presence import object_of
+
+    for npc_id, guest_id in crowd:
+        npc, guest = object_of(str(npc_id)), stage.who(guest_id)
+        with meter.stage("say"):
+            guest.at_say(f"{npc.key}, what of word3, the tide and the bell?", msg_self=True)
+        stage.passes()
 
 
 def report(meter: Meter) -> None:
     """The stages, a line each."""
+    in_thread = zip_longest(meter.seconds[WRITTEN], meter.seconds[READ], fillvalue=0.0)
+    both = zip(meter.seconds["start"], in_thread, strict=True)
+    meter.seconds[REACTOR] = [whole - sum(told) for whole, told in both]
+    meter.queries[REACTOR] = [0]
     print(f"{'milliseconds of processor time':32} {'p50':>7} {'p99':>7} {'most':>7} {'queries':>8}")
-    for name, _, _ in STAGES:
+    names = [name for name, _, _ in STAGES]
+    names.insert(names.index("start") + 1, REACTOR)
+    for name in names:
         values = sorted(meter.seconds[name])
         if not values:
             print(f"{name:32} (not entered)")
@@ -224,6 +291,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=300)
     parser.add_argument("--profile", default="", help="a stage, by its name without spaces")
     parser.add_argument("--statements", action="store_true", help="list the statements of a stage")
+    parser.add_argument("--first", type=int, default=0, metavar="NPCS")
     options = parser.parse_args()
     by_name = {name.strip(): name for name, _, _ in STAGES}
     with tempfile.TemporaryDirectory() as folder:
@@ -231,8 +299,11 @@ def main() -> None:
         from django.db import connection
 
         from evennia_ai.game.service import Garbage
+        from tests.game.conftest import a_cast
 
-        stage = staged()
+        crowd, cast = a_crowd(options.first), a_cast()
+        forget_all()
+        stage = staged(cast)
         meter = Meter(by_name.get(options.profile, ""))
         for name, _, path in STAGES:
             if path:
@@ -241,7 +312,10 @@ def main() -> None:
         Garbage().begin()  # as the game's service does
         meter.is_on = True
         with connection.execute_wrapper(meter.counted):
-            play(stage, meter, options.turns)
+            if crowd:
+                play_first(stage, meter, crowd)
+            else:
+                play(stage, meter, options.turns)
     report(meter)
     if options.statements:
         for name, counted in meter.statements.items():

@@ -262,9 +262,9 @@ _for_superusers(
 )
 _for_staff(
     models.Note,
-    list_display=("npc_ref", "position", "depth", "role", "every", "revision", "changed_by"),
+    list_display=("npc_ref", "key", "depth", "role", "every", "revision", "changed_by"),
 )
-_for_staff(models.NoteRevision, list_display=("npc_ref", "position", *_CHANGE))
+_for_staff(models.NoteRevision, list_display=("npc_ref", "key", *_CHANGE))
 _for_superusers(
     models.Memory,
     list_display=("npc_ref", "about", "text", "importance", "learnt", "author", "created_at"),

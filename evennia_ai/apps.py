@@ -1,10 +1,12 @@
 """The Django app: `INSTALLED_APPS += ["evennia_ai"]` is the one line a game needs."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models.signals import post_migrate
 from evennia.settings_default import EVENNIA_DIR
 
 SERVICE: Final = "evennia_ai.game.service"
@@ -28,6 +30,19 @@ class EvenniaAIConfig(AppConfig):
         _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
         _add_templates()
         close_files_before_forks()
+        post_migrate.connect(_index_pages, sender=self)
+
+
+def _index_pages(*, apps: Any, **_: object) -> None:
+    """After `migrate`, which an older version's tables and a new language both ask for."""
+    from evennia_ai.settings.conf import conf
+    from evennia_ai.store.knowledge.page_search import index_anew
+
+    try:
+        apps.get_model("evennia_ai", "KnowledgeBase")._meta.get_field("indexed_for")
+    except (LookupError, FieldDoesNotExist):  # it was migrated back
+        return
+    index_anew(conf().knowledge_languages)
 
 
 def _add(module: str, *, to: str) -> None:

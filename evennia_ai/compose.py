@@ -126,7 +126,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=fixed,
         lore=lore,
         memories=reminded,
-        earlier=(refused, [*off, *_of_books(inputs)]),
+        earlier=(refused, [*off, *inputs.notes.off, *_of_books(inputs)]),
         anchors=anchors,
         standing=standing,
     )
@@ -218,7 +218,12 @@ def _recalled(inputs: Inputs) -> Recalled:
         inputs.memories,
         rules=rules.memory,
         moment=inputs.moment,
-        said=words_said(inputs.history, inputs.event, messages=rules.memory.scan_messages),
+        said=words_said(
+            inputs.history,
+            inputs.event,
+            messages=rules.memory.scan_messages,
+            languages=rules.memory.languages,
+        ),
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
         near=dict(inputs.near),

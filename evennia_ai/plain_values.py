@@ -111,7 +111,7 @@ def _imported(source: str) -> Template:
 
 _FORMS: Final[Mapping[type, _Form]] = {
     ComponentSet: _Form(_Components, _components, _component_set),
-    Notes: _Form(tuple[AuthorsNote, ...], lambda notes: notes.notes, Notes),
+    Notes: _Form(tuple[AuthorsNote, ...], lambda notes: notes.given, Notes),
     History: _Form(_Window, _window, _history),
     Template: _Form(str, lambda template: template.source, _imported),
 }

@@ -142,7 +142,7 @@ def play(game: Evennia) -> Exchange:
     demo = read_demo(game.root / "world" / "build_demo.py")
     exchange = play_exchange(game.ports, demo)
     say(f"{RULE}\n> {exchange.said}\n{exchange.reply}\n{RULE}")
-    say(f"> ai/context {demo.npc}\n{exchange.prompt}\n{RULE}")
+    say(f"> ai/context {demo.npc} = full\n{exchange.prompt}\n{RULE}")
     say(_directions(game.ports, demo))
     return exchange
 
@@ -210,7 +210,7 @@ def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> 
         connection.send(said)
         heard = connection.wait_for(rf'(?i)^{demo.npc}\b[^\n]* says?, "', seconds=patience_seconds)
         heard = connection.wait_for_quiet()
-        connection.send(f"ai/context {demo.npc}")
+        connection.send(f"ai/context {demo.npc} = full")
         prompt = connection.wait_for_quiet(quiet_seconds=2).strip()
         connection.send("quit")
     return Exchange(said=said, reply=_reply(heard, demo.npc), prompt=prompt)

@@ -167,6 +167,15 @@ def test_a_note_wakes_lore_where_it_is_scanned_and_as_it_goes_in(
     assert ("Lore." in texts(prompt)) == there
 
 
+@pytest.mark.req("S3-09")
+def test_a_note_that_is_off_is_left_out_and_says_so() -> None:
+    off = AuthorsNote(content="Hush.", key="scene", off="off: note/on Oren/scene turns it on")
+    prompt = the_prompt(notes=[off, AuthorsNote(content="Aye.", key="note")])
+    (said_of_it,) = (one for one in prompt.verdicts if one.item == "note:scene")
+    assert (said_of_it.kept, said_of_it.reason) == (False, "off: note/on Oren/scene turns it on")
+    assert texts(prompt) == ["Aye."]
+
+
 def test_lore_is_activated_before_history_is_cut_to_the_budget() -> None:
     history = [said("user", "a coin"), *a_history(3, words=40)]
     roomy = the_prompt(history=history, books=(coin_lore(),))

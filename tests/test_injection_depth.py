@@ -85,7 +85,7 @@ def test_the_depth_command_clears_the_depth(stage, word):
 
 def test_bottom_is_after_the_newest_message_and_still_inside_the_history(stage):
     told = stage.builds("component/depth mood = bottom")
-    assert "after the newest message (depth 0)" in told
+    assert "after the newest message (bottom)" in told
     assert prompt(2) == ["RULES", "GOALS", "H1", "H2", "MOOD", "FACTS", "EVENT"]
 
 
@@ -175,12 +175,12 @@ def test_a_component_that_is_off_is_not_injected(stage):
         "component/depth mood =",
         "component/depth mood = 4000000000",
         "component/depth nobody = 2",
-        "component/depth goals = 2",
+        "component/depth pending_event = 2",
         "component/order mood = 1.5",
         "component/order mood = first",
         "component/order mood =",
         "component/order nobody = 2",
-        "component/order goals = 2",
+        "component/order pending_event = 2",
         "component/detph mood = 2",
         "component/ordr mood = 2",
         "component/d/o mood = 2",
@@ -214,6 +214,6 @@ def test_depth_and_order_are_still_there_after_the_caches_are_dropped(stage):
 
 def test_the_npcs_own_next_prompt_has_it_too(stage):
     stage.builds("component/depth mood = 2")
-    report = stage.builds("component/preview oren")
+    report = stage.builds("component/preview/full oren")
     assert "component:mood" in report
     assert "MOOD" in report

@@ -64,6 +64,10 @@ ZONE: Final = "ebbwick"
 # Evennia lets only admins edit what no builder has made; here everything is for builders.
 BUILDERS_MAY: Final = "edit:perm(Builder);delete:perm(Builder)"
 
+# What stands in a room is its scenery: it is looked at, and not carried away.
+STAYS: Final = "get:false()"
+ANYBODY_TAKES: Final = "get:all()"
+
 # What a static component takes from the demo; the rest of it is the engine's.
 _STATIC_FIELDS: Final = ("name", "description", "content", "priority", "required")
 
@@ -106,6 +110,7 @@ def _parts(content: DemoContent) -> Iterator[tuple[str, Make]]:
             yield f"exit:{room.id}:{way.to}", partial(_make_exit, room, way)
     for thing in content.objects:
         yield f"object:{thing.id}", partial(_make_thing, thing)
+        yield f"stays:{thing.id}", partial(_keep_thing, thing)
     yield from _authored(content)
     for person in content.npcs:
         yield f"npc:{person.id}", partial(_make_npc, person)
@@ -206,6 +211,15 @@ def _make_exit(room: Place, way: Way) -> str:
 def _make_thing(thing: Thing) -> str:
     _place(settings.BASE_OBJECT_TYPECLASS, thing)
     return f"object {thing.key}"
+
+
+def _keep_thing(thing: Thing) -> str:
+    """Lock the thing where it stands, one of an older demo too, unless somebody has locked it."""
+    there = [one for one in _tagged(f"room:{thing.room}").contents if one.key == thing.key]
+    loose = [one for one in there if one.locks.get("get") == ANYBODY_TAKES]
+    for one in loose:
+        one.locks.add(STAYS)
+    return f"object {thing.key} stays where it is" if loose else ""
 
 
 def _make_npc(person: Person) -> str:

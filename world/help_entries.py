@@ -10,10 +10,16 @@ Welcome ashore. The people here answer when you speak to them.
 
     |wlook|n                         what is around you, and who
     |wsay Oren, when does the ferry leave?|n
-    |wtalk oren = when does the ferry leave?|n
+    |wtalk oren when does the ferry leave?|n
     |wwhisper oren = can you keep a secret?|n
 
 Whoever you name answers; whoever you are already talking with answers too.
+
+Builders make somebody of their own in three lines; |wai/start|n lists what else there is.
+
+    |wcard/create Mira = Mira sells herbs on the quay. She knows every cure but her own.|n
+    |wcard/spawn Mira|n
+    |wsay Mira, what do you sell?|n
         """,
     },
     {
@@ -32,8 +38,9 @@ Every answer was made from a prompt, and every piece of it can be read and chang
     |wcomponent/preview oren|n       the prompt as it would be sent now
     |wlore|n                         what people here know; wakes by its words
     |wlore/test oren = The ferry?|n  what that would wake in him, and why
-    |wnote oren = ...|n              an author's note for him
+    |wnote oren = ...|n              an author's note for him; |wnote oren/scene = ...|n: another
     |wcard oren|n                    his card: what of it stands where, and who granted that
+    |wcard/create Mira = ...|n       a character of your own; |wcard/spawn Mira|n puts her here
     |wcard/import|n                  the card files there are; one is read, approved, assigned
 
 See also |whelp component|n, |whelp card|n, |whelp note|n and |whelp ai|n.

@@ -147,6 +147,13 @@ def _as_json(name: str, value: Any) -> Any:
 
 Form = Literal["json", "png", "charx"]
 FORMS: Final[tuple[Form, ...]] = ("json", "png", "charx")
+FORM_OF: Final[Mapping[str, Form]] = {
+    "json": "json",
+    "png": "png",
+    "apng": "png",
+    "charx": "charx",
+}
+"""The form in which a card is written again that came in a carrier."""
 
 
 def dump_card(

@@ -12,7 +12,7 @@ from evennia_ai.lorebook.book import names_of
 from evennia_ai.prompt.report import (
     Report,
     explain_lines,
-    is_message,
+    message_called,
     origins_meant,
     report_of,
     trace_lines,
@@ -95,7 +95,8 @@ def _explained(turns: Sequence[ComposedTurn], item: str | None) -> list[list[str
 
 
 def _knows(report: Report, item: str, names: Mapping[str, str]) -> bool:
-    return is_message(report, item) or len(origins_meant(report, item, names=names)) == 1
+    is_message = message_called(report, item) is not None
+    return is_message or len(origins_meant(report, item, names=names)) == 1
 
 
 def _report(turns: Sequence[ComposedTurn], index: int) -> Report:

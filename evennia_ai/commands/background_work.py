@@ -5,7 +5,9 @@ values: no object of the game, no database. A switch goes on in the reactor's th
 is done and writes there, in one transaction: what a reload cuts off has written nothing.
 """
 
+import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -13,14 +15,21 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
-from twisted.python.failure import Failure
 
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.exporting import FORM_OF, dump_card
+from evennia_ai.cards.limits import CardLimits
+from evennia_ai.cards.loading import load_card
+from evennia_ai.cards.writing import keeps_greetings
 from evennia_ai.commands.base import CommandError, StrictCommand
-from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.runtime import runtime
 from evennia_ai.minds.parse_cache import read_ahead
-from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored.card_revisions import CardFile, file_of
+from evennia_ai.store.authored.cards import StoredCard, edit_card
 
 T = TypeVar("T")
 Steps = Generator[Deferred[Any], Any, None]
@@ -64,10 +73,38 @@ class CardWork(StrictCommand):
         done: Deferred[T] = _one_file.run(in_thread, work, stage.reached)
         return done.addBoth(ended)
 
-    def read_ahead(self, card: StoredCard) -> None:
+    @classmethod
+    def of(cls, caller: Any) -> "CardWork":
+        """Work for `caller` that no command is being done for any more, as what an editor saves."""
+        work = cls()
+        work.caller = caller
+        return work
+
+    def read_ahead(self, card: StoredCard) -> "Deferred[Any]":
         """Have a card that changed parsed beside the game, before an NPC needs it."""
         done = _one_file.run(in_thread, read_ahead, card)
-        done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
+        return done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
+
+    @inlineCallbacks
+    def edited(
+        self, card: StoredCard, change: Callable[[Card], Card], *, by: str
+    ) -> Generator[Any, Any, tuple[StoredCard, Card]]:
+        """The card in force after a change of it, and what it said before; fires once it is read.
+
+        `change` runs in the other thread. The same object where it says so already. Errors are
+        those of `change` and of `store.authored.cards.edit_card`.
+        """
+        _, file = log.revision(card.name, card.revision)
+        limits, now = conf().card_limits, int(time.time())
+        before, after, made = yield self.worked(
+            f"Writing card {card.name}",
+            lambda _progress: _edited(file, change, modified_at=now, limits=limits),
+        )
+        if made is None:
+            return card, before
+        stored = edit_card(card, made, keeps_greetings=keeps_greetings(before, after), by=by)
+        yield self.read_ahead(stored)
+        return stored, before
 
     def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
         """Tells how far the work is, until it is stopped or the builder has left."""
@@ -83,13 +120,18 @@ class CardWork(StrictCommand):
         telling.start(REPEAT_SECONDS, now=False).addErrback(logger.log_trace)
         return telling
 
-    def failed(self, failure: Failure) -> None:
-        """Tell the builder why a switch that waited for work did nothing."""
-        if isinstance(failure.value, EvenniaAIError):
-            self.say_error(failure.value)
-            return
-        logger.log_err(f"evennia_ai: {self.key} failed\n{failure.getTraceback()}")
-        self.say("That went wrong; the server's log says why.")
+
+def _edited(
+    file: CardFile, change: Callable[[Card], Card], *, modified_at: int, limits: CardLimits
+) -> tuple[Card, Card, CardFile | None]:
+    """The card before and after, and its file in the carrier it has; None where nothing changed."""
+    found = load_card(file.content, limits=limits)
+    card = change(found.card)
+    if card == found.card:
+        return found.card, card, None
+    whole = replace(found, card=card)
+    content = dump_card(whole, FORM_OF[file.carrier], modified_at=modified_at, limits=limits)
+    return found.card, card, file_of(content, load_card(content, limits=limits))
 
 
 class Stage:
@@ -110,7 +152,7 @@ class Stage:
         return f"{what}, {done:,} of {total:,}" if total > 1 else what
 
 
-def waits(switch: Callable[[Any], Steps]) -> Callable[[Any], None]:
+def waits(switch: Callable[..., Steps]) -> Callable[..., None]:
     """A switch that waits for work, as one that StrictCommand can call.
 
     What it raises becomes a line, as what any switch raises.
@@ -118,7 +160,7 @@ def waits(switch: Callable[[Any], Steps]) -> Callable[[Any], None]:
     run = inlineCallbacks(switch)
 
     @wraps(switch)
-    def started(command: CardWork) -> None:
-        run(command).addErrback(command.failed)
+    def started(command: CardWork, *given: Any) -> None:
+        run(command, *given).addErrback(command.failed)
 
     return started

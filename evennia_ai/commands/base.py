@@ -7,7 +7,7 @@ interpreted.
 """
 
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from types import GeneratorType
@@ -15,24 +15,31 @@ from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from evennia.commands.default.muxcommand import MuxCommand
+from evennia.utils import logger
 from evennia.utils.search import search_object
 from evennia.utils.utils import class_from_module
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
-from evennia_ai.errors import ComponentValueError, DuplicateComponentError, EvenniaAIError
+from evennia_ai.commands.screens import Row, diffed, in_pages, shown_rows
+from evennia_ai.errors import (
+    ComponentValueError,
+    DuplicateComponentError,
+    EvenniaAIError,
+    on_one_line,
+)
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.game.speech.output import escaped
+from evennia_ai.game.speech.output import shown_block
 from evennia_ai.history.records import storable
 from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.text.columns import WIDTH, padded, visible, wrapped
+from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 MAX_LINE: Final = 600
-
-
-def shown_block(text: str) -> str:
-    """`text` with its lines, for `msg`: no colour, link, function or control in it counts."""
-    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    shown = escaped("\n".join(visible(line) for line in lines))
-    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a last pipe
+_MOST_SWITCHES: Final = 16
+_MOST_TYPED: Final = 60
+_MOST_WHY: Final = 200
+MOST_ASKED: Final = 60
+"""Lines that may stand over a question, which must still be seen."""
 
 
 def shown_line(text: str) -> str:
@@ -94,7 +101,7 @@ COMMAND_CLASS: Any = _GAMES_OWN if issubclass(_GAMES_OWN, MuxCommand) else MuxCo
 BUILDER_LOCK: Final = "cmd:perm({key}) or perm(Builder)"
 
 # Fields of components by the words of their switches.
-_FIELD_WORDS: Final = {"id": "ID", "injection_depth": "depth", "injection_order": "order"}
+FIELD_WORDS: Final = {"id": "ID", "injection_depth": "depth", "injection_order": "order"}
 _WORD: Final = re.compile(r"[a-z]+ ")
 
 # What `func` may give back to Evennia: nothing, or a generator that asks questions.
@@ -113,7 +120,10 @@ class StrictCommand(COMMAND_CLASS):
     """
 
     auto_help = False
+    session: Any = None  # where it was typed; Evennia's handler of commands sets it
     verbs: ClassVar[Mapping[str, str]] = {}
+    other_words: ClassVar[Mapping[str, str]] = {}
+    """Switches by other words: what was short for one before others began so, as others call it."""
 
     def parse(self) -> None:
         """Keep the switches as they were typed; `func` judges them."""
@@ -156,6 +166,31 @@ class StrictCommand(COMMAND_CLASS):
         answer = yield shown_line(f"{question} yes/[no]")
         return str(answer).strip().lower() in ("y", "yes")
 
+    def goes_back(
+        self, what: str, number: int, *, changes: Sequence[str], now: Callable[[], object]
+    ) -> Generator[str, Any, bool]:
+        """Show what making `what` as it was at a revision changes, and ask; whether to do it.
+
+        `now` is what it is now: what was changed meanwhile stays. No pages, for the answer would
+        turn them. In a script the next line that is typed is the answer.
+        """
+        if not changes:
+            self.say(f"Nothing was changed: {what} is so already.")
+            return False
+        asked_about = now()
+        more = f"and {{}} more lines; {self.key}/revisions tells what each revision changed"
+        told = [f"What going back to revision {number} of {what} would change:", *changes]
+        self.msg(shown_rows(diffed(and_more(told, most=MOST_ASKED, more=more))))
+        if not (yield from self.agreed(f"Make {what} what it was at revision {number}?")):
+            self.say(f"Nothing was changed: {what} stays as it is.")
+            return False
+        if now() != asked_about:
+            self.say(
+                f"You changed nothing: {what} was changed while you were asked; look at it again."
+            )
+            return False
+        return True
+
     @property
     def typed_by(self) -> str:
         """Who typed it, as revisions name them."""
@@ -169,9 +204,33 @@ class StrictCommand(COMMAND_CLASS):
         """Tell the caller in one line why something was not done."""
         self.say(_sentence(_told(error)))
 
-    def show(self, lines: Iterable[str]) -> None:
-        """Show the caller several lines; nothing in them is interpreted."""
-        self.msg(shown_block("\n".join(lines)))
+    def tell_of(
+        self, done: "Deferred[Any]", *, by: Callable[[Any], None], waiting: str = ""
+    ) -> None:
+        """Tell the caller what comes of `done` by `by`, or why nothing does.
+
+        `waiting` is said where it is not there yet.
+        """
+        if waiting and not done.called:
+            self.say(waiting)
+        done.addCallback(by).addErrback(self.failed)
+
+    def failed(self, failure: Failure) -> None:
+        """Tell the caller what a switch that waited for something could not do, and why."""
+        if isinstance(failure.value, EvenniaAIError):
+            self.say_error(failure.value)
+            return
+        typed = clipped(visible(getattr(self, "raw_string", "") or self.key), _MOST_TYPED)
+        self.say(
+            f"'{typed}' went wrong: {unexpected(failure)}. Look whether it was done before you type"
+            " it again; the server's log says more."
+        )
+
+    def show(self, lines: Iterable[str | Row]) -> None:
+        """Show the caller several lines, in pages; nothing in their texts is interpreted."""
+        text = shown_rows(lines)
+        if not in_pages(self.caller, text, session=self.session):
+            self.msg(text)
 
     def _verb(self) -> str:
         """The switch that was meant: exact, or the only one that begins so."""
@@ -190,7 +249,13 @@ class StrictCommand(COMMAND_CLASS):
                 f"{self.key} takes one switch at a time, not /{'/'.join(self.switches)};"
                 " nothing was changed."
             )
-        return _matching("".join(self.switches).lower(), [verb for verb in self.verbs if verb])
+        known, typed = [verb for verb in self.verbs if verb], "".join(self.switches).lower()
+        meant = self.other_words.get(typed)
+        if meant is None:
+            return _matching(typed, known)
+        if others := [f"/{verb}" for verb in known if verb.startswith(typed) and verb != meant]:
+            self.say(f"/{typed} is short for /{meant}; there is {' and '.join(others)} too.")
+        return meant
 
     def _asked(self, questions: Generator[Any, Any, None]) -> Generator[Any, Any, None]:
         try:
@@ -199,10 +264,17 @@ class StrictCommand(COMMAND_CLASS):
             self.say_error(error)
 
 
+def unexpected(failure: Failure) -> str:
+    """What nobody foresaw, in a few words; the server's log gets all of it."""
+    logger.log_err(f"evennia_ai: a command failed\n{failure.getTraceback()}")
+    why = clipped(on_one_line(failure.value), _MOST_WHY)
+    return f"{type(failure.value).__name__}{f': {why}' if why else ''}"
+
+
 def _told(error: EvenniaAIError) -> str:
     """What an error says, a component's field in it by the word that was typed."""
     if isinstance(error, ComponentValueError | DuplicateComponentError):
-        return error.in_words(_FIELD_WORDS.get(error.field, error.field))
+        return error.in_words(FIELD_WORDS.get(error.field, error.field))
     return str(error)
 
 
@@ -221,6 +293,11 @@ def _matching(typed: str, known: list[str]) -> str:
     if not found and (meant := get_close_matches(typed, known, n=1)):
         raise CommandError(
             f"/{typed} is no switch of this command; did you mean /{meant[0]}? Nothing was changed."
+        )
+    if not found and len(known) > _MOST_SWITCHES:
+        raise CommandError(
+            f"/{typed} is no switch of this command; its help tells which there are."
+            " Nothing was changed."
         )
     switches = ", ".join(f"/{verb}" for verb in (typed and found) or known)
     problem = "could be several switches" if typed and found else "is no switch of this command"

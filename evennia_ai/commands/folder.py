@@ -10,7 +10,6 @@ from typing import BinaryIO, Final
 
 from evennia_ai.commands.base import CommandError, and_more
 from evennia_ai.private_files import private
-from evennia_ai.settings.conf import conf
 from evennia_ai.text.columns import visible
 
 JSON: Final = (".json",)
@@ -20,13 +19,9 @@ _BYTES_PER_CHARACTER: Final = 4
 _UNSAFE: Final = re.compile(r"[^a-z0-9_-]+")
 
 
-def file_in(folder: Path, name: str, *, command: str) -> bytes:
-    """The bytes of the JSON file `name` in `folder`, and of no other file whatever its name says.
-
-    `command` is what lists the files, for whoever names one that is not there.
-    """
-    path = path_in(folder, name, command=command)
-    limit = conf().max_source_characters * _BYTES_PER_CHARACTER
+def text_file(path: Path, name: str, *, most_characters: int) -> bytes:
+    """The bytes of a file with a text, which was called `name`; in whatever thread."""
+    limit = most_characters * _BYTES_PER_CHARACTER
     if (size := size_of(path)) > limit:
         raise CommandError(
             f"{name} has {size} bytes and the limit is {limit}"
@@ -34,16 +29,19 @@ def file_in(folder: Path, name: str, *, command: str) -> bytes:
         )
     content = bytes_of(path, most=limit)
     characters = len(content.decode("utf-8", "replace"))
-    if characters > conf().max_source_characters:  # told before the work of reading it
+    if characters > most_characters:  # told before the work of reading it
         raise CommandError(
-            f"{name} has {characters} characters and the limit is {conf().max_source_characters}"
+            f"{name} has {characters} characters and the limit is {most_characters}"
             " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
         )
     return content
 
 
 def path_in(folder: Path, name: str, *, command: str, suffixes: Sequence[str] = JSON) -> Path:
-    """The path of the file `name` in `folder`; without its suffix it is found by any of these."""
+    """The path of the file `name` in `folder`; without its suffix it is found by any of these.
+
+    `command` is what lists the files, for whoever names one that is not there.
+    """
     file_name = _with_suffix(folder, name, suffixes)
     plain = Path(file_name).name == file_name and file_name.isprintable()
     path = folder / file_name

@@ -13,13 +13,14 @@ from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
 from evennia_ai.commands.background_work import CardWork, Steps, waits
-from evennia_ai.commands.base import BUILDER_LOCK, CommandError, shown_block
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError
 from evennia_ai.commands.naming import counted_number
 from evennia_ai.commands.setup.knowledge import shown
 from evennia_ai.game.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
 from evennia_ai.game.lorekeeper.writing import page_of_answer
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.speech.output import shown_block
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import PageName, page_name
 from evennia_ai.minds.visibility import may_see_package

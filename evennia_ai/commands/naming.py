@@ -55,6 +55,45 @@ def any_whole_number(text: str, *, what: str) -> int:
     raise CommandError(f"The {what} must be a whole number; '{text}' is not. Nothing was changed.")
 
 
+def depth_typed(text: str) -> int | None:
+    """A depth in messages, by the words that mean the same everywhere; None for `normal`.
+
+    `bottom` is 0, behind the newest message; n has n messages behind it; `normal` is no depth.
+    """
+    word = text.lower()
+    if word == "normal":
+        return None
+    return 0 if word == "bottom" else whole_number(text, what="depth", words="normal or bottom")
+
+
+def name_and_rest(
+    text: str, is_name: Callable[[str], bool], *, marks: str = "/"
+) -> tuple[str, str]:
+    """The name that `text` begins with, and what stands behind its mark, "" for nothing.
+
+    A name may hold a mark itself, so the longest that `is_name` counts; where none is one, what
+    stands before the first mark.
+    """
+    cuts = [at for at, letter in enumerate(text) if letter in marks]
+    first = cuts[0] if cuts else len(text)
+    ends = (len(text), *reversed(cuts))
+    at = next((end for end in ends if is_name(text[:end].strip())), first)
+    return text[:at].strip(), text[at + 1 :].strip()
+
+
+def npc_and_key(caller: Any, text: str) -> tuple[Any, str]:
+    """The NPC and the key behind it, "" where there is none."""
+
+    def is_npc(name: str) -> bool:
+        found = caller.search(name, quiet=True) or caller.search(
+            name, global_search=True, quiet=True
+        )
+        return any(isinstance(one, HasMind) for one in found)
+
+    name, key = name_and_rest(text, is_npc) if "/" in text else (text, "")
+    return npc_named(caller, name), key.lower()
+
+
 def npc_named(caller: Any, name: str) -> Any:
     """The NPC with a mind that `name` means for `caller`: somebody here first, then anywhere."""
     return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, HasMind))

@@ -1,6 +1,6 @@
 """The commands of players: `talk` to an NPC, `show` it something, `read` what is written."""
 
-from typing import Any
+from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import npc_here
@@ -8,6 +8,9 @@ from evennia_ai.game.senses.happenings import item_name
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import show, talk
 from evennia_ai.game.writings import Writing
+
+MOST_OF_NAME: Final = 4
+"""Words of a name that stands before what is said, without anything between."""
 
 
 class CmdRead(StrictCommand):
@@ -117,10 +120,12 @@ class CmdTalk(StrictCommand):
 
     Usage:
       talk <name> = <text>
+      talk <name> <text>
 
     Examples:
       talk oren = Have you seen the ferry?
       talk ferryman = Good evening.
+      talk oren hello
 
     You say it aloud, so everybody here can hear it; the one you name knows
     that it is meant. To be heard by nobody else, use whisper.
@@ -134,9 +139,32 @@ class CmdTalk(StrictCommand):
 
     def talk(self) -> None:
         """Say the text aloud, to the one who was named."""
-        name, text = self.both("talk <name> = <text>")
-        if self.caller.location is None:
-            raise CommandError("You are nowhere, so nobody can hear you.")
-        npc = npc_here(self.caller, name)
+        npc, text = self._to_whom()
         if not talk(self.caller, npc, text):
             raise CommandError("You cannot say that.")
+
+    def _to_whom(self) -> tuple[Any, str]:
+        """The NPC that is meant, and what is said: behind the "=", else behind its name."""
+        words = self.args.removeprefix("to ").split()
+        if "=" in self.args or len(words) < 2:
+            name, text = self.both("talk <name> = <text>")
+        else:
+            name, text = "", ""
+        if self.caller.location is None:
+            raise CommandError("You are nowhere, so nobody can hear you.")
+        try:
+            return (npc_here(self.caller, name), text) if name else self._behind_name(words)
+        except CommandError:
+            if len(name.split()) < 2:
+                raise
+            return self._behind_name(words)
+
+    def _behind_name(self, words: list[str]) -> tuple[Any, str]:
+        """The same where nothing stands between: the longest name that is somebody's counts."""
+        for many in range(min(MOST_OF_NAME, len(words) - 1), 1, -1):
+            try:
+                found = npc_here(self.caller, " ".join(words[:many]))
+            except CommandError:
+                continue
+            return found, " ".join(words[many:])
+        return npc_here(self.caller, words[0]), " ".join(words[1:])

@@ -9,10 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evennia_ai.commands.base import day_and_time, in_words
+from evennia_ai.commands.prompt_shown import CHANGES, PARTS, changed, run_in_words, runs
+from evennia_ai.commands.screens import Row, head
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import CONVERSATION, Record
-from evennia_ai.history.turn.manifest import RecordedMessage, RenderedMessage, TurnManifest
+from evennia_ai.history.turn.manifest import (
+    RecordedMessage,
+    RenderedMessage,
+    TurnManifest,
+    number_in,
+)
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.lorebook.book import names_of
@@ -22,12 +29,14 @@ from evennia_ai.prompt.report import (
     Report,
     ReportMessage,
     explain_lines,
-    is_message,
+    message_called,
+    number_of,
     origins_meant,
     report_of,
 )
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.history.past_turns import turn_before
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
@@ -37,14 +46,54 @@ from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, visible
 _NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
 
 
-def turn_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
-    """Every message of the turn's prompt: its record, since when it is there, and its sources."""
+def context_lines(
+    caller: Any, npc: NPC, turn: StoredTurn, part: str, *, command: str = "ai/context"
+) -> Iterator[str | Row]:
+    """The turn's prompt, folded or a part of it; `changes`: beside the one before in its talk.
+
+    `command` is what shows the other parts.
+    """
+    report = _report(caller, npc, turn)
+    named = f"{npc.key}/{turn.number}"
+    if part == CHANGES:
+        before = turn_before(turn)
+        if before is None:
+            yield f"Turn {turn.number} of {npc.key} is the first of its conversation."
+            return
+        yield head(f"{npc.key}, turn {turn.number}: what is different from turn {before.number}")
+        yield from changed(_report(caller, npc, before), report)
+        return
+    title = f": {part}" if part else ""
+    when = day_and_time(turn.created_at)
+    yield head(f"What {npc.key} was last told, turn {turn.number}, {when}{title}")
+    yield from PARTS[part](report)
+    if not part:
+        others = " | ".join([*filter(None, PARTS), CHANGES])
+        yield f"More: {command} {named} = {others}"
+
+
+def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Iterator[str | Row]:
+    """Every message of the turn's prompt: its record, since when it is there, and its sources.
+
+    What was said is one line, unless it is to be told in full.
+    """
     records = _records(turn)
-    report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
-    lines = list(_head(npc, turn, records))
-    for index in range(len(report.messages)):
-        lines += _about_message(turn, report, index, records)
-    return [*lines, f"All about one of them: ai/why {npc.key}/{turn.number} = <item or number>"]
+    report = _report(caller, npc, turn)
+    yield from _head(npc, turn, records)
+    for run in runs(report):
+        if is_full or len(run) == 1:
+            for index in run:
+                yield from _about_message(turn, report, index, records)
+        else:
+            yield run_in_words(report, run)
+    named = f"{npc.key}/{turn.number}"
+    yield f"All about one: ai/why {named} = <item or number>; all of all: = full"
+
+
+def _report(caller: Any, npc: NPC, turn: StoredTurn) -> Report:
+    """The account of the turn's prompt as `caller` may see it."""
+    records = record_rows.records(turn.manifest.record_ids)
+    return seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records))
 
 
 def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
@@ -67,11 +116,11 @@ def _item(
     caller: Any, npc: NPC, item: str, turn: StoredTurn, records: Mapping[str, Record]
 ) -> list[str]:
     """All about an item whose name is settled, and each place's record and revision."""
-    report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
+    report = _report(caller, npc, turn)
     names = names_of(npc.ai.view().books)
     lines = explain_lines(report, item, names=names)
-    if is_message(report, item):
-        index = int(item.removeprefix("#"))
+    index = message_called(report, item)
+    if index is not None:
         sources = _sources(report.messages[index], turn, _record(turn.manifest, index, records))
         return [*lines, *_recorded(turn, index, records), *sources]
     for origin in origins_meant(report, item, names=names)[:1]:
@@ -105,7 +154,9 @@ def _about_message(
 ) -> Iterator[str]:
     message = report.messages[index]
     who = f" {visible(message.name)}:" if message.name else ""
-    yield clipped(f"{index:4} {message.role}{who} {first_line(message.content)}", WIDTH)
+    yield clipped(
+        f"{number_of(report, index):>7} {message.role}{who} {first_line(message.content)}", WIDTH
+    )
     yield from _recorded(turn, index, records)
     yield from _sources(message, turn, _record(turn.manifest, index, records))
 
@@ -232,7 +283,8 @@ def _facts(manifest: TurnManifest) -> Iterator[str]:
             else "no provider had anything to tell; EVENNIA_AI_CONTEXT_PROVIDERS names them"
         )
         return
-    where, last = ", ".join(map(str, places)), len(manifest.messages) - 1
+    where = ", ".join(number_in(manifest, place) for place in places)
+    last = number_in(manifest, len(manifest.messages) - 1)
     yield f"1. dynamic_context: message {where}, the last being {last}; role user."
     yield f"{_INDENT}blocks: {', '.join(blocks) or 'none of a provider'}"
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from difflib import get_close_matches
-from functools import cache, partial
-from types import NoneType, UnionType
+from functools import cache
+from operator import attrgetter
+from types import GenericAlias, NoneType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -30,6 +31,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    TypeAdapter,
     ValidationError,
     create_model,
 )
@@ -43,6 +45,7 @@ from evennia_ai.foreign.documents import one_line
 UNBOUNDED: Final = 10**9
 """A number that nobody reaches: as a bound it is not told."""
 
+_STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 _REFUSED: Final = "refused"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _Form = TypeVar("_Form")
@@ -131,13 +134,7 @@ def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel
     fields_of: dict[str, Any] = dict(_flat(form))
     return create_model(
         getattr(form, "__name__", ""),
-        __config__=ConfigDict(
-            strict=True,
-            extra=extra,
-            allow_inf_nan=False,
-            arbitrary_types_allowed=True,
-            protected_namespaces=(),
-        ),
+        __config__=ConfigDict(**_STRICT, extra=extra, protected_namespaces=()),
         **fields_of,
     )
 
@@ -216,10 +213,19 @@ def wanted_in_data(field: FieldInfo, value: object) -> str:
     return f"{words}, at most {UNBOUNDED}" if over and " to " not in words else words
 
 
-def checker(form: type) -> Callable[[object], bool]:
-    """Whether a dataclass of this form has values it can have; it is asked for every one made."""
-    validator = _model(form, "ignore").__pydantic_validator__
-    return partial(validator.isinstance_python, from_attributes=True)
+Values = tuple[object, ...]
+
+
+def checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values], bool]]:
+    """The values of a dataclass of this form, and whether it can have them.
+
+    Asked for every one made, so as one tuple: pydantic takes twice as long to ask for each field.
+    """
+    hints = get_type_hints(form, include_extras=True)
+    names = [one.name for one in fields(form)]
+    kinds: Any = GenericAlias(tuple, tuple(hints[name] for name in names))
+    holds = TypeAdapter(kinds, config=_STRICT).validator.isinstance_python
+    return attrgetter(*names), holds
 
 
 def wrong_in(value: object) -> tuple[str, str] | None:

@@ -27,6 +27,7 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import EvenniaAIError, StoreError
 from evennia_ai.game import runtime as running
 from evennia_ai.game.floor.ticks import stored_ticks
+from evennia_ai.game.mind.news import News
 from evennia_ai.game.mind.overview import look_at_everybody
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_done
@@ -132,11 +133,13 @@ def at_server_start() -> None:
         logger.log_err(f"evennia_ai: no NPC can answer: {error}")
         return
     started_at = time.time()
+    _refresh()  # what is read from now on is as new as the numbers that are known
     closing = partial(_close_interrupted, begun_before=started_at)
     live.writer.begin()
     live.writer.until_written(closing, "interrupted turns are not closed")
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.models.prepare().addErrback(_log_unprepared)
+    live.watch.add(News(now=live.clock.seconds))
     live.watch.open()
     watch_logins()
     _notice_guards()

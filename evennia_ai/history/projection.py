@@ -2,7 +2,8 @@
 
 A pure function of the records: the same records give the same bytes. It chooses and packs; it
 never changes what happened. The messages of a history are what was said and done, a compaction's
-summary with the tail it kept, and texts of earlier prompts that stay where those had them. What a
+summary with the tail it kept, the tail alone where a builder's control says what counts, and texts
+of earlier prompts that stay where those had them. What a
 tool returned stands right behind the call it answers, whatever was heard meanwhile. How much of it
 is shown, and the time that a line bears, were decided when they were recorded, and stand there.
 """
@@ -23,7 +24,7 @@ from evennia_ai.history.records import (
     storable,
 )
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.memo import Memo, Slot, forget
+from evennia_ai.prompt.memo import Slot, SpentMemo, forget
 from evennia_ai.prompt.messages import MOVEMENT, Message, Part, ToolCall
 
 MINUTE: Final = "minute"
@@ -84,6 +85,8 @@ def message_of(record: Record) -> Message | None:
     if record.is_erased or record.kind not in _MESSAGES:
         return None
     message = _message(record)
+    if isinstance(record.memo, SpentMemo):
+        object.__setattr__(message, "memo", SpentMemo({RECORD: record}))
     message.memo[_MESSAGE], message.memo[RECORD] = message, record
     return message
 
@@ -98,13 +101,20 @@ def let_go(messages: Iterable[Message]) -> None:
     """These left the window that held them: what else holds them may go on, nothing else is held.
 
     A message and its record know each other and share a memo; from here on the message knows the
-    record, and not the other way round.
+    record, and not the other way round. A turn that has them still works out what it needs.
     """
     for message in messages:
-        record = message.memo.get(RECORD)
-        forget(message.memo, but=RECORD)
-        if record is not None and record.memo is message.memo:
-            object.__setattr__(record, "memo", Memo())
+        record, known = message.memo.get(RECORD), message.memo
+        object.__setattr__(message, "memo", SpentMemo({} if record is None else {RECORD: record}))
+        if record is not None:
+            object.__setattr__(record, "memo", SpentMemo())
+        known.pop(_MESSAGE, None)
+        forget(known, but=RECORD)  # copies of the message, for another block, share it
+
+
+def let_go_texts(texts: Iterable[Record]) -> None:
+    """The same for texts of prompts that are kept no more."""
+    let_go(message for text in texts if (message := text.memo.get(_MESSAGE)) is not None)
 
 
 def in_order(
@@ -114,12 +124,15 @@ def in_order(
 
     A text that stays stands before the record it was made for, and is left out where that one is
     not there. A tool's result stands behind its call; one whose call is not there comes first, to
-    be left behind with it. `tail` are the records by place that a summary among them kept.
+    be left behind with it. `tail` are the records by place that a summary or a control among them
+    kept.
     """
     said: list[Record] = []
     staying: dict[str, list[Record]] = {}
     for record in records:
-        if is_staying(record) and record.meta.get("before"):
+        if record.kind is RecordKind.CONTROL:
+            said += _kept(record, tail)
+        elif is_staying(record) and record.meta.get("before"):
             staying.setdefault(record.meta["before"], []).append(record)
         elif (record.kind in CONVERSATION and not record.is_erased) or is_staying(record):
             said += [record, *_kept(record, tail)]
@@ -276,11 +289,11 @@ def _shown(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Messag
     return [message for message in messages if message is not None]
 
 
-def _kept(summary: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
-    """The records that a summary says were kept beside it."""
-    for place in summary.meta.get("tail", ()):
+def _kept(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
+    """The records that the first one of a segment says were kept of those before it."""
+    for place in first.meta.get("tail", ()):
         if place not in tail:
-            raise ReplayError(f"record {place}, which a compaction kept, is not there")
+            raise ReplayError(f"record {place}, which record {first.place} kept, is not there")
         if not tail[place].is_erased:
             yield tail[place]
 

@@ -12,12 +12,12 @@ reply that was said before the rest came is what the NPC said.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Role
@@ -34,7 +34,8 @@ class RecordKind(StrEnum):
     The first row is said or done in the conversation, the second holds the texts of prompts, the
     third says how a turn went and what became of the conversation: `spoken` is the start of a
     reply that was said before the rest of it came, `fallback` a line that the game let the NPC say
-    where there was no reply. No model is ever shown one as words that it chose itself.
+    where there was no reply. No model is ever shown one as words that it chose itself. `control`
+    begins a segment: a builder said what of the history counts from there on (`control_record`).
     """
 
     USER = "user"
@@ -56,6 +57,7 @@ class RecordKind(StrEnum):
     RUN_END = "run_end"
     USAGE = "usage"
     ERASURE = "erasure"
+    CONTROL = "control"
 
 
 # What was said and done: the messages of the history.
@@ -149,7 +151,10 @@ class MessageTotals:
     replies: int = 0
 
     def after(self, record: NewRecord | Record) -> "MessageTotals":
-        """The totals when this record was appended."""
+        """The totals when this record was appended; a control says which it leaves."""
+        if record.kind is RecordKind.CONTROL and not record.meta.get("erased"):
+            messages, users, replies = record.meta["totals"]
+            return MessageTotals(messages=messages, users=users, replies=replies)
         if is_staying(record):
             return replace(self, messages=self.messages + 1)
         if record.kind not in CONVERSATION or "tail" in record.meta:
@@ -158,6 +163,17 @@ class MessageTotals:
             messages=self.messages + 1,
             users=self.users + (record.role == "user"),
             replies=self.replies + _is_reply(record),
+        )
+
+    def without(self, records: "Iterable[Record]") -> "MessageTotals":
+        """The totals of the history without these records, which are in it."""
+        gone = MessageTotals()
+        for record in records:
+            gone = gone.after(record)
+        return MessageTotals(
+            messages=self.messages - gone.messages,
+            users=self.users - gone.users,
+            replies=self.replies - gone.replies,
         )
 
 
@@ -179,6 +195,41 @@ def fallback_record(text: str, *, refused: str = "") -> NewRecord:
     """What an NPC said because there was no reply; `refused` is the limit that forbade asking."""
     meta = {"refused": refused} if refused else {}
     return NewRecord(kind=RecordKind.FALLBACK, role="assistant", body=text, meta=meta)
+
+
+LORE: Final = "lore"
+"""In the meta of a control: what lore remembered before it."""
+
+Control = Literal["reset", "undo", "retry", "correct"]
+"""What a builder may do to a history: the switch of `ai` that did it."""
+CONTROLS: Final[tuple[Control, ...]] = get_args(Control)
+
+
+def control_record(
+    what: Control,
+    *,
+    by: str,
+    tail: Sequence[Record],
+    totals: MessageTotals,
+    lore: Mapping[str, Any],
+    withdrawn: Sequence[Record] = (),
+    hint: str = "",
+) -> NewRecord:
+    """What a builder (`by`) did to a history; it begins a segment and is itself no message.
+
+    `tail` is what counts from here on, as prompts show it, and `totals` are those of it; all else
+    stays readable. `lore` is what lore remembered until then, as JSON values; `withdrawn` is what
+    it took out, `hint` what is asked of the next answer.
+    """
+    meta = {
+        "what": what,
+        "by": by,
+        "tail": [record.place for record in tail],
+        "totals": [totals.messages, totals.users, totals.replies],
+        LORE: dict(lore),
+        **({"withdrawn": [record.place for record in withdrawn]} if withdrawn else {}),
+    }
+    return NewRecord(kind=RecordKind.CONTROL, role="system", body=hint, meta=meta)
 
 
 def storable(text: str) -> str:

@@ -14,6 +14,8 @@ from typing import Any, Final, NoReturn
 from evennia_ai.errors import FormatError, ReplayError
 from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import (
+    CONTROLS,
+    LORE,
     MessageTotals,
     Record,
     RecordKind,
@@ -23,6 +25,7 @@ from evennia_ai.history.records import (
     storable,
 )
 from evennia_ai.history.turn.manifest import TurnManifest, wrong_field
+from evennia_ai.lorebook.activation.timers import state_from
 from evennia_ai.prompt.messages import ROLES
 
 FORMAT: Final = 1
@@ -31,6 +34,7 @@ STATES: Final = ("open", "done", "failed", "interrupted")
 MOST_NAME: Final = 200
 _TEXTS: Final = ("npc_ref", "partner_ref", "place_ref", "origin")
 _RECORD: Final = ("kind", "role", "name", "body", "content_sha256", "sha256", "created_at")
+_BEGINS_WITH_A_TAIL: Final = (RecordKind.SUMMARY, RecordKind.CONTROL)
 _MADE_BADLY: Final = (AttributeError, KeyError, ReplayError, TypeError, ValueError)
 
 
@@ -216,14 +220,32 @@ class TranscriptReader:
         if is_staying(record) and meta.get("before") is not None:
             self._known(meta["before"])
         tail = meta.get("tail", [])
-        if not isinstance(tail, list) or (tail and record.kind is not RecordKind.SUMMARY):
-            self.refuse("meta.tail must be a list, and a summary's")
+        if not isinstance(tail, list) or (tail and record.kind not in _BEGINS_WITH_A_TAIL):
+            self.refuse("meta.tail must be a list, and that of a summary or a control")
         for place in tail:
             self._known(place)
+        if record.kind is RecordKind.CONTROL and not record.is_erased:
+            self._check_control(record, len(tail))
         try:
             message_of(record)
         except _MADE_BADLY:
             self.refuse(f"the meta of record {record.place} is none of a message")
+
+    def _check_control(self, record: Record, kept: int) -> None:
+        """It begins a segment and counts at least what it keeps."""
+        totals = record.meta.get("totals")
+        if record.seq != 1 or record.segment == 1:
+            self.refuse("a control must be the first record of a later segment")
+        if record.meta.get("what") not in CONTROLS:
+            self.refuse(f"meta.what of a control must be one of {', '.join(CONTROLS)}")
+        if not (isinstance(totals, list) and len(totals) == 3 and all(map(_is_count, totals))):
+            self.refuse("meta.totals of a control must be three counts")
+        if totals[0] < kept:
+            self.refuse("meta.totals of a control must count at least its tail")
+        try:
+            state_from(record.meta.get(LORE, {}))
+        except (AttributeError, TypeError, ValueError):
+            self.refuse("meta.lore of a control is nothing that lore remembers")
 
     def _known(self, place: Any) -> None:
         segment, _, seq = place.partition(".") if isinstance(place, str) else ("", "", "")
@@ -283,6 +305,10 @@ class TranscriptReader:
     def refuse(self, problem: str) -> NoReturn:
         """The line that was read last cannot be taken."""
         raise FormatError("transcript", f"line {self.number}: {problem}; nothing was taken over")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -23,7 +23,14 @@ from struct import calcsize, pack, unpack_from
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.knowledge.pages.page import Page
-from evennia_ai.knowledge.relevance import impact, length_of_text, rarity, words_of_page
+from evennia_ai.knowledge.relevance import (
+    OTHER_FORM,
+    impact,
+    length_of_text,
+    rarity,
+    words_of_page,
+)
+from evennia_ai.text.word_forms import Languages
 
 Field = Literal["title", "body", "namespace"]
 """Where on a page a word stands; the name of its namespace is the one word of that field."""
@@ -67,20 +74,35 @@ class Posting:
     """Their places in the span, each with its weight; see `packed`."""
 
 
-def weights_of(page: Page) -> dict[Term, int]:
-    """The terms of a page, each with its weight, 1 to `LEVELS`."""
-    words = words_of_page(page)
-    title = Counter(words.title.split())
-    fields: dict[Field, tuple[Counter[str], float]] = {
-        "title": (title, len(words.title) / USUAL_TITLE),
-        "body": (Counter(words.body.split()) - title, length_of_text(words.body)),
+def weights_of(page: Page, languages: Languages = ()) -> dict[Term, int]:
+    """The terms of a page and their stems in some languages, each with its weight, 1 to `LEVELS`.
+
+    A stem that is not the word itself is a word that is there a little less than half.
+    """
+    words = words_of_page(page, languages)
+    title, title_stems = Counter(words.title.split()), Counter(words.title_stems.split())
+    body = Counter(words.body.split()) - title
+    body_stems = Counter(words.body_stems.split()) - title_stems
+    fields: dict[Field, tuple[dict[str, float], float]] = {
+        "title": (_times(title, title_stems), len(words.title) / USUAL_TITLE),
+        "body": (_times(body, body_stems), length_of_text(words.body)),
     }
     weights = {Term("namespace", page.name.namespace): 1}
     for field, (counts, length) in fields.items():
-        for word, times in counts.items():
-            level = round(LEVELS * impact(times, length=length))
-            weights[Term(field, word)] = max(1, level)
+        # Most words of a page are there once.
+        levels = {
+            times: max(1, round(LEVELS * impact(times, length=length)))
+            for times in {*counts.values()}
+        }
+        weights.update((Term(field, word), levels[times]) for word, times in counts.items())
     return weights
+
+
+def _times(words: Mapping[str, int], stems: Mapping[str, int]) -> dict[str, float]:
+    times: dict[str, float] = {**words}
+    for stem, others in stems.items():
+        times[stem] = times.get(stem, 0) + OTHER_FORM * others
+    return times
 
 
 def packed(weights: Mapping[int, int]) -> bytes:

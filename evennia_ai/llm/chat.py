@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from twisted.internet.defer import Deferred
 
@@ -87,17 +87,22 @@ def as_chat_message(message: Message) -> ChatMessage:
     return made
 
 
+PassageKind = Literal["lore", "description", "examples", "greeting"]
+"""Which text of an NPC it is: an entry of lore, or one of the fields of its card."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A text that was activated for this turn; what the offline responder may quote from.
-
-    `constant` marks one that is always active: it says something whatever is asked.
-    """
+    """A text of this turn's prompt that the offline responder may quote from."""
 
     label: str
     text: str
+    kind: PassageKind = "lore"
     score: float = 0.0
     constant: bool = False
+    """Whether it is active whatever is said."""
+    keys: tuple[str, ...] = ()
+    """What its author wants it to answer to, as written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +134,12 @@ class ChatRequest:
     """The name of the NPC that will say the reply."""
     question: str = ""
     """What was said to it."""
+    asker: str = ""
+    """What the NPC calls whoever said it."""
+    place: str = ""
+    """The name of the room it is in."""
+    company: tuple[str, ...] = ()
+    """What it calls the others it sees there, without the asker."""
     cache_key: str | None = None
     """Stable for one NPC, so that a router can ask the server that has its prompt cached.
 

@@ -145,10 +145,17 @@ def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     slot = _SLOTS[step]
 
     def made(message: ChatMessage) -> ChatMessage:
-        message.memo[slot] = done = step(message)
+        done = step(message)
+        # One that knew itself would be freed by a search of the collector alone.
+        message.memo[slot] = _UNCHANGED if done is message else done
         return done
 
-    return each(messages, slot, made)
+    done = zip(messages, each(messages, slot, made), strict=True)
+    return [message if one is _UNCHANGED else one for message, one in done]
+
+
+_UNCHANGED: Final = ChatMessage(role="system", content="")
+"""Stands where a step leaves a message as it is."""
 
 
 def _plain(message: ChatMessage) -> ChatMessage:

@@ -25,7 +25,7 @@ from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.decorators import Decorator
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Mention, Position
 from evennia_ai.prompt.components import ALL_GRANTS, Grant, Grants
-from evennia_ai.prompt.memo import Memo
+from evennia_ai.prompt.memo import Memo, Slot
 
 # floating: each prompt has the entries that are active in it. frozen: an entry that wakes is said
 # once, where it woke, and stays in the history.
@@ -116,6 +116,39 @@ def label_of(identity: str) -> str:
     found = _NAME.match(identity)
     end = found.end() if found else 0
     return re.sub(r"\\(.)", r"\1", identity[:end], flags=re.DOTALL) + identity[end:]
+
+
+LABELS: Final = Slot[tuple[str, ...]]("labels")
+IDENTITIES: Final = Slot[tuple[str, ...]]("identities")
+_BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
+
+
+def labels_of(book: Lorebook) -> tuple[str, ...]:
+    """What each of its entries is called in verdicts."""
+    known = book.memo.get(LABELS)
+    if known is None:
+        known = book.memo[LABELS] = tuple([f"{book.label}#{entry.uid}" for entry in book.entries])
+    return known
+
+
+def identities_of(book: Lorebook) -> tuple[str, ...]:
+    """What each of its entries is remembered by."""
+    known = book.memo.get(IDENTITIES)
+    if known is None:
+        name = identity_prefix(book.label, attach=book.attach)
+        own = labels_of(book) if name == book.label else None
+        known = tuple([f"{name}#{entry.uid}" for entry in book.entries]) if own is None else own
+        book.memo[IDENTITIES] = known
+    return known
+
+
+def index_of(book: Lorebook, identity: str) -> int | None:
+    """The index of the entry that is remembered by `identity`, None where it has none."""
+    known = book.memo.get(_BY_IDENTITY)
+    if known is None:
+        known = {identity: index for index, identity in enumerate(identities_of(book))}
+        book.memo[_BY_IDENTITY] = known
+    return known.get(identity)
 
 
 _OWN: Final = "evennia_ai"

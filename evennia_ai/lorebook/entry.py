@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 
 from evennia_ai.lorebook.conditions import Condition
 from evennia_ai.lorebook.decorators import Decorator
+from evennia_ai.lorebook.rules import ClockName
 from evennia_ai.prompt.memo import typed_frozen_thing
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.templates.template import Template
@@ -41,9 +42,6 @@ MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
 Logic = Literal["any", "not_all", "not_any", "all"]
 # Which of the keys are regular expressions: those of the form /pattern/flags, all, or none.
 Patterns = Literal["none", "by_form", "all"]
-# What a duration counts: the NPC's own turns, messages it perceived, seconds of game time.
-ClockName = Literal["turns", "messages", "seconds"]
-CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 # What may be scanned beside the conversation, where an entry asks for it.
 SourceName = Literal[
     "persona",

@@ -8,18 +8,20 @@ where the two differ. `settings.lore` of a scenario is read here.
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, ValidationError
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import one_line
 from evennia_ai.foreign.fields import Must, door, wanted_in_data
-from evennia_ai.lorebook.entry import ClockName
 
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
 Strategy = Literal["evenly", "character_first", "global_first"]
+# What a duration counts: the NPC's own turns, messages it perceived, seconds of game time.
+ClockName = Literal["turns", "messages", "seconds"]
+CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 WHERE: Final = "settings.lore"
 
 

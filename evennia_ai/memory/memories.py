@@ -11,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
@@ -18,6 +20,7 @@ import regex
 
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.text.word_forms import Languages, stems_of
 from evennia_ai.text.words import COMMON_WORDS, neighbours_of, unspaced_runs, words_of
 
 STEM: Final = 6
@@ -28,11 +31,12 @@ _PLURAL_FROM: Final = 4
 _FULL_WEIGHT: Final = 6
 
 
-def compared_words(text: str) -> frozenset[str]:
-    """The words of `text` as they are compared: folded, without endings."""
+def compared_words(text: str, languages: Languages = ()) -> frozenset[str]:
+    """The words of `text` as they are compared: folded, without endings, and with their stems."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = {_stem(word) for word in words_of(folded) if word not in COMMON_WORDS}
-    return frozenset(words.union(neighbours_of(folded)))
+    told = (word for word in words_of(folded) if word not in COMMON_WORDS)
+    words = chain.from_iterable(_stems(word, languages) for word in told)
+    return frozenset(chain(words, neighbours_of(folded)))
 
 
 def wording_of(text: str) -> tuple[str, ...]:
@@ -54,18 +58,21 @@ def weight_of(word: str) -> float:
     return min(len(word), _FULL_WEIGHT) / _FULL_WEIGHT
 
 
-def _stem(word: str) -> str:
+@lru_cache(maxsize=32_768)
+def _stems(word: str, languages: Languages) -> tuple[str, ...]:
+    """The beginning of a word, which tells of itself, and its stems, which tell of other forms."""
+    stems = stems_of(word, languages)
     if len(word) >= _PLURAL_FROM and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
-    return word[:STEM]
+    return tuple(dict.fromkeys(one[:STEM] for one in (word, *stems)))
 
 
 LEAST_IMPORTANT: Final = 1
 MOST_IMPORTANT: Final = 10
 USUAL_IMPORTANCE: Final = 5
-_WORDS: Final = Slot[frozenset[str]]("words")
+_WORDS: Final = Slot[tuple[Languages, frozenset[str]]]("words")
 _SCENE_WORDS: Final = Slot[frozenset[str]]("words of the scene")
-_NAMES: Final = Slot[frozenset[str]]("names")
+_NAMES: Final = Slot[tuple[Languages, frozenset[str]]]("names")
 _CAPITALS: Final = regex.compile(r"\b\p{Lu}\w*")
 _WORDING: Final = Slot[tuple[str, ...]]("wording")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -115,14 +122,6 @@ class Memory:
         return self.author != OF_NPC
 
     @property
-    def words(self) -> frozenset[str]:
-        """Its words as they are compared with what is said; worked out once."""
-        known = self._memo.get(_WORDS)
-        if known is None:
-            known = self._memo[_WORDS] = compared_words(self.text)
-        return known
-
-    @property
     def scene_words(self) -> frozenset[str]:
         """The words of its scene; worked out once."""
         known = self._memo.get(_SCENE_WORDS)
@@ -130,13 +129,20 @@ class Memory:
             known = self._memo[_SCENE_WORDS] = frozenset(self.scene.split())
         return known
 
-    @property
-    def names(self) -> frozenset[str]:
+    def words_in(self, languages: Languages) -> frozenset[str]:
+        """Its words as they are compared with what is said; worked out once."""
+        known = self._memo.get(_WORDS)
+        if known is None or known[0] != languages:
+            known = self._memo[_WORDS] = (languages, compared_words(self.text, languages))
+        return known[1]
+
+    def names_in(self, languages: Languages) -> frozenset[str]:
         """Those of its words that begin with a capital letter; worked out once."""
         known = self._memo.get(_NAMES)
-        if known is None:
-            known = self._memo[_NAMES] = compared_words(" ".join(_CAPITALS.findall(self.text)))
-        return known
+        if known is None or known[0] != languages:
+            names = compared_words(" ".join(_CAPITALS.findall(self.text)), languages)
+            known = self._memo[_NAMES] = (languages, names)
+        return known[1]
 
     @property
     def wording(self) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ where it names `{{memories}}`; without a text they stand under a plain heading. 
 they are: nothing in a memory is ever expanded.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
+from evennia_ai.errors import FormatError
 from evennia_ai.foreign.fields import read_fields
 from evennia_ai.memory.memories import DIGITS, Memory, importance, recency
 from evennia_ai.memory.relevance import (
@@ -274,6 +275,9 @@ class MemorySettings:
 
 def read_memory(given: Any, *, where: str) -> MemorySettings:
     """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+    if isinstance(given, Mapping) and "languages" in given:
+        what = "is not set here; EVENNIA_AI_KNOWLEDGE_LANGUAGES counts for memories, too"
+        raise FormatError("setting", f"{where}.languages: {what}")
     return read_fields(MemorySettings, given, where=where)
 
 

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import Field
 
 from evennia_ai.memory.memories import DIGITS, Memory, weight_of
+from evennia_ai.text.word_forms import Languages
 
 NEIGHBOUR_HOURS: Final = 6.0
 """Hours of the game within which two memories of one place were learnt together."""
@@ -59,6 +60,8 @@ class RelevanceWeights:
     """That it has a name which the best memory named; 0: nothing is asked for in turn."""
     against: Against = "best"
     """What the sum is measured by: the best of the candidates, or each by itself."""
+    languages: Languages = ()
+    """In which other forms of a word count as the word: the game's, not a setting of memories."""
 
 
 BEFORE_WEIGHTS: Final[Mapping[str, Any]] = MappingProxyType(
@@ -68,6 +71,7 @@ BEFORE_WEIGHTS: Final[Mapping[str, Any]] = MappingProxyType(
         "meaning_percent": 0,
         "second_percent": 0,
         "against": "itself",
+        "languages": (),
     }
 )
 """How turns judged memories that do not say by which weights."""
@@ -122,7 +126,8 @@ def relevances(
     """The relevance of each memory among these, when these words were just said."""
     if not memories or not (said or near):
         return [_NOTHING] * len(memories)
-    words = _shared([memory.words for memory in memories], said)
+    texts = [memory.words_in(weights.languages) for memory in memories]
+    words = _shared(texts, said)
     columns = [
         words,
         _weighted(weights.neighbours_percent, _neighbours, memories, words),
@@ -131,9 +136,10 @@ def relevances(
     ]
     sums = [*map(sum, zip(*columns, strict=True))]
     best = max(range(len(memories)), key=lambda place: (sums[place], -memories[place].id))
-    names = _asked_in_turn(memories, best, said) if words[best] >= SURE else frozenset()
+    named = [memory.names_in(weights.languages) for memory in memories]
+    names = _asked_in_turn(texts, named, best, said) if words[best] >= SURE else frozenset()
     percent = weights.second_percent if names else 0
-    columns.append(_weighted(percent, _second, memories, names, best))
+    columns.append(_weighted(percent, _second, memories, texts, names, best))
     return _measured([*zip(*columns, strict=True)], against=weights.against)
 
 
@@ -220,24 +226,31 @@ def _lived_through(memories: Sequence[Memory]) -> Iterable[list[int]]:
     return apart.values()
 
 
-def _asked_in_turn(memories: Sequence[Memory], best: int, said: frozenset[str]) -> frozenset[str]:
+def _asked_in_turn(
+    texts: Sequence[frozenset[str]],
+    named: Sequence[frozenset[str]],
+    best: int,
+    said: frozenset[str],
+) -> frozenset[str]:
     """The names in the best memory that were not said and that others have, too.
 
     A name is a word that all who have it write with a capital letter.
     """
-    new = memories[best].names - said
-    having = {word: [memory for memory in memories if word in memory.words] for word in new}
+    new = named[best] - said
+    having = {word: [place for place, words in enumerate(texts) if word in words] for word in new}
     names = {
         word
-        for word, those in having.items()
-        if len(those) > 1 and all(word in memory.names for memory in those)
+        for word, places in having.items()
+        if len(places) > 1 and all(word in named[place] for place in places)
     }
     return frozenset(names) if len(names) <= MOST_NAMES else frozenset()
 
 
-def _second(memories: Sequence[Memory], names: frozenset[str], best: int) -> Iterator[float]:
+def _second(
+    _: Sequence[Memory], texts: Sequence[frozenset[str]], names: frozenset[str], best: int
+) -> Iterator[float]:
     """1 for the memory that has most of these names; the one that named them is found already."""
-    found = _shared([memory.words for memory in memories], names)
+    found = _shared(texts, names)
     found[best] = 0.0
     most = max(found)
     for count in found:

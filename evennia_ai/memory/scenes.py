@@ -13,6 +13,7 @@ from typing import Final
 from evennia_ai.memory.memories import compared_words
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
+from evennia_ai.text.word_forms import Languages
 
 MOST_WORDS: Final = 48
 """Words of a scene that are kept."""
@@ -30,37 +31,42 @@ MOST_COMPARED: Final = 1024
 """Messages whose words are kept: the newest few of each conversation, ten times their text."""
 
 
-def scene_of(text: str, lines: Sequence[Message], *, there: Sequence[str]) -> str:
+def scene_of(
+    text: str, lines: Sequence[Message], *, there: Sequence[str], languages: Languages = ()
+) -> str:
     """The words around what was learnt, a blank between two.
 
     `there` names the place and the people. Of the lines those in a row count that share most words
     with `text`, the newest of several such runs. Calls of tools, what came of them and what was
     put into a prompt were said by nobody.
     """
-    said = [words_of_message(line) for line in lines if line.is_user or line.is_reply]
-    own = compared_words(text)
+    told = [line for line in lines if line.is_user or line.is_reply]
+    said = [words_of_message(line, languages) for line in told]
+    own = compared_words(text, languages)
     runs = [said[start : start + RUN] for start in range(max(1, len(said) - RUN + 1))]
     shared = [len(own.intersection(chain.from_iterable(run))) for run in runs]
     newest = max(range(len(runs)), key=lambda start: (shared[start], start))
-    around = [compared_words(" ".join(there)), *runs[newest]]
+    around = [compared_words(" ".join(there), languages), *runs[newest]]
     # One by one, so that what there is no room for is of the last lines.
     words = dict.fromkeys(chain.from_iterable(sorted(some - own) for some in around))
     return " ".join(sorted([*words][:MOST_WORDS]))
 
 
-def words_said(history: History, event: Message | None, *, messages: int) -> frozenset[str]:
+def words_said(
+    history: History, event: Message | None, *, messages: int, languages: Languages = ()
+) -> frozenset[str]:
     """The words of the newest messages and of their speakers' names."""
     newest = [] if event is None else [event]
     first = history.newest_from(max(0, messages - len(newest)))
     newest += (said for said in history.between(first, history.stop) if said.counted)
-    return frozenset().union(*map(words_of_message, newest))
+    return frozenset().union(*(words_of_message(said, languages) for said in newest))
 
 
-def words_of_message(message: Message) -> frozenset[str]:
+def words_of_message(message: Message, languages: Languages = ()) -> frozenset[str]:
     """The words of a message and of its speaker's name, as they are compared."""
-    return _compared(message.name or "", message.content)
+    return _compared(message.name or "", message.content, languages)
 
 
 @lru_cache(maxsize=MOST_COMPARED)
-def _compared(name: str, content: str) -> frozenset[str]:
-    return compared_words(f"{name} {content}")
+def _compared(name: str, content: str, languages: Languages) -> frozenset[str]:
+    return compared_words(f"{name} {content}", languages)

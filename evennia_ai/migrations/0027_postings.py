@@ -1,19 +1,14 @@
 """Pages of knowledge bases are found by postings, which are alike on every database.
 
-What 0017 once made for SQLite and PostgreSQL is taken away where it is, and the postings of all
-pages are written. Back there, pages are found when they are imported again.
+What 0017 once made for SQLite and PostgreSQL is taken away where it is. The postings are written
+when all migrations are done, by `evennia_ai.apps`. Back there, pages are found when they are
+imported again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.db import migrations, models
-
-from evennia_ai.store.knowledge.page_rows import page_value
-from evennia_ai.store.knowledge.page_search import PageChange, index
-
-BATCH: Final = 10_000
 
 _TAKE_AWAY: Final[Mapping[str, Sequence[str]]] = {
     "sqlite": (
@@ -40,25 +35,6 @@ def keep_plain(apps: Any, schema_editor: Any) -> None:
         schema_editor.execute(
             "ALTER TABLE evennia_ai_knowledgeposting ALTER COLUMN packed SET STORAGE EXTERNAL"
         )
-
-
-def write(apps: Any, schema_editor: Any) -> None:
-    """Write the postings of all pages."""
-    rows = apps.get_model("evennia_ai", "KnowledgePage").objects.order_by("base_id", "pk")
-    for base_id, pages in groupby(rows.iterator(), key=lambda row: row.base_id):
-        for lot in _lots(pages):
-            index(base_id, lot)
-
-
-def _lots(pages: Iterator[Any]) -> Iterator[list[PageChange]]:
-    lot = []
-    for row in pages:
-        now = page_value(row, base="", revision=row.revision)
-        lot.append(PageChange(page_id=row.pk, was=None, now=now))
-        if len(lot) == BATCH:
-            yield lot
-            lot = []
-    yield lot
 
 
 class Migration(migrations.Migration):
@@ -99,5 +75,4 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(keep_plain, migrations.RunPython.noop),
-        migrations.RunPython(write, migrations.RunPython.noop),
     ]

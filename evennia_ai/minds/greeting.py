@@ -5,16 +5,16 @@ group, a private conversation does not. A greeting that cannot be said is a prob
 builder, and then the NPC opens with none. Nothing here asks the world or the database.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from evennia_ai.cards.card import Card, greetings, opening_message
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.speech import speech
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.store.history.record_rows import ConversationKind
-from evennia_ai.store.history.windows import GREETING
+from evennia_ai.store.history.windows import GREETING, HEARD_BY
 
 _ANY_DICE: Final = Dice(turn="", conversation="")
 
@@ -71,11 +71,12 @@ def chosen(card: Card | None, index: int | None, *, npc_name: str) -> Chosen:
     return _for_groups(asked, npc_name)
 
 
-def greeting_record(greeting: Greeting, text: str) -> NewRecord:
-    """The greeting as the first thing the NPC says in a conversation."""
-    return NewRecord(
-        kind=RecordKind.ASSISTANT, role="assistant", body=text, meta={GREETING: greeting.index}
-    )
+def greeting_record(greeting: Greeting, text: str, *, heard_by: Sequence[str]) -> NewRecord:
+    """The greeting as something the NPC says; `heard_by` are the references of who is there."""
+    meta: dict[str, Any] = {GREETING: greeting.index}
+    if heard_by:
+        meta[HEARD_BY] = list(heard_by)
+    return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text, meta=meta)
 
 
 def _for_groups(asked: Greeting, npc_name: str) -> Chosen:

@@ -169,6 +169,23 @@ def is_read(stored: StoredBook) -> bool:
     return _text_of(stored) in _texts
 
 
+def is_card_read(stored: StoredCard) -> bool:
+    """The same of a card and its own book."""
+    return stored in _own_books
+
+
+def make_card_ready(stored: StoredCard, rules: ActivationRules) -> str:
+    """Read a card and make its book ready, in whatever thread; the book's label, "" for none.
+
+    FormatError: it cannot be read.
+    """
+    book = own_book(stored)
+    if book is None:
+        return ""
+    prepare_index(book, rules=rules)
+    return book.label
+
+
 def make_ready(stored: StoredBook, rules: ActivationRules) -> None:
     """Read a book and make its keys ready, in whatever thread; FormatError: it cannot be read."""
     prepare_index(attached_book(stored), rules=rules)

@@ -43,7 +43,8 @@ from evennia_ai.store.authored.card_revisions import revision as card_revision
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.components import revision as component_revision
 from evennia_ai.store.authored.lorebooks import StoredBook, book_revision
-from evennia_ai.store.authored.notes import note_then
+from evennia_ai.store.authored.notes import note_of_turn
+from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.past_turns import PastHistories
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.memories import memories_then
@@ -89,7 +90,7 @@ class PastReader:
         except (NotStoredError, ReplayError) as error:
             raise NotReadBackError(f"turn {turn.number}: {error}") from error
         return PastInputs(
-            npc_ref=turn.npc_ref, speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
+            npc_ref=npc_of(turn.npc_ref), speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
         )
 
     def _view(self, turn: StoredTurn) -> NPCView:
@@ -98,11 +99,10 @@ class PastReader:
         told, policy = [made_of[name] for name in _OF_THE_VIEW], made_of.get("policy", "")
         # Before there was the setting, a card without the grant ended the history.
         depth = made_of.get("post_history_depth", 0)
-        key = (turn.npc_ref, canonical_json([told, policy, depth]))
+        ref = npc_of(turn.npc_ref)
+        key = (ref, canonical_json([told, policy, depth]))
         then = replace(conf(), post_history_depth=depth)
-        return _kept(
-            self._views, key, lambda: _made_view(turn.npc_ref, *told, policy=policy, then=then)
-        )
+        return _kept(self._views, key, lambda: _made_view(ref, *told, policy=policy, then=then))
 
     def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
         """The books in their order, each where it hung."""
@@ -172,13 +172,14 @@ def _check_told(manifest: TurnManifest) -> None:
 
 def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
     budget = replace(CONVERSATION.budget(told["limit_tokens"]), keep_percent=told["keep_percent"])
-    memories = told.get("memories") or {}
+    recall = {**BEFORE_WEIGHTS, **(told.get("memories") or {}).get("rules", {})}
+    recall["languages"] = tuple(recall["languages"])
     return ComposeRules(
         budget=budget,
         layout=told["layout"],
         blocks=told["blocks_mode"],
         lore=ActivationRules(**told["lore"]),
-        memory=RecallRules(**{**BEFORE_WEIGHTS, **memories.get("rules", {})}),
+        memory=RecallRules(**recall),
         dice=dice,
     )
 
@@ -260,7 +261,7 @@ def _made_view(
     scopes: Sequence[Sequence[Any]],
     components: Mapping[str, Mapping[str, int]],
     card: Sequence[Any] | None,
-    notes: Sequence[Sequence[int]],
+    notes: Sequence[Sequence[Any]],
     *,
     policy: str,
     then: Conf,
@@ -271,7 +272,7 @@ def _made_view(
         registry=ComponentRegistry(tuple(_components(components))),
         card=_card(*card) if card else None,
         books=(),
-        notes=tuple(note_then(npc_ref, position, number) for position, number in notes),
+        notes=tuple(note_of_turn(npc_ref, named, number) for named, number in notes),
         conf=then,
         tools=_tools(policy),
     )

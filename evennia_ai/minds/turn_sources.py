@@ -28,11 +28,33 @@ from evennia_ai.minds.view import NPCView, policy_sha256
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store.authored import card_revisions, components, lorebooks
-from evennia_ai.store.authored.notes import note_change, note_then
+from evennia_ai.store.authored.notes import key_named, note_change, note_of_turn
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 
 _OF_THE_WORLD: Final = ("room",)
+
+
+def recorded_turn(
+    view: NPCView,
+    inputs: Inputs,
+    *,
+    event: Record,
+    now: History,
+    newest_record: int,
+    reply_tokens: int,
+    context: str,
+    providers: Mapping[str, str],
+) -> dict[str, Any]:
+    """What a turn of `view` that answers `event` is made from: its values and its sources.
+
+    `now` is the conversation's whole window, `newest_record` the number of its newest record.
+    """
+    sources = _made_of(
+        view, inputs, context=context, newest_record=newest_record, providers=providers
+    )
+    values = recorded_inputs(inputs, event=event, now=now, reply_tokens=reply_tokens)
+    return {**values, "made_of": sources}
 
 
 def recorded_inputs(
@@ -65,7 +87,7 @@ def recorded_inputs(
     }
 
 
-def made_of(
+def _made_of(
     view: NPCView,
     inputs: Inputs,
     *,
@@ -86,7 +108,7 @@ def made_of(
         "components": _components(view),
         "card": [sources.card.name, sources.card.revision] if sources.card else None,
         "books": [[book.label, book.attach, book.revision] for book in inputs.books],
-        "notes": [[note.position, note.revision] for note in sources.notes],
+        "notes": [[note.key, note.revision] for note in sources.notes],
         "context": context,
         "off": sorted(inputs.components.off),
         "newest_record": newest_record,
@@ -254,16 +276,16 @@ def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
 
 
 def _note(key: str, made_of: Mapping[str, Any], npc_ref: str) -> Source | None:
-    """Notes are counted without those that say nothing."""
-    said = [
-        (position, number)
-        for position, number in made_of["notes"]
-        if note_then(npc_ref, position, number).content
-    ]
-    if not key.isdecimal() or int(key) >= len(said):
+    """A note by its key; before they had keys, by its number among those that say something."""
+    found = [(named, number) for named, number in made_of["notes"] if named == key]
+    if key.isdecimal():
+        said = (one for one in made_of["notes"] if note_of_turn(npc_ref, *one).content)
+        found = [one for at, one in enumerate(said) if at == int(key)]
+    if not found:
         return None
-    position, number = said[int(key)]
-    return _source(f"note {position}", note_change(npc_ref, position, number))
+    [(named, number)] = found
+    note_key = key_named(named)
+    return _source(f"note {note_key}", note_change(npc_ref, note_key, number))
 
 
 def _source(what: str, change: Change) -> Source:

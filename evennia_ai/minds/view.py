@@ -32,7 +32,7 @@ from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.lorebooks import StoredBook, books_for
-from evennia_ai.store.authored.notes import StoredNote, notes_for
+from evennia_ai.store.authored.notes import NOTE, StoredNote, notes_for
 
 KNOWLEDGE_POLICY: Final = PromptComponent(
     id=1400,
@@ -161,7 +161,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
         char_name=_char_name(npc_name, sources.card, card),
         components=ComponentSet(components_of(sources, card)),
         books=books,
-        notes=Notes([_note(note) for note in sources.notes if note.content]),
+        notes=Notes([_note(note, npc_name) for note in sources.notes if note.content]),
         rules=_rules(sources),
         revisions=_revisions(sources),
         facts={**sources.facts, **card_facts(card)},
@@ -313,14 +313,18 @@ def _attached(
     return read_books((stored,)) if stand_in is None else ((stand_in,), ())
 
 
-def _note(note: StoredNote) -> AuthorsNote:
+def _note(note: StoredNote, npc_name: str) -> AuthorsNote:
+    called = npc_name if note.key == NOTE else f"{npc_name}/{note.key}"
     return AuthorsNote(
+        key=note.key,
         content=note.content,
         depth=note.depth,
+        order=note.order,
         role=note.role,
         every=note.every,
         mode=note.mode,
         revision=note.revision,
+        off="" if note.enabled else f"off: note/on {called} turns it on",
     )
 
 

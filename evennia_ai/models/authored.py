@@ -148,14 +148,13 @@ class CardAssignment(models.Model):
 
 
 class Lorebook(models.Model):
-    """A lorebook, its text to the letter, and who may see and change it and its entries.
+    """A lorebook and who may see and change it and its entries; its text is its revision's.
 
     `locks` is an Evennia lock string, "" where there is none; `entry_locks` is JSON, such strings
     by the uid of the entry.
     """
 
     name = models.CharField(max_length=NAME, unique=True)
-    source = models.TextField()
     sha256 = models.CharField(max_length=SHA256)
     revision = models.PositiveIntegerField(default=1)
     added_by = models.CharField(max_length=NAME)
@@ -170,8 +169,9 @@ class Lorebook(models.Model):
 class LorebookRevision(models.Model):
     """One change of a lorebook; stays when the book is removed.
 
-    `source` is the text as it was after the change, "" for a removal; the locks are those the
-    book had then.
+    `source` is the text as it was after the change, to the letter, "" for a removal. Where `over`
+    names an earlier revision, it is what differs from the one before (`store.authored.book_texts`),
+    and that one is the whole text they all begin with. The locks are those the book had then.
     """
 
     name = models.CharField(max_length=NAME)
@@ -180,6 +180,7 @@ class LorebookRevision(models.Model):
     changed_by = models.CharField(max_length=NAME)
     changed_at = models.FloatField()
     source = models.TextField(default="", blank=True)
+    over = models.PositiveIntegerField(null=True, blank=True)
     locks = models.TextField(default="", blank=True)
     entry_locks = models.TextField(default="{}", blank=True)
 
@@ -214,25 +215,27 @@ class LorebookAttachment(models.Model):
 
 
 class Note(models.Model):
-    """An author's note of an NPC; `position` orders the notes of one NPC."""
+    """An author's note of an NPC, whose notes are told apart by their keys."""
 
     npc_ref = models.CharField(max_length=REF)
-    position = models.PositiveIntegerField(default=0)
+    key = models.CharField(max_length=64, default="note")
     content = models.TextField(default="", blank=True)
     depth = models.PositiveIntegerField(default=4)
     role = models.CharField(max_length=KINDS, default="system")
     every = models.PositiveIntegerField(default=1)
     mode = models.CharField(max_length=KINDS, default="floating")
+    order = models.IntegerField(default=100)
+    enabled = models.BooleanField(default=True)
     revision = models.PositiveIntegerField(default=1)
     changed_by = models.CharField(max_length=NAME)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["npc_ref", "position"], name="evennia_ai_note_position")
+            models.UniqueConstraint(fields=["npc_ref", "key"], name="evennia_ai_note_key")
         ]
 
     def __str__(self) -> str:
-        return f"{self.npc_ref} note {self.position}"
+        return f"{self.npc_ref} note {self.key}"
 
 
 class NoteRevision(models.Model):
@@ -242,7 +245,7 @@ class NoteRevision(models.Model):
     """
 
     npc_ref = models.CharField(max_length=REF)
-    position = models.PositiveIntegerField(default=0)
+    key = models.CharField(max_length=64, default="note")
     number = models.PositiveIntegerField()
     action = models.CharField(max_length=KINDS)
     changed_by = models.CharField(max_length=NAME)
@@ -252,9 +255,9 @@ class NoteRevision(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["npc_ref", "position", "number"], name="evennia_ai_note_number"
+                fields=["npc_ref", "key", "number"], name="evennia_ai_note_number"
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.npc_ref} note {self.position}: {self.number} {self.action}"
+        return f"{self.npc_ref} note {self.key}: {self.number} {self.action}"

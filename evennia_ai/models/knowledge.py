@@ -14,13 +14,15 @@ FOLDED = 512
 
 MODEL = 64
 WORD = 64
+INDEXED_FOR = 128
 
 
 class KnowledgeBase(models.Model):
     """A knowledge base and what is told of it.
 
     `page_count` and `characters` are counted with every change of a page; `revision` rises with
-    every change of the base or of a page in it.
+    every change of the base or of a page in it. `indexed_for` says in which languages its pages
+    are found by other forms of their words: "words" and their codes, "" before they are found.
     """
 
     key = models.CharField(max_length=KEY, unique=True)
@@ -38,6 +40,7 @@ class KnowledgeBase(models.Model):
     locks = models.TextField(default="", blank=True)
     backend = models.CharField(max_length=KINDS, default="database")
     mediation = models.CharField(max_length=KINDS, default="summary")
+    indexed_for = models.CharField(max_length=INDEXED_FOR, default="", blank=True)
     changed_by = models.CharField(max_length=NAME)
     changed_at = models.FloatField()
 

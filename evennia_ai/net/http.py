@@ -15,8 +15,8 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from math import isfinite
@@ -234,19 +234,19 @@ async def receive(
             no further.
     """
     left, count = limit_bytes, 0
-    chunks = response.aiter_bytes()
-    while (chunk := await _next(chunks)) is not None:
-        left, count = left - len(chunk), count + 1
-        if left < 0:
-            raise TooLarge
-        if problem := _chunk_problem(count, received_bytes=limit_bytes - left):
-            raise TooLarge(problem)
-        take(chunk[:BYTES_BETWEEN])
-        for at in range(BYTES_BETWEEN, len(chunk), BYTES_BETWEEN):
-            await asyncio.sleep(0)
-            take(chunk[at : at + BYTES_BETWEEN])
-        if count % CHUNKS_BETWEEN == 0:
-            await asyncio.sleep(0)
+    async with _chunks_of(response) as chunks:
+        while (chunk := await _next(chunks)) is not None:
+            left, count = left - len(chunk), count + 1
+            if left < 0:
+                raise TooLarge
+            if problem := _chunk_problem(count, received_bytes=limit_bytes - left):
+                raise TooLarge(problem)
+            take(chunk[:BYTES_BETWEEN])
+            for at in range(BYTES_BETWEEN, len(chunk), BYTES_BETWEEN):
+                await asyncio.sleep(0)
+                take(chunk[at : at + BYTES_BETWEEN])
+            if count % CHUNKS_BETWEEN == 0:
+                await asyncio.sleep(0)
 
 
 async def reason_of(response: "httpx2.Response") -> bytes:
@@ -255,14 +255,15 @@ async def reason_of(response: "httpx2.Response") -> bytes:
     Raises:
         BrokenOff: the connection ended before the body did.
     """
-    body, chunks = bytearray(), response.aiter_bytes()
-    for _ in range(MOST_REASON_CHUNKS):
-        chunk = await _next(chunks)
-        if chunk is None:
-            break
-        body += chunk
-        if len(body) >= LONGEST_REASON_BYTES:
-            break
+    body = bytearray()
+    async with _chunks_of(response) as chunks:
+        for _ in range(MOST_REASON_CHUNKS):
+            chunk = await _next(chunks)
+            if chunk is None:
+                break
+            body += chunk
+            if len(body) >= LONGEST_REASON_BYTES:
+                break
     return bytes(body[:LONGEST_REASON_BYTES])
 
 
@@ -325,6 +326,15 @@ def json_object(body: bytes | str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _chunks_of(response: "httpx2.Response") -> "aclosing[AsyncGenerator[bytes]]":
+    """The chunks of a body, to be read in a block: no longer than that is anything of them open.
+
+    What is left open is ended by whichever thread's garbage collector finds it, in any order.
+    """
+    chunks: Any = response.aiter_bytes()  # an asynchronous generator, which httpx2 does not say
+    return aclosing(chunks)
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:

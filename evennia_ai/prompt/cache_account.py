@@ -9,7 +9,7 @@ or of whoever made the history.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.dice import Dice
@@ -26,6 +26,7 @@ Reason = Literal[
     "step_trim",
     "re_anchored",
     "compaction",
+    "control",
     "revision",
     "lore",
     "values",
@@ -43,6 +44,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     "step_trim": "room was made: the history was cut, or what no longer fits was left out",
     "re_anchored": "an anchored note was put somewhere else",
     "compaction": "the history was summarised",
+    "control": "a builder began the history anew, took back some of it or corrected it",
     "revision": "it was edited, switched on or off",
     "lore": "it woke or fell silent",
     "values": "a value that its text names is another one",
@@ -57,6 +59,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
 class Sent:
     """A prompt as the account of the next one asks for it.
 
+    `controlled_from` is the segment that a builder's control began last, as far as it is known.
     `settings` is what all prompts have in common until somebody sets it otherwise; `tight` says
     that not everything fitted; `revisions` are those of what has no part of its own in a message
     (a card, a book), by origin.
@@ -65,6 +68,7 @@ class Sent:
     messages: Sequence[Message]
     cut: int = 0
     segment: int = 0
+    controlled_from: int = 0
     anchors: Anchors = field(default_factory=dict)
     settings: tuple[str | int, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +113,8 @@ def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) 
     if older.settings != newer.settings:
         return Break("settings", origin)
     if older.segment != newer.segment:
-        return Break("compaction", "history")
+        is_control = newer.controlled_from > older.segment
+        return Break("control" if is_control else "compaction", "history")
     if _is_trimmed(pair):
         return Break("step_trim", "history")
     return _of_what_moves(pair) or _of_the_history(pair) or _of_a_text(pair, origin)
@@ -188,8 +193,15 @@ def _of_the_history(pair: _Pair) -> Break | None:
     if old.block in ("event", "tool") or (old.stays and old.block != "history"):
         return Break("order", origin)
     later = pair.newer.messages[pair.at :]
-    is_there = any(_is_same(old, message) for message in later)
+    is_there = _stands_before(pair, old) or any(_is_same(old, message) for message in later)
     return Break("order" if is_there else "undeclared", origin)
+
+
+def _stands_before(pair: _Pair, old: Message) -> bool:
+    """Whether it stands ahead now, where another text stood that reads the same."""
+    ahead = zip(pair.older.messages, pair.newer.messages, strict=False)
+    shared = islice(ahead, pair.at)
+    return bool(old.of) and any(now.of == old.of != was.of for was, now in shared)
 
 
 def _is_same(one: Message, other: Message) -> bool:

@@ -37,7 +37,7 @@ _Key = Annotated[
     Field(pattern=r"^[a-z][a-z0-9_]{0,63}$"),
     Must("a slug: a small letter, then small letters, digits or _, at most 64"),
 ]
-_Order = Annotated[int, Field(ge=-(10**9), le=10**9)]
+Order = Annotated[int, Field(ge=-(10**9), le=10**9)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +76,13 @@ class PromptComponent:
     injection_depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)] = 0
     """N > 0 stands in the history with N messages after it; 0 is a normal component, unless
     `placement` is "history": then 0 is after the newest message (Card V3, `@@depth 0`)."""
-    injection_order: _Order = DEFAULT_ORDER
+    injection_order: Order = DEFAULT_ORDER
     """Breaks ties at one depth, low first."""
     placement: Placement = "ordered"
     volatile: bool = False
     """Whether it tells facts that change from request to request."""
     trust: Trust = "builder"
-    priority: _Order = 100
+    priority: Order = 100
     """Decides survival under the budget, high survives; it is not the order."""
     required: bool = False
     scope: Annotated[Scope, SkipValidation] = GAME
@@ -90,7 +90,7 @@ class PromptComponent:
     """The store's revision number, 0 for a component that was never stored."""
 
     def __post_init__(self) -> None:
-        if not _is_allowed(self) and (wrong := wrong_in(self)):
+        if not _are_allowed(_values(self)) and (wrong := wrong_in(self)):
             field, wanted = wrong
             raise ComponentValueError(field, getattr(self, field), wanted)
         if self.scope.kind not in SCOPE_RANK:
@@ -109,7 +109,14 @@ class PromptComponent:
         return replace(self, **fields)
 
 
-_is_allowed: Final = checker(PromptComponent)
+_values, _are_allowed = checker(PromptComponent)
+
+
+def depth_in_words(depth: int | None) -> str:
+    """A depth by the word that sets it, the same on every screen; None is no depth at all."""
+    if depth is None:
+        return "normal"
+    return {0: "bottom", MAX_DEPTH: "top"}.get(depth, str(depth))
 
 
 def is_plain_int(value: object) -> bool:
@@ -169,6 +176,9 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
     _static(EVENT_ID, "pending_event", "Pending event", "What the NPC is answering.", role="user"),
     _static(TOOL_ID, "tool_result", "Tool result", "Results of tools in this turn.", role="tool"),
 )
+PLACES: Final = frozenset({HISTORY_ID, DYNAMIC_ID, EVENT_ID, TOOL_ID})
+"""The static components that are places: others stand in them, and they stay where they are."""
+
 STATIC_IDS: Final[Mapping[str, int]] = MappingProxyType({c.key: c.id for c in STATIC_COMPONENTS})
 
 # The engine's own pluggable components: card fields and the lore around them, in their order.

@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from evennia_ai.prompt.memo import Memo, Slot, each, typed_frozen
+from evennia_ai.prompt.memo import Memo, Slot, each, typed_frozen_row
 from evennia_ai.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -57,7 +57,7 @@ class ToolCall:
     arguments: str
 
 
-@typed_frozen
+@typed_frozen_row
 class Message:
     """One message of a prompt.
 
@@ -73,16 +73,16 @@ class Message:
     role: Role
     content: str
     name: str | None = None
+    origin: str = ""
+    record: str | None = None
     block: Block = "history"
     injected: bool = False
     counted: bool = True
     stays: bool = False
     of: str = ""
     is_movement: bool = False
-    origin: str = ""
     revision: int = 0
     joined: tuple[Part, ...] = ()
-    record: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
@@ -204,7 +204,7 @@ def said(
 ) -> Message:
     """A message of the conversation, as the history holds it."""
     origin = f"history:{record}" if record else "history"
-    return Message(role=role, content=content, name=name, record=record, origin=origin)
+    return Message(role, content, name, origin, record)
 
 
 def pending(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, get_args
 
-from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
+from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents, Filling
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Role, Trust
@@ -19,7 +19,7 @@ NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsNote:
-    """A note at `depth` messages from the newest.
+    """A note at `depth` messages from the newest, by its key; without one, by its place.
 
     Due at every `every`-th message of role user; 1 is always, 0 never. `scanned` lets its text,
     where it is due and as it goes in, wake lore. A note of the mode `tail` has no depth; it is due
@@ -27,13 +27,18 @@ class AuthorsNote:
     """
 
     content: str
+    key: str = ""
     depth: int = 4
+    order: int = DEFAULT_ORDER
+    """Which stands first at one depth, low first."""
     role: Role = "system"
     every: int = 1
     mode: NoteMode = "floating"
     scanned: bool = False
     trust: Trust = "builder"
     revision: int = 0
+    off: str = ""
+    """Why it takes no part, "" where it does."""
 
     @property
     def injection_depth(self) -> int:
@@ -48,22 +53,29 @@ class AuthorsNote:
 
 
 class Notes:
-    """The author's notes of a conversation, compiled once; `anchored` are the origins of some."""
+    """The author's notes of a conversation, compiled once; `anchored` are the origins of some.
 
-    __slots__ = ("anchored", "compiled", "notes")
+    Of all that are `given`, `notes` are those that take part, `off` the verdicts on the others.
+    """
+
+    __slots__ = ("anchored", "compiled", "given", "notes", "off")
 
     def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
-        self.notes = tuple(notes)
+        self.given = tuple(notes)
+        self.notes = tuple(note for note in notes if not note.off)
+        self.off = tuple(
+            not_expanded(note_origin(note, i), note.off) for i, note in enumerate(notes) if note.off
+        )
         self.compiled = CompiledComponents(
             CompiledComponent(
                 _component(note, i),
-                origin=note_origin(i),
-                stays=note_origin(i) if note.mode == "tail" else "",
+                origin=note_origin(note, i),
+                stays=note_origin(note, i) if note.mode == "tail" else "",
             )
             for i, note in enumerate(self.notes)
         )
         self.anchored = frozenset(
-            note_origin(i) for i, note in enumerate(self.notes) if note.mode == "anchored"
+            note_origin(note, i) for i, note in enumerate(self.notes) if note.mode == "anchored"
         )
 
 
@@ -92,9 +104,9 @@ def expanded_notes(
     return expanded
 
 
-def note_origin(index: int) -> str:
+def note_origin(note: AuthorsNote, index: int) -> str:
     """What the note of this index is called in verdicts."""
-    return f"note:{index}"
+    return f"note:{note.key or index}"
 
 
 def not_due(
@@ -107,14 +119,14 @@ def not_due(
         return None
     every = f"due every {note.every} messages of role user, {said} were said"
     reason = every if note.every else "never due: every is 0"
-    return not_expanded(note_origin(index), reason)
+    return not_expanded(note_origin(note, index), reason)
 
 
 def _tail_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
     """Where the note still stands in the history, or did not go in yet."""
-    origin, every = note_origin(index), f"due every {note.every} messages of role user"
+    origin, every = note_origin(note, index), f"due every {note.every} messages of role user"
     at = history.newest_staying(origin, first=max(cut, history.earlier))
     if at is None:
         if said >= note.every:
@@ -132,10 +144,11 @@ def _component(note: AuthorsNote, index: int) -> PromptComponent:
     """The note as a component of the history band."""
     return PromptComponent(
         id=HISTORY_ID,
-        key=f"note_{index}",
+        key=f"note_{note.key or index}",
         content=note.content,
         role=note.role,
         injection_depth=note.injection_depth,
+        injection_order=note.order,
         placement="history",
         trust=note.trust,
         revision=note.revision,

@@ -8,7 +8,7 @@ from the first on, as SillyTavern does: half an example shows a model a speaker 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -28,7 +28,7 @@ class Tier(IntEnum):
     YIELDING = 4  # dialogue examples: they go before any history goes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@typed_frozen
 class Joint:
     """A message that several pieces share, each standing apart in it; `name` is for people."""
 

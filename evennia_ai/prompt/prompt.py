@@ -244,6 +244,8 @@ class Prompt:
             return f"in the history, {beside}: {self._moved(claim, follow)}"
         if depth >= MAX_DEPTH and not claim.from_oldest:
             return f"at the top of the history: {_follow(follow)}"
+        if depth == 0 and not claim.from_oldest:
+            return f"at the bottom of the history: {_follow(follow)}"
         base = "from the oldest" if claim.from_oldest else "from the newest"
         clamped = f"; the kept history has {kept}" if depth > kept else ""
         return f"in the history, depth {depth} {base}: {_follow(follow)}{clamped}"

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from evennia_ai.errors import (
+    ComponentValueError,
     ContextError,
     DuplicateComponentError,
     StaticComponentError,
@@ -23,12 +24,17 @@ from evennia_ai.errors import (
 from evennia_ai.prompt.budget import BudgetRules, Reserve
 from evennia_ai.prompt.components import (
     GAME,
+    HISTORY_ID,
+    PLACES,
     SCOPE_RANK,
     STATIC_COMPONENTS,
     PromptComponent,
     Scope,
     is_plain_int,
 )
+
+_FIRST_OWN: Final = 1200
+_STEP: Final = 10
 
 # Fields that a static component keeps, and what changing one would be.
 _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
@@ -37,6 +43,11 @@ _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
         "key": "renamed",
         "is_static": "made another kind",
         "role": "given another role",
+    }
+)
+# What those keep besides that are places for others.
+_PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
+    {
         "injection_depth": "injected by depth",
         "placement": "injected by depth",
         "injection_order": "ordered at a depth",
@@ -85,6 +96,17 @@ class ComponentRegistry:
         known = [c.key for c in self.components if c.scope == scope]
         raise UnknownComponentError(wanted, known, where="" if scope == GAME else str(scope))
 
+    def free_id(self, scope: Scope = GAME) -> int:
+        """A free ID for a component before the history: a round one behind those of its kind."""
+        taken = {one.id for one in self.components if one.scope == scope}
+        own = (one.id for one in self.components if not one.is_static and one.id < HISTORY_ID)
+        wanted = (max((_FIRST_OWN - _STEP, *own)) // _STEP + 1) * _STEP
+        ids = (*range(wanted, HISTORY_ID, _STEP), *range(1, HISTORY_ID))
+        free: int | None = next((one for one in ids if one not in taken), None)
+        if free is None:
+            raise ComponentValueError("id", "", "free; all before the history are taken")
+        return free
+
     def created(self, component: PromptComponent) -> "ComponentRegistry":
         """With one component more; its key and ID must be free in its scope."""
         return ComponentRegistry((*self.components, component))
@@ -94,12 +116,13 @@ class ComponentRegistry:
     ) -> "ComponentRegistry":
         """With `fields` of one component replaced.
 
-        `scope` says whose component it is and is never changed. Static ones take other content,
-        names, priority, and may be disabled; nothing else.
+        `scope` says whose component it is and is never changed. Static ones keep their ID, key and
+        role; those that are places for others stay where they are, too.
         """
         old = self.get(wanted, scope=scope)
         if old.is_static:
-            for name, action in _STATIC_KEEPS.items():
+            keeps = {**_STATIC_KEEPS, **(_PLACES_KEEP if old.id in PLACES else {})}
+            for name, action in keeps.items():
                 if name in fields and fields[name] != getattr(old, name):
                     raise StaticComponentError(old.key, action)
         new = old.changed(**fields)

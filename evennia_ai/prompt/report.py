@@ -96,6 +96,21 @@ def report_of(prompt: Prompt, *, older: Sent | Sequence[Message] | None = None) 
     return Report(messages=tuple(messages), verdicts=prompt.verdicts, **prompt.figures(account))
 
 
+def number_of(report: Report, index: int) -> str:
+    """What a message is called on every screen: `#12` by its record, else its place here."""
+    record = report.messages[index].record
+    return str(index) if record is None else f"#{record}"
+
+
+def message_called(report: Report, item: str) -> int | None:
+    """The index of the message that `item` is the number of: of its record, else its place."""
+    bare = item.removeprefix("#")
+    for index, message in enumerate(report.messages):
+        if message.record is not None and message.record == bare:
+            return index
+    return int(bare) if bare in map(str, range(len(report.messages))) else None
+
+
 def reported(message: Message, tokens: int) -> ReportMessage:
     """A message as reports show it."""
     return ReportMessage(
@@ -172,11 +187,13 @@ def _head(report: Report, width: int) -> Iterator[str]:
 def _drawn(report: Report, width: int) -> Iterator[str]:
     """The messages in order; what was injected by depth is marked inside the history."""
     numbered = enumerate(report.messages)
+    digits = max([4, *(len(number_of(report, i)) for i in range(len(report.messages)))])
     for block, members in groupby(numbered, key=lambda pair: pair[1].block):
         listed = list(members)
         yield _rule(_block_title(block, listed), width)
         for index, message in listed:
-            yield from _one_message(index, message, width)
+            number = number_of(report, index).rjust(digits)
+            yield from _one_message(number, message, width)
     if not any(message.block == "history" for message in report.messages):
         yield _rule("history: no messages", width)
 
@@ -188,24 +205,25 @@ def _block_title(block: Block, listed: Sequence[tuple[int, ReportMessage]]) -> s
     return f"history: {len(listed) - injected} messages, {injected} injected"
 
 
-def _one_message(index: int, message: ReportMessage, width: int) -> Iterator[str]:
+def _one_message(number: str, message: ReportMessage, width: int) -> Iterator[str]:
     edge = {True: "|>", False: "| "}[message.injected] if message.block == "history" else "  "
-    head = f"{index:4} {edge}{padded(message.role, _ROLE_COLUMNS)}{message.tokens:6}  "
+    head = f"{number} {edge}{padded(message.role, _ROLE_COLUMNS)}{message.tokens:6}  "
     if message.block == "history" and not message.injected:
         speaker = f"{visible(message.name)}: " if message.name else ""
-        said = first_line(message.content) or _called(message)
+        said = first_line(message.content) or calls_in_words(message)
         yield clipped(f"{head}{speaker}{said}".rstrip(), width)
         return
     spoken = f" ({visible(message.name)})" if message.name else ""
     parts = message.parts or (Part(origin=message.block, start=0, end=len(message.content)),)
-    for number, part in enumerate(parts):
-        lead = head if number == 0 else " " * 5 + edge + " " * (columns(head) - 7)
+    beside = " " * (len(number) + 1) + edge
+    for nth, part in enumerate(parts):
+        lead = head if nth == 0 else beside + " " * (columns(head) - len(beside))
         yield clipped(f"{lead}{visible(part.origin)}{spoken}", width)
-        text = first_line(message.content[part.start : part.end]) or _called(message)
-        yield clipped(f"     {edge}    {text}", width).rstrip()
+        text = first_line(message.content[part.start : part.end]) or calls_in_words(message)
+        yield clipped(f"{beside}    {text}", width).rstrip()
 
 
-def _called(message: ReportMessage) -> str:
+def calls_in_words(message: ReportMessage) -> str:
     """The tools that were called with a message."""
     return visible(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
@@ -233,7 +251,7 @@ def _listed(items: Sequence[str]) -> str:
 
 def _cache(report: Report, width: int) -> Iterator[str]:
     yield _rule("cache", width)
-    after = ", ".join(str(spot) for spot in report.breakpoints)
+    after = ", ".join(number_of(report, spot) for spot in report.breakpoints)
     where = f"breakpoints after message {after}" if after else "no breakpoints"
     yield from indented(f"{where}; {report.stable_tokens} tokens up to the last one", width)
     if report.shared_tokens is not None:
@@ -273,8 +291,9 @@ def explain_lines(
     `names` are those of entries by their origin. What nothing is called lists what is near it,
     what several are called lists them.
     """
-    if is_message(report, item):
-        return _about_message(report, int(item.removeprefix("#")), width)
+    index = message_called(report, item)
+    if index is not None:
+        return _about_message(report, index, width)
     meant = origins_meant(report, item, names=names)
     if not meant:
         return _none_called(report, item, names, width)
@@ -282,11 +301,6 @@ def explain_lines(
         which = _listed([_titled(origin, names) for origin in meant])
         return wrapped(f"{visible(clipped(item, 60))} could be {which}; name one", width)
     return _about_origin(report, meant[0], names, width)
-
-
-def is_message(report: Report, item: str) -> bool:
-    """Whether `item` is the number of a message."""
-    return item.removeprefix("#") in {str(index) for index in range(len(report.messages))}
 
 
 def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES) -> list[str]:
@@ -326,7 +340,7 @@ def _about_origin(report: Report, origin: str, names: Mapping[str, str], width: 
     for index, message in enumerate(report.messages):
         for part in (part for part in message.parts if part.origin == origin != "history"):
             at = f"characters {part.start} to {part.end}"
-            lines += indented(f"stands in message {index}, {at}:", width)
+            lines += indented(f"stands in message {number_of(report, index)}, {at}:", width)
             lines += _quoted(message.content[part.start : part.end], width)
     return lines
 
@@ -339,8 +353,8 @@ def _about_message(report: Report, index: int, width: int) -> list[str]:
     message = report.messages[index]
     injected = ", injected by depth" if message.injected else ""
     speaker = f", said by {message.name}" if message.name else ""
-    head = f"message {index}: block {message.block}{injected}, role {message.role}{speaker},"
-    lines = wrapped(f"{head} {message.tokens} tokens", width)
+    head = f"message {number_of(report, index)}: block {message.block}{injected},"
+    lines = wrapped(f"{head} role {message.role}{speaker}, {message.tokens} tokens", width)
     for part in message.parts:
         lines += indented(f"characters {part.start} to {part.end} are {part.origin}", width)
     return lines + _quoted(message.content, width)
@@ -348,8 +362,8 @@ def _about_message(report: Report, index: int, width: int) -> list[str]:
 
 def _none_called(report: Report, item: str, names: Mapping[str, str], width: int) -> list[str]:
     if re.fullmatch(r"#?-?[0-9]+", item):
-        last = len(report.messages) - 1
-        return wrapped(f"there is no message {clipped(item, 20)}; they are 0 to {last}", width)
+        ends = f"{number_of(report, 0)} to {number_of(report, len(report.messages) - 1)}"
+        return wrapped(f"there is no message {clipped(item, 20)}; they are {ends}", width)
     origins = _origins(report)
     known = {names[origin]: origin for origin in origins if origin in names}
     known |= {key: origin for origin in origins for key in (origin, origin.partition(":")[2])}

@@ -10,6 +10,7 @@ from evennia_ai.lorebook.activation.placed_entries import outlets_of
 from evennia_ai.lorebook.book import decorators_of, label_of
 from evennia_ai.lorebook.entry import AT_MENTION, IN_HISTORY
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.notes import note_origin
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.scenario.running import ComposedTurn
 
@@ -155,10 +156,11 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
     goes_in = {part.origin for m in sent if m.injected for part in m.parts}
     return [
         {
-            "due": f"note:{index}" in goes_in if note.mode == "tail" else note.is_due(users),
-            "content": _text_with({f"note:{index}", *(around if index == 0 else ())}, messages),
+            "due": origin in goes_in if note.mode == "tail" else note.is_due(users),
+            "content": _text_with({origin, *(around if index == 0 else ())}, messages),
         }
         for index, note in enumerate(turn.scenario.notes)
+        for origin in (note_origin(note, index),)
     ]
 
 

@@ -183,6 +183,8 @@ class Conf:
     """when and how long histories are summarised, see below"""
     dynamic_block: Annotated[BlocksMode, Setting("E025", "latest")]
     """what becomes of the facts of a prompt, see below"""
+    npc_typeclass: Annotated[kinds.DottedPath, Setting("E088", "evennia_ai.game.npc.AINPC")]
+    """the typeclass of an NPC that `card/spawn` makes"""
     hop_seconds: Annotated[kinds.Seconds, Setting("E036", 60.0)]
     """how long NPCs answer each other without a person saying anything"""
     thinking_seconds: Annotated[
@@ -296,6 +298,16 @@ class Conf:
     ]
     """how often an NPC may look something up, see
     [restricted-knowledge.md](restricted-knowledge.md#how-often)"""
+    knowledge_languages: Annotated[
+        kinds.SomeLanguages,
+        Setting(
+            "E087",
+            ["en", "ru"],
+            'a list of codes, such as ["de", "en", "ru"]; Chinese, Japanese and Korean need none',
+        ),
+    ]
+    """in which languages pages and memories are found by [other forms of their
+    words](knowledge.md#how-pages-are-found); after a change `evennia migrate`"""
     knowledge_embeddings: Annotated[bool, Setting("E061", False)]
     """`True`: pages in the game's database are found by [what they
     mean](knowledge.md#how-pages-are-found) as well as by their words; needs the extra
@@ -318,6 +330,10 @@ class Conf:
     time_suffix: Annotated[kinds.TimeSuffix, Setting("E064", "", '"real", "game" or "" for none')]
     """`"real"` or `"game"`: what is said to NPCs bears the date and the minute, of the world or
     of the game; it is recorded with it"""
+
+    def __post_init__(self) -> None:
+        recall = replace(self.memory.recall, languages=self.knowledge_languages)
+        object.__setattr__(self, "memory", replace(self.memory, recall=recall))
 
     @property
     def profiles(self) -> dict[str, ModelProfile]:

@@ -18,6 +18,7 @@ from evennia_ai.knowledge.settings import SearchBudget, read_budget
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
+from evennia_ai.text.word_forms import LANGUAGES, Languages
 from evennia_ai.wiki.site import Site, read_wikis, site_of
 
 PREFIX: Final = "EVENNIA_AI_"
@@ -165,6 +166,7 @@ SessionHeader = Annotated[
     ),
 ]
 Variable = Annotated[str, Must("the name of an environment variable", str.isidentifier)]
+DottedPath = Annotated[str, Must("a dotted path", _is_path)]
 PathOrNone = Annotated[str, Must("a dotted path", lambda value: not value or _is_path(value))]
 Paths = Annotated[tuple[str, ...], _list_of(_is_path)]
 NamesOrPaths = Annotated[tuple[str, ...], _list_of(_is_name_or_path)]
@@ -230,4 +232,15 @@ def _sites(given: Any, info: ValidationInfo) -> dict[str, Site]:
     }
 
 
+def _languages(given: Any) -> Languages:
+    """Codes of languages, each once."""
+    if not isinstance(given, list | tuple) or not all(isinstance(code, str) for code in given):
+        raise refusal("must be a list of codes of languages")
+    unknown = [code for code in given if code not in LANGUAGES]
+    if unknown:
+        raise refusal(f"{unknown[0]!r} is none of {', '.join(LANGUAGES)}")
+    return tuple(dict.fromkeys(given))
+
+
+SomeLanguages = Annotated[Languages, PlainValidator(_languages)]
 Wikis = Annotated[Mapping[str, Site], PlainValidator(_sites)]

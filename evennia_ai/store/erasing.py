@@ -5,12 +5,14 @@ were made from; hashes, times and numbers stay, so the chain still holds and nob
 was never said. An erasure is a record itself, first of a new segment: an NPC remembers nothing of
 what was before it. A conversation is erased as a whole: a history with holes would be none.
 
+Of a room that is forgotten, prompts elsewhere that told of other rooms lose their words too.
+
 Of what is remembered of a person rows and numbers of revisions stay, their words go. Texts of
 prompts that showed such a memory lose their words in whichever conversation they stand; a record
 tells of it, and the rest of that conversation stays as it is.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import time
 from typing import Any, Final
@@ -20,11 +22,11 @@ from django.db.models import OuterRef, Q, Subquery
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.manifest import TurnManifest, without_words
-from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.models import ERASED_META
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_transaction
-from evennia_ai.store.history import conversations, errands
+from evennia_ai.store.history import branches, conversations, errands
 from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.history.windows import HISTORY, reset_lore, windows
@@ -36,7 +38,10 @@ _CHUNK = 200
 _DAY_SECONDS = 24 * 60 * 60
 OF_MEMORIES: Final = "memories"
 """In the meta of a record of an erasure: what it is of, where not of all that stood before."""
+OF_ROOMS: Final = "rooms"
 _MEMORIES_AT_ONCE: Final = 50
+_ELSEWHERE: Final = ("block:elsewhere", "component:context_buffer")
+"""The origins of texts that tell what an NPC lived through in other rooms."""
 # What may hold a memory's text: prompts, and what models made memories of.
 _KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.RUN_END)
 
@@ -69,8 +74,13 @@ def erase_private(partner_ref: str, *, by: str, npc_ref: str | None = None) -> E
 
 def erasable_private(partner_ref: str, *, npc_ref: str | None = None) -> Erased:
     """What `erase_private` would erase now, as it would count it."""
+    return _counted(_private(partner_ref, npc_ref))
+
+
+def _counted(found: Iterable[ConversationRef]) -> Erased:
+    """What erasing these would erase, as it would count it."""
     done = Erased()
-    for conversation in _private(partner_ref, npc_ref):
+    for conversation in _with_branches(found):
         if records := _wordy(conversation).count():
             turns = models.Turn.objects.filter(conversation_id=conversation.id).count()
             done += Erased(conversations=1, records=records, turns=turns)
@@ -90,7 +100,7 @@ def erase_conversation(conversation: ConversationRef, *, by: str) -> Erased:
 
 def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
     # Read before the transaction: on SQLite one that reads first may not get to write.
-    known = [(conversation, windows(conversation.id).end) for conversation in found]
+    known = [(one, windows(one.id).end) for one in _with_branches(found)]
     done = Erased()
     with changing(HISTORY, doing):
         for conversation, end in known:
@@ -111,6 +121,19 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             refuse_what_came_between(conversation, end)
             done += Erased(conversations=1, records=records, turns=turns)
     return done
+
+
+def _with_branches(found: Iterable[ConversationRef]) -> list[ConversationRef]:
+    """The conversations, and the branches that copy what was said in them."""
+    found = tuple(found)
+    copies = (branch for one in found for branch in branches.branches_of(one))
+    return list({one.id: one for one in (*found, *copies)}.values())
+
+
+def erase_branches(npc_ref: str, by_ref: str, *, by: str) -> Erased:
+    """Erase all branches of an NPC that a builder opened."""
+    ref = branches.branch_ref(npc_ref, by_ref)
+    return _erased(conversations_of(ref), by=by, doing=f"erasing the branches {ref}")
 
 
 def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
@@ -172,10 +195,10 @@ def _quiet_since(moment: float) -> list[models.Conversation]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was erased of a person."""
+    """What was erased of a person, or of a room."""
 
-    private: Erased
-    """What was whispered."""
+    said: Erased
+    """Their conversations: what was whispered, or what was said in the room."""
     memories: int
     calls: int = 0
     """Calls of models stay, for what they took; whom they answered is forgotten."""
@@ -192,7 +215,7 @@ def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Fo
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
         knowledge_searches.erase_of(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
-        return Forgotten(private=private, memories=count, calls=calls)
+        return Forgotten(said=private, memories=count, calls=calls)
 
 
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:
@@ -208,13 +231,83 @@ def people() -> tuple[str, ...]:
 
 def erase_about(person_ref: str, *, by: str, npc_ref: str | None = None) -> int:
     """Erase the memories about a person; how many there were, with those that were gone before."""
-    with changing(MEMORIES, f"erasing the memories of {person_ref}"):
-        revisions = _revisions(person_ref, npc_ref).exclude(value="")
+    revisions = _revisions(person_ref, npc_ref).exclude(value="")
+    return _erase_memories(
+        revisions,
+        by=by,
+        is_gone=lambda memory: memory.about == person_ref,
+        doing=f"erasing the memories of {person_ref}",
+    )
+
+
+def room_refs() -> tuple[str, ...]:
+    """The references of all rooms that something was said in, also of those that are gone."""
+    rows = models.Conversation.objects.filter(kind="room").order_by("place_ref")
+    return tuple(rows.values_list("place_ref", flat=True).distinct())
+
+
+def npcs_of_room(place_ref: str) -> tuple[str, ...]:
+    """The references of the NPCs that heard what was said in a room and is not erased."""
+    found = [one.npc_ref for one in _of_room(place_ref) if _wordy(one).exists()]
+    return tuple(dict.fromkeys(found))
+
+
+def erasable_room(place_ref: str) -> Forgotten:
+    """What `forget_room` would erase now, as it would count it."""
+    memories_there = _learnt_in(place_ref).count()
+    return Forgotten(said=_counted(_of_room(place_ref)), memories=memories_there)
+
+
+def forget_room(place_ref: str, *, by: str) -> Forgotten:
+    """Erase what was said in a room, with every NPC that heard it, and what they learnt from it.
+
+    What was whispered there stays, as does what builders wrote. HistoryConflictError, StoreError:
+    nothing was erased.
+    """
+    doing = f"forgetting room {place_ref}"
+    with one_transaction(doing):
+        # The memories first: on SQLite a transaction that reads first may not get to write.
+        count = _erase_learnt_in(place_ref, by=by, doing=doing)
+        rooms = _of_room(place_ref)
+        for where in {one.npc_ref: one for one in rooms}.values():
+            _erase_told_elsewhere(where, by=by)
+        return Forgotten(said=_erased(rooms, by=by, doing=doing), memories=count)
+
+
+def _erase_told_elsewhere(room: ConversationRef, *, by: str) -> None:
+    """Prompts of the NPC's other conversations that may have told what it heard in the room."""
+    others = (one for one in conversations_of(room.npc_ref) if one.id != room.id)
+    for other in _with_branches(others):
+        _erase_texts(other, [_holding(_ELSEWHERE)], of=OF_ROOMS, by=by)
+
+
+def _of_room(place_ref: str) -> list[ConversationRef]:
+    rows = models.Conversation.objects.filter(kind="room", place_ref=place_ref).order_by("pk")
+    own = [ref_of(row) for row in rows]
+    return [one for one in own if branches.npc_of(one.npc_ref) == one.npc_ref]
+
+
+def _learnt_in(place_ref: str) -> Any:
+    """What NPCs themselves learnt there from what was said aloud."""
+    return models.Memory.objects.filter(place_ref=place_ref, author=OF_NPC, learnt="aloud")
+
+
+def _erase_learnt_in(place_ref: str, *, by: str, doing: str) -> int:
+    ids = frozenset(_learnt_in(place_ref).values_list("pk", flat=True))
+    revisions = models.MemoryRevision.objects.filter(memory_id__in=ids)
+    return _erase_memories(revisions, by=by, is_gone=lambda memory: memory.id in ids, doing=doing)
+
+
+def _erase_memories(
+    revisions: Any, *, by: str, is_gone: Callable[[Memory], bool], doing: str
+) -> int:
+    """Erase the words of these revisions, and what of it is still remembered; how many memories."""
+    with changing(MEMORIES, doing):
         ids, npc_refs = _ids(revisions), set(revisions.values_list("npc_ref", flat=True))
         for ref in sorted(npc_refs):
-            _end(ref, person_ref, by=by)
-            for conversation in conversations_of(ref):
-                _erase_texts(conversation, ids, by=by)
+            _end(ref, is_gone, by=by)
+            for conversation in _with_branches(conversations_of(ref)):
+                _erase_texts(conversation, _of_memories(ids), by=by)
         revisions.update(value="")
     return len(ids)
 
@@ -229,30 +322,42 @@ def _ids(rows: Any) -> frozenset[int]:
     return frozenset(rows.values_list("memory_id", flat=True))
 
 
-def _end(npc_ref: str, person_ref: str, *, by: str) -> None:
-    """Take the memories out of the table; that they were there, and who erased them, stays."""
-    held = memories.held_by(npc_ref).memories
-    gone: Iterable[Memory] = [memory for memory in held if memory.about == person_ref]
-    models.Memory.objects.filter(npc_ref=npc_ref, about=person_ref).delete()
+def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: str) -> None:
+    """Take memories out of the table; that they were there, and who erased them, stays."""
+    gone = [memory for memory in memories.held_by(npc_ref).memories if is_gone(memory)]
+    models.Memory.objects.filter(pk__in=[memory.id for memory in gone]).delete()
     ended = [replace(memory, revision=memory.revision + 1) for memory in gone]
     record_all(npc_ref, ended, action="erased", by=by)
     memories.written_past(npc_ref)
 
 
-def _erase_texts(conversation: ConversationRef, ids: Collection[int], *, by: str) -> None:
-    """Take the words out of the prompts' texts that showed one of these memories."""
+def _of_memories(ids: Collection[int]) -> list[Q]:
+    """What finds the prompts' texts that showed one of these memories, some at once."""
+    listed = sorted(ids)
+    starts = range(0, len(listed), _MEMORIES_AT_ONCE)
+    return [
+        _holding(f"memory:{one}" for one in listed[start : start + _MEMORIES_AT_ONCE])
+        for start in starts
+    ]
+
+
+def _holding(origins: Iterable[str]) -> Q:
+    shown = Q()
+    for origin in origins:
+        shown |= Q(meta__contains=f'"{origin}"')
+    return shown
+
+
+def _erase_texts(
+    conversation: ConversationRef, shown: Sequence[Q], *, of: str = OF_MEMORIES, by: str
+) -> None:
+    """Take the words out of the prompts' texts that are found by one of these."""
     rows = models.Record.objects.filter(
         conversation_id=conversation.id, kind__in=[kind.value for kind in _KINDS]
     )
-    listed = sorted(ids)
-    count = 0
-    for start in range(0, len(listed), _MEMORIES_AT_ONCE):
-        shown = Q()
-        for memory_id in listed[start : start + _MEMORIES_AT_ONCE]:
-            shown |= Q(meta__contains=f'"memory:{memory_id}"')
-        count += rows.filter(shown).erase()
+    count = sum(rows.filter(one).exclude(meta=ERASED_META).erase() for one in shown)
     if count:
-        meta = {"by": by, "of": OF_MEMORIES, "records": count}
+        meta = {"by": by, "of": of, "records": count}
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
         conversations.append(conversation, [told])
         windows.written(conversation.id)

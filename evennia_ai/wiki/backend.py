@@ -26,6 +26,7 @@ from evennia_ai.knowledge.pages.page import (
 )
 from evennia_ai.llm.speech import SENTENCE_END, visible
 from evennia_ai.net.bridge import AsyncBridge, PerLoop
+from evennia_ai.text.word_forms import Languages
 from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.finding import Finder
 from evennia_ai.wiki.reading import CurrentRevision, Names, PageReader, current_of, names_of
@@ -128,12 +129,14 @@ MOST_PAGES: Final = 10_000
 class MediaWikiBackend:
     """The knowledge base `key`, whose pages are at `site`."""
 
-    def __init__(self, key: str, site: Site, bridge: AsyncBridge) -> None:
+    def __init__(
+        self, key: str, site: Site, bridge: AsyncBridge, *, languages: Languages = ()
+    ) -> None:
         self.key = key
         self._site = site
         self._bridge = bridge
         self._connection = PerLoop(
-            bridge, lambda: _Connection(site), lambda one: one.client.close()
+            bridge, lambda: _Connection(site, languages), lambda one: one.client.close()
         )
 
     def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
@@ -188,8 +191,9 @@ class MediaWikiBackend:
 class _Connection:
     """A client, and what it found out about its wiki when it was first asked."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, languages: Languages) -> None:
         self.client = WikiClient(site)
+        self._languages = languages
         self._finding_out = asyncio.Lock()
         self._wiki: _Wiki | None = None
 
@@ -197,7 +201,7 @@ class _Connection:
         """The wiki, of which the namespaces are known; WikiError where it does not tell them."""
         async with self._finding_out:
             if self._wiki is None:
-                self._wiki = await _found_out(self.client)
+                self._wiki = await _found_out(self.client, self._languages)
         return self._wiki
 
 
@@ -211,7 +215,7 @@ class _Wiki:
     writer: PageWriter
 
 
-async def _found_out(client: WikiClient) -> _Wiki:
+async def _found_out(client: WikiClient, languages: Languages) -> _Wiki:
     """Ask a wiki what its namespaces are and how many pages it has."""
     told = {"siprop": "namespaces|namespacealiases|statistics"}
     answer = await client.ask(action="query", meta="siteinfo", **told)
@@ -221,7 +225,7 @@ async def _found_out(client: WikiClient) -> _Wiki:
     return _Wiki(
         names=names,
         reader=reader,
-        finder=Finder(client, names, reader, pages_there=pages_there),
+        finder=Finder(client, names, reader, pages_there=pages_there, languages=languages),
         writer=PageWriter(client, names, reader),
     )
 

@@ -7,7 +7,8 @@ hold the password, a token or a cookie.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -257,8 +258,11 @@ class WikiClient:
         """
         return self._taken(await self._as_user(asked, changes=False))
 
-    async def ask_on(self, **asked: str) -> AsyncIterator[dict[str, Any]]:
-        """The answers to a question whose answer may come in parts."""
+    def ask_on(self, **asked: str) -> "aclosing[AsyncGenerator[dict[str, Any]]]":
+        """The answers to a question whose answer may come in parts, to be read in a block."""
+        return aclosing(self._parts(asked))
+
+    async def _parts(self, asked: dict[str, str]) -> AsyncGenerator[dict[str, Any]]:
         further: dict[str, str] = {}
         for _ in range(MOST_CONTINUED):
             answer = await self.ask(**(asked | further))

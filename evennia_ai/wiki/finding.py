@@ -17,6 +17,7 @@ from evennia_ai.knowledge.relevance import (
     MOST_ASKED_CHARACTERS,
     PageWords,
     asked_words,
+    indexed_stems,
     indexed_words,
     passage,
     rarities_in,
@@ -24,6 +25,7 @@ from evennia_ai.knowledge.relevance import (
     relevance,
     words_of_page,
 )
+from evennia_ai.text.word_forms import Languages
 from evennia_ai.text.words import unspaced_runs, words_of
 from evennia_ai.wiki.client import MOST_TITLES, WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.reading import MOST_KEPT, Names, PageReader
@@ -59,12 +61,19 @@ class Finder:
     """Looks for pages of one wiki; `pages_there` is about how many it has."""
 
     def __init__(
-        self, client: WikiClient, names: Names, reader: PageReader, *, pages_there: int
+        self,
+        client: WikiClient,
+        names: Names,
+        reader: PageReader,
+        *,
+        pages_there: int,
+        languages: Languages = (),
     ) -> None:
         self._client = client
         self._names = names
         self._reader = reader
         self._pages_there = pages_there
+        self._languages = languages
         self._kept_words: dict[tuple[PageName, str], PageWords] = {}
 
     async def hits(self, query: str, *, namespaces: Collection[Namespace], limit: int) -> list[Hit]:
@@ -74,13 +83,14 @@ class Finder:
             WikiError: the wiki gave no answer.
         """
         places = self._places(namespaces)
-        if not places or not asked_words(query) or limit < 1:
+        asked = asked_words(query, self._languages)
+        if not places or not asked or limit < 1:
             return []
         if (pages := await self._all_pages(places)) is not None:
             words = [self._words_of(*one) for one in pages]
-            return self._ranked(pages, rarities_in(asked_words(query), words))[:limit]
-        found, rarities = await self._asked_there(_words_there(query), places)
-        untold = [word for word in asked_words(query) if word not in rarities]
+            return self._ranked(pages, rarities_in(asked, words))[:limit]
+        found, rarities = await self._asked_there(_words_there(query, self._languages), places)
+        untold = {word: counts for word, counts in asked.items() if word not in rarities}
         among_these = rarities_in(untold, [self._words_of(*one) for one in found])
         return self._ranked(found, {**rarities, **among_these})[:limit]
 
@@ -102,7 +112,7 @@ class Finder:
         return {name: page for name, page in zip(wanted, found, strict=True) if page is not None}
 
     async def _called(self, name: PageName) -> Page | None:
-        words, places = _words_there(name.title), self._places([name.namespace])
+        words, places = _words_there(name.title, self._languages), self._places([name.namespace])
         if not words or not places:
             return None
         titles = (await self._found(" ".join(words), places)).names[:MOST_TITLES]
@@ -129,19 +139,19 @@ class Finder:
         ]
 
     async def _asked_there(
-        self, words: Mapping[str, tuple[str, ...]], places: list[int]
+        self, words: Mapping[str, Mapping[str, float]], places: list[int]
     ) -> tuple[list[_Called], dict[str, float]]:
         """What the wiki's own search finds, and how much each word tells in the whole wiki.
 
-        `words` are what it is asked for, with our words.
+        `words` are what it is asked for, each with our words and what these count.
         """
         asked = dict.fromkeys([" ".join(words), *words])
         all_words, *each = await asyncio.gather(*(self._found(one, places) for one in asked))
         each = each or [all_words]  # of a single word
         rarities = {
-            ours: rarity(one.total, pages=max(self._pages_there, one.total))
+            ours: counts * rarity(one.total, pages=max(self._pages_there, one.total))
             for word, one in zip(words, each, strict=True)
-            for ours in words[word]
+            for ours, counts in words[word].items()
         }
         names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
         pages = await self._reader.pages(names)
@@ -155,7 +165,7 @@ class Finder:
             if score > best.get(page.name, (0.0,))[0]:
                 best[page.name] = (score, page)
         return [
-            Hit(page=page, passage=passage(page.body, rarities), score=score)
+            Hit(page=page, passage=passage(page.body, rarities, self._languages), score=score)
             for score, page in sorted(best.values(), key=lambda one: (-one[0], one[1].name.full))
         ]
 
@@ -165,12 +175,18 @@ class Finder:
         if key not in self._kept_words:
             if len(self._kept_words) >= MOST_KEPT:
                 self._kept_words.clear()
-            self._kept_words[key] = words_of_page(page)
+            self._kept_words[key] = words_of_page(page, self._languages)
         words = self._kept_words[key]
         if name.folded == page.name.folded:
             return words
         title = indexed_words(name.title)
-        return PageWords(title=title, body=f"{title} {words.body}")
+        stems = indexed_stems(name.title, self._languages)
+        return PageWords(
+            title=title,
+            body=f"{title} {words.body}",
+            title_stems=stems,
+            body_stems=f"{stems} {words.body_stems}",
+        )
 
     def _places(self, namespaces: Collection[Namespace]) -> list[int]:
         wanted = [one for one in NAMESPACES if not namespaces or one in namespaces]
@@ -205,20 +221,20 @@ class Finder:
             "aplimit": "max",
         }
         found: list[PageName] = []
-        async for answer in self._client.ask_on(
-            **wanted, apprefix=prefix, apfilterredir="nonredirects"
-        ):
-            named = [self._name(one) for one in listed(answer, "query", "allpages")]
-            found += [one for one in named if one is not None]
-            if len(found) >= MOST_LISTED:
-                break
+        asked = {**wanted, "apprefix": prefix, "apfilterredir": "nonredirects"}
+        async with self._client.ask_on(**asked) as answers:
+            async for answer in answers:
+                named = [self._name(one) for one in listed(answer, "query", "allpages")]
+                found += [one for one in named if one is not None]
+                if len(found) >= MOST_LISTED:
+                    break
         return found[:MOST_LISTED]
 
     def _name(self, told: dict[str, Any]) -> PageName | None:
         return self._names.name_of(number(told, "ns"), text(told, "title"))
 
 
-def _words_there(query: str) -> dict[str, tuple[str, ...]]:
+def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]]:
     """The words to ask a wiki for, each with what it is among our words; the longest ones.
 
     Short words tell little: where there are others, none is asked for. All are letters and digits
@@ -226,28 +242,28 @@ def _words_there(query: str) -> dict[str, tuple[str, ...]]:
     finds longer forms, is ours.
     """
     plain = normalize("NFC", query[:MOST_ASKED_CHARACTERS]).casefold().replace("_", " ")
-    forms = {word: _form(word) for word in words_of(plain)}
+    forms = {word: _form(word, languages) for word in words_of(plain)}
     forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
-    ours = {form: asked_words(word) for word, form in forms.items()}
+    ours = {form: asked_words(word, languages) for word, form in forms.items()}
     known = [form for form in ours if ours[form]]
     telling = [form for form in known if form.endswith("*") or not form.isascii()] or known
     longest = sorted(telling, key=len, reverse=True)[:MOST_WORDS]
     return {form: ours[form] for form in longest}
 
 
-def _form(word: str) -> str:
+def _form(word: str, languages: Languages) -> str:
     """A word as a search takes it that finds its other forms too."""
     beginning = word
-    while not all(ours.startswith(beginning) for ours in asked_words(word)):
+    while not all(ours.startswith(beginning) for ours in asked_words(word, languages)):
         beginning = beginning[:-1]
-    if beginning.endswith("y"):  # of ferry, whose plural is ferries
+    if beginning.endswith(("y", "i")):  # of ferry, whose plural is ferries
         beginning = beginning[:-1]
     return f"{beginning}*" if len(beginning) >= _BEGINNING_FROM else word
 
 
 def _likeliest(
     together: _Found,
-    each: Iterable[tuple[tuple[str, ...], _Found]],
+    each: Iterable[tuple[Iterable[str], _Found]],
     rarities: Mapping[str, float],
 ) -> list[PageName]:
     """The pages worth reading: those with most of the words, by how much these tell."""

@@ -180,11 +180,13 @@ class PageReader:
         for place in places:
             wanted = {"generator": "allpages", "gapnamespace": str(place), "gaplimit": "max"}
             asked = {**wanted, "gapfilterredir": kinds, "prop": "info"}
-            async for answer in self._client.ask_on(action="query", **asked):
-                told = [current_of(one, self._names) for one in listed(answer, "query", "pages")]
-                found += [one for one in told if one is not None]
-                if len(found) > most or sum(one.size for one in found) > most_bytes:
-                    return None
+            async with self._client.ask_on(action="query", **asked) as answers:
+                async for answer in answers:
+                    pages = listed(answer, "query", "pages")
+                    told = [current_of(one, self._names) for one in pages]
+                    found += [one for one in told if one is not None]
+                    if len(found) > most or sum(one.size for one in found) > most_bytes:
+                        return None
         return found
 
     async def texts(self, wanted: Sequence[CurrentRevision]) -> dict[int, Page]:
@@ -204,14 +206,15 @@ class PageReader:
         wanted = {"action": "query", "prop": "info", "redirects": "1", "titles": several(titles)}
         there: dict[str, CurrentRevision] = {}
         moves: dict[str, str] = {}
-        async for answer in self._client.ask_on(**wanted):
-            for kind in ("normalized", "converted", "redirects"):
-                moves |= {
-                    text(one, "from"): text(one, "to") for one in listed(answer, "query", kind)
-                }
-            for page in listed(answer, "query", "pages"):
-                if current := current_of(page, self._names):
-                    there[text(page, "title")] = current
+        async with self._client.ask_on(**wanted) as answers:
+            async for answer in answers:
+                for kind in ("normalized", "converted", "redirects"):
+                    moves |= {
+                        text(one, "from"): text(one, "to") for one in listed(answer, "query", kind)
+                    }
+                for page in listed(answer, "query", "pages"):
+                    if current := current_of(page, self._names):
+                        there[text(page, "title")] = current
         return {title: one for title in titles if (one := there.get(_moved(title, moves)))}
 
     async def _texts_of(self, revisions: list[int]) -> dict[int, str]:
@@ -223,9 +226,10 @@ class PageReader:
         }
         numbers = "|".join(map(str, revisions))
         found: dict[int, str] = {}
-        async for answer in self._client.ask_on(**wanted, revids=numbers):
-            for page in listed(answer, "query", "pages"):
-                for revision in listed(page, "revisions"):
+        async with self._client.ask_on(**wanted, revids=numbers) as answers:
+            async for answer in answers:
+                pages = listed(answer, "query", "pages")
+                for revision in (one for page in pages for one in listed(page, "revisions")):
                     content = part(revision, "slots", "main").get("content")
                     if isinstance(content, str):  # one that was hidden by the wiki's staff has none
                         found[number(revision, "revid")] = content

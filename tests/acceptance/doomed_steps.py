@@ -11,11 +11,15 @@ import signal
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from threading import Lock
 from typing import Any, Final
 
 from django.db.backends.signals import connection_created
 
 Tell = Callable[..., None]
+
+THE_END: Final = "the end of the scene"
+"""The last step of a life that dies at its end."""
 
 _UNANSWERED: Final = """
 SELECT count(*) FROM evennia_ai_record AS said WHERE said.kind = 'user' AND NOT EXISTS (
@@ -34,18 +38,24 @@ _WRITES: Final = ("INSERT", "UPDATE", "DELETE")
 
 
 class Steps:
-    """Counts the steps from 1, and makes trouble at number `at`."""
+    """Counts the steps from 1, and makes trouble at number `at`.
+
+    The reactor's thread and the writer's may reach one at the same time: each has its number.
+    """
 
     def __init__(self, tell: Tell, trouble: Callable[[], None], *, at: int) -> None:
         self._tell = tell
         self._trouble = trouble
         self._at = at
         self._number = 0
+        self._counting = Lock()
 
     def reached(self, what: str) -> None:
-        self._number += 1
-        self._tell(step=self._number, what=what)
-        if self._number == self._at:
+        with self._counting:
+            self._number += 1
+            number = self._number
+            self._tell(step=number, what=what)
+        if number == self._at:
             self._tell(trouble=what)
             self._trouble()
 

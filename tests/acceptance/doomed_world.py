@@ -6,32 +6,54 @@ started before this is imported.
 
 import json
 import os
+import random
+import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from evennia.objects.models import ObjectDB
 from evennia.utils.create import create_object
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
+from evennia_ai.commands.ai.control import retried
 from evennia_ai.commands.ai.status import status_lines
-from evennia_ai.errors import ModelUnavailable
+from evennia_ai.errors import EvenniaAIError, ModelUnavailable
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service
 from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.turn.rehearsal import rehearsed
 from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import Line, ScriptedModel
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards
-from evennia_ai.store.history import conversations, record_rows
-from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns
+from evennia_ai.store.erasing import erase_branches
+from evennia_ai.store.history import (
+    branches,
+    control,
+    conversations,
+    past_turns,
+    record_rows,
+    turns,
+)
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.turns import StoredTurn
+from tests.acceptance.doomed_steps import (
+    THE_END,
+    Steps,
+    Tell,
+    Troubles,
+    committed_open_turns,
+)
 from tests.threaded_clock import ThreadedClock
 
 NPC: Final = "Oren"
@@ -42,10 +64,18 @@ CALL: Final = "call-1"
 AN_HOUR: Final = 3600.0
 WAIT_SECONDS: Final = 0.02
 """How long the world waits at a time for what its writer does, in seconds of real time."""
+MOST_SECONDS: Final = 60.0
+"""How long it waits in all for what is counted in other threads, in seconds of real time."""
 # What a builder has compacted is short here.
 _SHORT: Final = CompactionSettings(
     rules=CompactionRules(keep_messages=2, summary_tokens=20, most_summary_tokens=100)
 )
+
+MIXED: Final = (
+    *("says", "says", "says", "compacts", "takes_back", "takes_back", "begins_anew"),
+    *("has_it_answer_again", "corrects", "rehearses", "rehearses"),
+)
+"""What people say and what builders do to it, by the names of methods."""
 
 _CARD: Final = {
     "spec": "chara_card_v3",
@@ -109,10 +139,73 @@ class World:
         self.passes(0)
 
     def compacts(self) -> None:
-        """A builder has what the NPC remembers of the room compacted."""
+        """A builder has what the NPC remembers of the room compacted.
+
+        It is counted in threads of their own, which take the time they take.
+        """
         done = runtime().compactor.compact_room(self._npc.ai, by="Mira")
-        done.addCallback(lambda outcome: self._tell(compacted=outcome.told))
-        self.passes(ANSWER_SECONDS)
+        outcomes: list[Any] = []
+        done.addCallback(outcomes.append)
+        ends = time.monotonic() + MOST_SECONDS
+        while not outcomes and time.monotonic() < ends:
+            self._clock.hear(at_most_seconds=WAIT_SECONDS)
+            self.passes(ANSWER_SECONDS)
+        self._tell(compacted=[outcome.told for outcome in outcomes])
+
+    def controls(self, text: str) -> None:
+        """A builder corrects the first answer, takes the last exchange back, begins anew."""
+        (where,) = conversations.conversations_of(self._npc.ai.ref)
+        first = next(r for r in record_rows.records_of(where) if r.kind is RecordKind.ASSISTANT)
+        for step in (
+            partial(control.correct, where, first, text, by="Mira"),
+            partial(control.undo, where, 1, by="Mira"),
+            partial(control.reset, where, by="Mira"),
+        ):
+            runtime().writer.write(step)
+            self.passes(0)
+
+    def mixes(self, seed: int, count: int) -> None:
+        """So many things that people say and builders do to it, by these dice, in any order."""
+        dice = random.Random(seed)
+        for _ in range(count):
+            step = dice.choice(MIXED)
+            if step == "says":
+                self.says("Anna", f"Oren, is it foggy on day {dice.randrange(1000)}?")
+            elif step == "compacts":
+                self.compacts()
+            else:
+                doing = maybeDeferred(getattr(self, f"_{step}"), dice)
+                doing.addErrback(lambda failure: failure.trap(EvenniaAIError))  # nothing to take
+            self.passes(2)
+
+    def _takes_back(self, dice: random.Random) -> "Deferred[Any]":
+        count = dice.randint(1, 3)
+        return runtime().writer.write(partial(control.undo, self._room, count, by="Mira"))
+
+    def _begins_anew(self, dice: random.Random) -> "Deferred[Any]":
+        return runtime().writer.write(partial(control.reset, self._room, by="Mira"))
+
+    def _has_it_answer_again(self, dice: random.Random) -> "Deferred[Any]":
+        return retried(self._npc, None, "Be brief.", by="Mira")
+
+    def _corrects(self, dice: random.Random) -> "Deferred[Any]":
+        said = [one for one in record_rows.records_of(self._room) if one.role == "assistant"]
+        one = partial(control.correct, self._room, dice.choice(said), "Never.", by="Mira")
+        return runtime().writer.write(one)
+
+    def _rehearses(self, dice: random.Random) -> "Deferred[Any]":
+        """A branch of some turn is opened and spoken in, or the builder's are thrown away."""
+        mira = self._character("Ben")
+        if dice.random() < 0.3:
+            erase_branches(self._npc.ai.ref, str(mira.id), by="Mira")
+        number = dice.randint(1, turns.next_number(self._npc.ai.ref) - 1)
+        turn = turns.turn(self._npc.ai.ref, number)
+        branch = branches.opened(turn, by_ref=str(mira.id), by="Mira")
+        return rehearsed(self._npc, branch, "What if I had paid?", typist=mira)
+
+    @property
+    def _room(self) -> ConversationRef:
+        return conversations.conversations_of(self._npc.ai.ref)[0]
 
     def passes(self, seconds: float) -> None:
         """Time passes, in small steps."""
@@ -135,11 +228,27 @@ class World:
         self._troubles.heal()
         self._tell(healed=True)
 
+    def dies(self) -> None:
+        """The process is killed here at the latest, whatever it was told."""
+        self._steps.reached(THE_END)
+        self._troubles.kill()
+
     def reports(self) -> None:
-        """Tell how the NPC is doing, and whether the chains of its conversations hold."""
-        known = conversations.conversations_of(self._npc.ai.ref)
+        """Tell how the NPC is doing, whether the chains hold, which turns are told otherwise.
+
+        Of its conversations and of their branches.
+        """
+        own = conversations.conversations_of(self._npc.ai.ref)
+        known = [*own, *(branch for where in own for branch in branches.branches_of(where))]
         broken = [str(where) for where in known if first_broken(record_rows.records_of(where))]
-        self._tell(report={"status": status_lines(self._npc), "broken": broken})
+        unlike = [
+            f"{ref} {turn.number}"
+            for ref in dict.fromkeys(where.npc_ref for where in known)
+            for turn in past_turns.turns_in_order(ref)
+            if not turn.manifest.erased and not _is_told_again(turn)
+        ]
+        status = status_lines(self._npc)
+        self._tell(report={"status": status, "broken": broken}, unlike=unlike)
 
     @property
     def _npc(self) -> Any:
@@ -206,6 +315,11 @@ class _Model(ScriptedModel):
         self._tell_all(asked=_shown(request), open_turns=committed_open_turns(self._database))
         self._steps.reached("asked")
         return super().complete(request)
+
+
+def _is_told_again(turn: StoredTurn) -> bool:
+    """Whether the turn's prompt is made from its records as it was sent."""
+    return replay(turn.manifest, record_rows.records(turn.manifest.record_ids)).is_same
 
 
 def _shown(request: ChatRequest) -> list[dict[str, Any]]:

@@ -126,7 +126,7 @@ def played(
         assigned=assigned,
         reply=reply,
         reply_seconds=seconds,
-        context=shown(builder, "ai/context oren"),
+        context=shown(builder, "ai/context oren = full"),
     )
 
 
@@ -168,7 +168,7 @@ def test_without_grants_none_of_a_cards_text_leaves_the_history(evil: Played) ->
 
 def test_without_grants_none_of_a_cards_text_is_the_systems(evil: Played) -> None:
     roles = re.findall(
-        r"^ *\d+ \|>(\w+) .*(?:lore:Vex#|component:char_|component:card_)",
+        r"^ *#?\d+ \|>(\w+) .*(?:lore:Vex#|component:char_|component:card_)",
         evil.section("history"),
         re.MULTILINE,
     )
@@ -194,6 +194,46 @@ def test_while_a_huge_card_is_read_others_are_answered(
         player.wait_for("Exits", seconds=20)
         assert "To put it in force" not in builder.wait_for_quiet(quiet_seconds=0.01)
     assert "Import 1 of card Another" in builder.wait_for("To put it in force", seconds=30)
+
+
+def test_a_character_from_nothing_to_its_first_answer_takes_three_lines(
+    builder: Connection, evil: Played
+) -> None:
+    shown(builder, "card/create Mira = Mira sells herbs on the quay. She is kind.")
+    assert "is here now and plays the card Mira" in shown(builder, "card/spawn Mira")
+    builder.send("say Mira, what do you sell?")
+    assert builder.wait_for(r'^Mira says, ".*$', seconds=30)
+    builder.wait_for_quiet()
+    assert "Mira sells herbs on the quay." in shown(builder, "ai/context mira = full")
+
+
+def test_a_card_is_written_field_by_field(builder: Connection, evil: Played) -> None:
+    shown(builder, "card/create Tam")
+    told = shown(builder, "card/set Tam/personality = Gruff. Old.")
+    assert "Wrote personality of card Tam, revision 2; played by nobody." in told
+    assert "+ Gruff." in told
+    shown(builder, "card/set Tam/personality = Gruff. Young.")
+    assert "- Old." in shown(builder, "card/revisions Tam = 3")
+    shown(builder, "card/edit Tam/scenario")
+    shown(builder, "A storm is coming.")
+    assert "revision 4" in shown(builder, ":wq", until="Wrote scenario of card Tam")
+    assert "Wrote card Tam, revision 4, to" in shown(builder, "card/export Tam")
+
+
+def test_the_book_inside_a_card_and_notes_are_written(builder: Connection, evil: Played) -> None:
+    shown(builder, "card/create Ida = Ida mends nets.")
+    made = shown(builder, "lore/create card:Ida/nets = net: A net a day.", until="Made card:Ida#0")
+    assert "in the card's new book" in made
+    shown(builder, "lore/keys card:Ida/nets = twine", until="Revision 3")
+    assert "+ twine" in shown(builder, "card/revisions Ida = 3")
+    assert "A net a day." in shown(builder, "lore card:Ida/nets")
+    shown(builder, "note oren/scene = The tavern closes.")
+    assert "- The tavern closes." in shown(builder, "note oren/scene = The tavern opens.")
+    asked = shown(builder, "note/revert oren/scene = 1", until=r"yes/\[no\]")
+    assert "+ The tavern closes." in asked
+    assert "- The tavern opens." in asked
+    assert "what it was at revision 1" in shown(builder, "yes", until="revision 3")
+    assert "note:scene" in shown(builder, "component/preview/full oren")
 
 
 def test_the_log_knows_of_no_error(game: Evennia, evil: Played) -> None:

@@ -6,7 +6,7 @@ and is over, and the process goes on.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -59,11 +59,15 @@ class Meeting:
 
 @pytest.fixture(scope="module", params=["fill", "lock"])
 def troubled(request: pytest.FixtureRequest, doomed_game: Game) -> list[Troubled]:
-    """A life for each step, with this trouble at it."""
+    """A life for each step, with this trouble at it, until one was over before its step.
+
+    How many steps there are differs: two jobs that the writer finds at once are one commit.
+    """
     begun = doomed_game.new(f"trouble_{request.param}")
-    return [
-        _troubled(doomed_game, begun, request.param, at) for at in _step_numbers(doomed_game, begun)
-    ]
+    each = (_troubled(doomed_game, begun, request.param, at) for at in count(1))
+    found = [case for case in takewhile(lambda case: case is not None, each) if case]
+    assert found
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +83,13 @@ def _step_numbers(game: Game, begun: Path) -> Iterator[int]:
     return iter(range(1, len(whole.steps) + 1))
 
 
-def _troubled(game: Game, begun: Path, trouble: str, at: int) -> Troubled:
+def _troubled(game: Game, begun: Path, trouble: str, at: int) -> Troubled | None:
+    """A life with this trouble at a step; None where it would come when nobody heals it."""
     database = game.copy(begun)
     life = game.lives(database, [*ASKS, *GOES_ON], trouble=trouble, at=at)
     assert life.is_over, life.told[-3:]
+    if life.before_trouble().all("healed"):
+        return None
     return Troubled(
         trouble=trouble,
         step=life.all("trouble")[0],
@@ -184,5 +191,6 @@ def test_two_processes_leave_no_turn_open_and_both_are_answered_or_told(meetings
     for met in meetings:
         assert met.open_turns == 0
         assert met.life.heard, met.step
-        assert met.other.heard or "nothing was written" in met.other.log, met.step
+        is_told = any(line in met.other.log for line in ("nothing was written", *TRIED_AGAIN))
+        assert met.other.heard or is_told, met.step
         assert met.life.heard_too_early == met.other.heard_too_early == set()

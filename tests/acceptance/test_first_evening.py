@@ -78,7 +78,7 @@ def played(builder: Connection) -> Evening:
     sold = shown(builder, "say Hanna, what do you sell?", until="bread")
     storm = shown(builder, "say Hanna, what of the storm?", until=FALLBACK)
     after_storm = shown(builder, "say Hanna, still there?", until="Still here")
-    prompt = shown(builder, "ai/context hanna")
+    prompt = shown(builder, "ai/context hanna = full")
     history = shown(builder, "ai/history hanna")
     shown(builder, "card/greeting oren = 0")
     greeting = shown(builder, "whisper Oren = Good evening.", until="only looking")

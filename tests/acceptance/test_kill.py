@@ -13,6 +13,7 @@ import pytest
 
 from tests.acceptance.doomed import Act, Game, Life
 from tests.acceptance.doomed_steps import (
+    THE_END,
     committed_open_turns,
     committed_records,
     committed_unanswered,
@@ -91,16 +92,7 @@ def deaths(
     request: pytest.FixtureRequest, doomed_game: Game, begun: dict[str, Path]
 ) -> list[Death]:
     """A death at each step of a scene."""
-    game = doomed_game
-    scene = SCENES[request.param]
-    whole = game.lives(
-        game.copy(begun[request.param]), scene.acts, model=scene.model, writer=scene.writer
-    )
-    assert whole.is_over, whole.told[-3:]
-    return [
-        _death(game, begun[request.param], scene, at=number)
-        for number in range(1, len(whole.steps) + 1)
-    ]
+    return deaths_of(doomed_game, begun[request.param], SCENES[request.param])
 
 
 def _begun(game: Game, name: str, scene: Scene) -> Path:
@@ -113,11 +105,25 @@ def _begun(game: Game, name: str, scene: Scene) -> Path:
     return database
 
 
+def deaths_of(game: Game, begun: Path, scene: Scene) -> list[Death]:
+    """A death at each step of a scene, the last one at its end.
+
+    How many steps there are cannot be counted beforehand: two jobs that the writer finds at once
+    are one commit, so a life may have a few steps less than another, or more. Each life dies at its
+    end at the latest, so what all of the steps lead to is always among what is left.
+    """
+    died: list[Death] = []
+    while not died or died[-1].step != THE_END:
+        died.append(_death(game, begun, scene, at=len(died) + 1))
+    assert len(died) > 1
+    return died
+
+
 def _death(game: Game, begun: Path, scene: Scene, *, at: int) -> Death:
+    """The death at a step, or at the end of the scene where that comes before it."""
     database = game.copy(begun)
-    life = game.lives(
-        database, scene.acts, model=scene.model, writer=scene.writer, trouble="kill", at=at
-    )
+    acts = [*scene.acts, ["dies"]]
+    life = game.lives(database, acts, model=scene.model, writer=scene.writer, trouble="kill", at=at)
     assert not life.is_over
     return after_death(game, database, life)
 

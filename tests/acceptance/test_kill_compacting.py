@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.history.compaction.summaries import FRAME
 from tests.acceptance.doomed import Act, Game
-from tests.acceptance.test_kill import Death, after_death
+from tests.acceptance.test_kill import Death, Scene, deaths_of
 
 pytestmark = pytest.mark.service
 
@@ -21,13 +21,9 @@ def deaths(doomed_game: Game) -> list[Death]:
     """A death at each step of a compaction, and how the game went on."""
     begun = doomed_game.new("compacting", before=TALKS)
     whole = doomed_game.lives(doomed_game.copy(begun), COMPACTS)
-    assert "a summary of the model" in whole.all("compacted")[0]
-    found = []
-    for number in range(1, len(whole.steps) + 1):
-        database = doomed_game.copy(begun)
-        life = doomed_game.lives(database, COMPACTS, trouble="kill", at=number)
-        found.append(after_death(doomed_game, database, life))
-    return found
+    ((told,),) = whole.all("compacted")
+    assert "a summary of the model" in told
+    return deaths_of(doomed_game, begun, Scene(acts=tuple(COMPACTS)))
 
 
 def summaries(records: list[list]) -> int:

@@ -3,6 +3,7 @@
 One conversation is held over telnet and written down turn by turn; the tests read what was written.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -89,7 +90,8 @@ def said(builder: Connection, line: str) -> Turn:
     """Say `line` to Oren, wait for his answer, and look into the prompt it was made from."""
     shown(builder, line, until=r'^Oren says, "')
     return Turn(
-        context=shown(builder, "ai/context oren"), why=shown(builder, "ai/why oren = the ferry")
+        context=shown(builder, "ai/context oren = full"),
+        why=shown(builder, "ai/why oren = the ferry"),
     )
 
 
@@ -153,6 +155,32 @@ def test_a_trial_after_a_reload_knows_what_stays(story: Story) -> None:
 def test_a_trial_leaves_every_timer_as_it_was(story: Story) -> None:
     assert [trial.after for trial in story.trials] == [trial.before for trial in story.trials]
     assert ["harbour#5" in trial.before for trial in story.trials] == [False, True]
+
+
+LONG_BOOK = (
+    ("lore/import great", "Imported lorebook great, 10000 entries, revision 1 (new)"),
+    ("lore/attach great = game", "counts in game from now on"),
+    ("lore/create great/the toll = toll: Two pence.", "Made great#10000 (the toll)"),
+    ("lore/keys great/the toll = toll, fare", "now: toll, fare. Revision 3."),
+    ("lore/remove great#5", "Removed great#5"),
+    ("lore great/the toll", "toll, fare"),
+    ("lore/revert great = 2", "Make lorebook great what it was at revision 2?"),
+    ("yes", "It has 10001 entries"),
+)
+
+
+def test_a_long_book_is_taken_in_and_changed(game: Evennia, story: Story) -> None:
+    blank = {"content": "It rained.", "enabled": True, "insertion_order": 1, "use_regex": False}
+    entries = [{**blank, "id": n, "keys": [f"word{n}"], "extensions": {}} for n in range(10_000)]
+    book = {"spec": "lorebook_v3", "data": {"name": "great", "entries": entries, "extensions": {}}}
+    (game.root / "world" / "demo" / "cards" / "great.json").write_text(
+        json.dumps(book), encoding="utf-8"
+    )
+    with builder_beside_npc(game) as builder:
+        for typed, answer in LONG_BOOK:
+            told = one_line(shown(builder, typed, until=re.escape(answer.split()[0])))
+            assert answer in told
+        assert said(builder, "say Oren, what is the toll?").has("lore:great#10000")
 
 
 def test_the_log_knows_of_no_error(game: Evennia, story: Story) -> None:

@@ -199,7 +199,7 @@ def test_a_book_that_cannot_be_read_is_told_and_the_rest_is_reported() -> None:
         (99999, "depth 99999 is deeper than a history is, so it is the top of it"),
         ("99999", "depth 99999 is deeper than a history is, so it is the top of it"),
         (10**12, "depth 1000000000 is deeper than a history is, so it is the top of it"),
-        (-1, "a depth below 0 is the end of the history"),
+        (-1, "a depth below 0 is the bottom of the history"),
     ],
 )
 def test_a_depth_that_no_history_has_is_told(depth: object, told: str) -> None:
@@ -212,12 +212,15 @@ def test_a_depth_that_no_history_has_is_told(depth: object, told: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"content": "@@depth -3\nFog."}, "a depth below 0 is the end of the history"),
-        ({"content": "@@depth -99999999999999999999\nFog."}, "a depth below 0 is the end of the"),
+        ({"content": "@@depth -3\nFog."}, "a depth below 0 is the bottom of the history"),
+        (
+            {"content": "@@depth -99999999999999999999\nFog."},
+            "a depth below 0 is the bottom of the",
+        ),
         ({"content": "@@reverse_depth -1\nFog."}, "a reverse depth below 0 is the top of the"),
         (
             {"content": "Fog.", "extensions": {"position": 4, "depth": -3}},
-            "a depth below 0 is the end of the history",
+            "a depth below 0 is the bottom of the history",
         ),
         ({"content": "@@depth 99999\nFog."}, "a depth of 1000 or more is deeper than a history is"),
     ],

@@ -77,7 +77,7 @@ def test_unassign_lets_the_npc_play_none(stage, card):
 
 def test_the_assigned_card_is_in_the_preview_at_its_places(stage, card):
     stage.builds("card/assign oren = Oren Tallow")
-    told = stage.builds("component/preview oren = When does the ferry sail?")
+    told = stage.builds("component/preview/full oren = When does the ferry sail?")
     assert "Oren Tallow mends nets." in told
     assert "The ferry sails at dusk." in told
     assert "@@depth" not in told
@@ -87,9 +87,9 @@ def test_a_new_revision_is_played_from_its_approval_on_and_not_before(stage, car
     stage.builds("card/assign oren = Oren Tallow")
     (card / "oren.json").write_bytes(as_json(oren(description="She mends sails.")))
     stage.builds("card/import oren")
-    assert "mends nets" in stage.builds("component/preview oren = Well?")
+    assert "mends nets" in stage.builds("component/preview/full oren = Well?")
     stage.builds("card/approve Oren Tallow")
-    assert "She mends sails." in stage.builds("component/preview oren = Well?")
+    assert "She mends sails." in stage.builds("component/preview/full oren = Well?")
 
 
 def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else(stage, card):
@@ -158,7 +158,8 @@ def test_a_revert_tells_which_greetings_it_ends(stage, card_folder):
     stage.builds("card/import oren = oren", "card/approve oren", "card/assign oren = oren")
     (card_folder / "oren.json").write_bytes(as_json(oren(first_mes="New.")))
     stage.builds("card/import oren = oren", "card/approve oren", "card/greeting oren = 0")
-    assert "No greeting is said any more by Oren (#" in stage.builds("card/revert oren = 2")
+    told = stage.builds("card/revert oren = 2", "yes")
+    assert "No greeting is said any more by Oren (#" in told
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):

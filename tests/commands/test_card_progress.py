@@ -90,7 +90,9 @@ def test_progress_ends_with_an_error(stage, thread):
         stage.builder.execute_cmd("card/import oren")
         thread.breaks(MemoryError("no room"))
         stage.clock.advance(10)
-    assert lines_of(heard)[1:] == ["That went wrong; the server's log says why."]
+    (told,) = lines_of(heard)[1:]
+    assert told.startswith("'card/import oren' went wrong: MemoryError: no room.")
+    assert "the server's log says more" in told
     assert log.names() == ()
 
 

@@ -10,7 +10,7 @@ from tests.commands.stage import one_line
 BAD_INPUT = {
     "card/revisions": "Usage",
     "card/revisions nobody": "no card 'nobody'",
-    "card/revisions oren = 1": "Usage",
+    "card/revisions oren = 9": "no revision of card 'oren' with number 9",
     "card/rev oren": "several switches",
     "card/revert oren": "Usage",
     "card/revert oren =": "Usage",
@@ -37,19 +37,21 @@ def card(stage, card_folder):
 
 def test_every_change_is_told_with_who_when_and_its_grants(stage, card):
     lines = stage.builds("card/revisions oren").splitlines()
-    assert [line.split(",")[0] for line in lines[1::2]] == [
+    assert [line.split(",")[0] for line in lines[2::2]] == [
         "    1  imported by Mara",
         "    2  approved by Mara",
         "    3  imported by Mara",
         "    4  approved by Mara",
     ]
-    assert lines[4].endswith("; grants: fields")
-    assert lines[8].endswith("; grants: none")
+    assert lines[5].endswith("; grants: fields")
+    assert lines[9].endswith("; grants: none")
 
 
 def test_revert_puts_the_file_and_its_grants_in_force_again(stage, card):
-    told = one_line(stage.builds("card/revert oren = 2"))
-    assert "what it was at revision 2, with the grants fields; before it was revision 4" in told
+    told = stage.builds("card/revert oren = 2", "yes").splitlines()
+    assert told[1:4] == ["grants:", "- none", "+ fields"]
+    assert told[-4:-2] == ["- kind", "+ gruff"]
+    assert "what it was at revision 2, with the grants fields; before it was revision 4" in told[-1]
     back = store.get_card("oren")
     assert '"gruff"' in back.source
     assert back.grants == {"fields"}
@@ -60,7 +62,7 @@ def test_a_removed_card_is_in_force_no_longer_and_can_come_back(stage, card):
     assert "card/revert oren = 4 brings it back" in told
     assert store.card_names() == ()
     assert "not in force any more" in one_line(stage.builds("card Oren"))
-    stage.builds("card/revert Oren = 4")
+    stage.builds("card/revert Oren = 4", "yes")
     assert store.card_names() == ("oren",)
 
 

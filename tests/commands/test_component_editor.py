@@ -1,6 +1,7 @@
 """The line editor of `component/edit`: saving, conflicts, reloads."""
 
 import pytest
+from django.db import OperationalError
 from evennia.utils import eveditor
 
 from evennia_ai.store.authored import components as store
@@ -104,3 +105,15 @@ def test_what_could_not_be_saved_is_shown_when_the_editor_is_left(stage, mood, l
 
 def test_leaving_after_saving_says_nothing_of_a_loss(stage, mood):
     assert stage.builds("component/edit mood", "One.", ":wq").rstrip().endswith("Left the editor.")
+
+
+def test_a_fault_that_nobody_foresaw_is_told_and_the_text_stays(stage, mood, monkeypatch):
+    stage.builds("component/edit mood", ":DD", "New words.")
+    monkeypatch.setattr(store, "update", _broken)
+    told = stage.builds(":w", ":q!")
+    assert "Not saved: OperationalError: the disk is gone" in told
+    assert "New words." in told
+
+
+def _broken(*_asked, **_more):
+    raise OperationalError("the disk is gone")

@@ -65,13 +65,13 @@ def test_context_before_the_first_turn_says_so(stage):
 
 
 def test_context_shows_the_component_between_the_right_messages(stage, model):
-    told = stage.builds("ai/context oren")
+    told = stage.builds("ai/context oren = full")
     there = ("are you there", "Aye.", "component:mood", "when does the ferry", "At dusk.", "Thanks")
     assert sorted(there, key=told.index) == list(there)
 
 
 def test_context_has_the_bar_the_tokens_and_the_verdicts(stage, model):
-    told = stage.builds("ai/context oren")
+    told = stage.builds("ai/context oren = full")
     assert "tokens" in told
     assert "[C" in told
     assert "left out" in told
@@ -83,7 +83,7 @@ def test_context_is_what_the_model_was_really_asked(stage, model):
     sent = [message.content for message in model.requests[-1].messages]
     assert any("The air is heavy." in content for content in sent)
     stage.builds("component/off mood")
-    assert "component:mood" in stage.builds("ai/context oren")
+    assert "component:mood" in stage.builds("ai/context oren = full")
 
 
 def test_why_tells_all_about_one_component(stage, model):
@@ -108,7 +108,7 @@ def test_why_before_the_first_turn_says_that_nothing_was_asked_yet(stage, mood):
 
 
 def test_why_tells_about_a_message_by_its_number(stage, model):
-    assert stage.builds("ai/why oren = 0").startswith("message 0")
+    assert stage.builds("ai/why oren = #1").startswith("message #1: ")
 
 
 def test_why_of_something_unknown_names_what_is_near(stage, model):

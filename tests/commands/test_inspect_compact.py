@@ -60,7 +60,7 @@ def test_it_says_why_there_is_nothing_to_gain(stage, long_talk):
     stage.builds("ai/compact oren")
     told = one_line(stage.builds("ai/compact oren"))
 
-    assert told.startswith("Oren remembers its room as before: ")
+    assert told.startswith("Nothing was summarised for Oren: ")
     assert windows(room_of(stage).id).end.segment == 2
 
 

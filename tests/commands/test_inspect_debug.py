@@ -72,7 +72,7 @@ def asked_mediator(turn, outcome="answered"):
 def test_the_four_steps_of_a_turn_without_a_search_are_told_in_their_order(stage, answered):
     lines = stage.builds("ai/debug oren").splitlines()
     assert [line for line in lines if line[:1].isdigit()] == [
-        "1. dynamic_context: message 0, the last being 1; role user.",
+        "1. dynamic_context: message #2, the last being #1; role user.",
         "2. knowledge_base_search: NOT called.",
         "3. Safe summary: NOT started; nothing restricted was searched.",
         "4. The turn ended: answered.",

@@ -10,6 +10,7 @@ from django.db import connection
 from evennia_ai import models
 from evennia_ai.game import npc_settings
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turn.manifest import number_in
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
@@ -44,7 +45,7 @@ def test_history_shows_the_committed_records_and_nothing_else(stage, talked):
         for record in records_of(known)
         if record.kind not in ("component_rev", "context_block")
     }
-    told = stage.builds("ai/history oren")
+    told = stage.builds("ai/history oren = full")
     assert sorted(ids_shown(told)) == sorted(stored)
     for record in stored.values():
         assert record.body in told
@@ -90,7 +91,7 @@ def test_replay_gives_the_bytes_that_were_sent_after_everything_was_edited(stage
     lorebooks.save_book("new", '{"entries": []}', by="Mara")
     stage.npc.key = "Orin"
     forget_everything()
-    told = stage.builds("ai/replay orin = 2")
+    told = stage.builds("ai/replay orin = 2 full")
     assert "the same bytes as were sent" in told
     assert stored.manifest.sha256 in told
     assert "Nothing is as it was." not in told
@@ -105,7 +106,7 @@ def test_replay_names_the_record_that_was_tampered_with(stage, talked):
         cursor.execute("UPDATE evennia_ai_record SET body = 'At dawn.' WHERE id = %s", [victim.pk])
     told = " ".join(stage.builds("ai/replay oren = 3").split())
     assert "It cannot be replayed" in told
-    assert f"record {victim.pk} was changed in the database" in told
+    assert f"message #{victim.pk}: the record was changed in the database" in told
 
 
 def test_replay_of_a_turn_that_was_not_says_which_there_are(stage, talked):
@@ -124,11 +125,12 @@ def test_cache_tells_what_each_prompt_shares_with_the_one_before(stage, talked):
         assert int(row[3]) == manifest.shared_tokens
         assert row[4:6] == [str(100 * manifest.shared_tokens // manifest.tokens), "%"]
     assert "dynamic, the facts of that turn" in " ".join(told.split())
-    assert f"turn 4 after message {stored[3].breakpoints[0]}" in " ".join(told.split())
+    last = stored[3]
+    assert f"turn 4 after message {number_in(last, last.breakpoints[0])};" in " ".join(told.split())
 
 
 def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, talked):
-    stage.npc.ai._sent.clear()
+    forget_everything()
     stage.player.at_say("Oren?")
     stage.waited()
     last = turns.last_turn(stage.npc.ai.ref)
@@ -140,7 +142,7 @@ def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, 
 def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(stage, talked):
     components.update("mood", content="Nothing is as it was.", by="Tam")
     manifest = turns.turn(stage.npc.ai.ref, 2).manifest
-    told = stage.builds("ai/why oren/2")
+    told = stage.builds("ai/why oren/2 = full")
     for record in record_rows.records(manifest.record_ids):
         assert f"record #{record.id} ({record.kind})" in told
     flat = " ".join(told.split())
@@ -204,7 +206,7 @@ def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
     assert "The king is dead." in stage.builds("ai/why oren/5")
     assert "lorebook court, revision 1 by Mara" in " ".join(stage.builds("ai/why oren/5").split())
     lorebooks.set_book_locks("court", "view:false()", by="Mara")
-    for typed in ("ai/why oren/5", "ai/replay oren = 5"):
+    for typed in ("ai/why oren/5", "ai/replay oren = 5 full", "ai/context oren/5 = lore"):
         assert "The king is dead." not in stage.builds(typed)
     assert "You may not see" in one_line(stage.builds("ai/why oren/5 = court/0"))
 

@@ -112,7 +112,9 @@ def test_revisions_are_listed_and_a_page_is_reverted_to_one(stage, harbour):
     listed = stage.builds("kb/revisions harbour/Oren")
     assert "created by Tam" in listed
     assert "updated by Tam" in listed
-    told = one_line(stage.builds("kb/revert harbour/Oren = 1"))
+    assert "+ Oren is gone." in stage.builds("kb/revisions harbour/Oren = 2").splitlines()
+    told = stage.builds("kb/revert harbour/Oren = 1", "yes")
+    assert "- Oren is gone." in told.splitlines()
     assert "this is revision 3" in told
     assert page("Oren").body.startswith("Oren rows")
 
@@ -126,7 +128,7 @@ def test_reverting_to_what_it_says_changes_nothing(stage, harbour):
 def test_a_removed_page_comes_back_by_the_command_it_was_told(stage, harbour):
     told = one_line(stage.builds("kb/remove harbour/Oren"))
     assert page("Oren") is None
-    stage.builds(told.partition("; ")[2].partition(" brings")[0])
+    stage.builds(told.partition("; ")[2].partition(" brings")[0], "yes")
     assert page("Oren").body.startswith("Oren rows")
 
 

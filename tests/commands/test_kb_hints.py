@@ -39,7 +39,7 @@ def test_a_hint_is_a_revision_of_its_page_and_is_taken_away(secret):
     assert "took away the hint 'Ask for the ale.'" in told
     assert hints() == ()
     assert pages.page("secret", page_name("The Cellar Door")).body.strip() == TEXT
-    secret.builds(f"kb/revert {PAGE} = 2")
+    secret.builds(f"kb/revert {PAGE} = 2", "yes")
     assert hints() == ("Ask for the ale.",)
 
 

@@ -2,16 +2,22 @@
 
 import json
 import re
+from dataclasses import replace
 from inspect import cleandoc
+from typing import Any
 
 import pytest
+from twisted.internet.defer import Deferred
 
+from evennia_ai.commands.setup.lore import command
+from evennia_ai.game import runtime as runtime_module
+from evennia_ai.game.inputs.book_builds import LONG, BookBuilds
 from evennia_ai.lorebook.entry import Mention
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.minds import parse_cache
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.authored import lorebooks as store
-from tests.commands.stage import on_screen, one_line
+from tests.commands.stage import hearing, on_screen, one_line
 
 # Each typed line must leave everything as it was and say one line with the words behind it.
 BAD_INPUT = {
@@ -41,9 +47,9 @@ BAD_INPUT = {
     "lore/keys harbour/the ferry = " + "k" * 2000: "1000 characters",
     "lore/secondary harbour/the ferry =": "Usage",
     "lore/depth harbour/the ferry": "Usage",
-    "lore/depth harbour/the ferry = -1": "whole number, 0 or more, or off",
-    "lore/depth harbour/the ferry = 2.5": "whole number, 0 or more, or off",
-    "lore/depth harbour/the ferry = ２": "whole number, 0 or more, or off",
+    "lore/depth harbour/the ferry = -1": "whole number, 0 or more, or normal or bottom",
+    "lore/depth harbour/the ferry = 2.5": "whole number, 0 or more, or normal or bottom",
+    "lore/depth harbour/the ferry = ２": "whole number, 0 or more, or normal or bottom",
     "lore/depth harbour/the ferry = 999999999999": "whole number, 0 or more",
     "lore/order harbour/the ferry = high": "whole number",
     "lore/position harbour/the ferry = sideways": "no position; there are before, after",
@@ -94,7 +100,7 @@ BAD_INPUT = {
     "lore/lint nobody": "no lorebook",
     "lore/lint harbour = x": "no '='",
     "lore/revisions nobody": "no lorebook",
-    "lore/revisions harbour = 1": "no '='",
+    "lore/revisions harbour = 99": "no revision of lorebook 'harbour' with number 99",
     "lore/revert harbour": "Usage",
     "lore/revert harbour = x": "whole number",
     "lore/revert harbour = 99": "no revision",
@@ -305,7 +311,7 @@ def test_a_book_that_floats_again_is_what_it_was_before(stage, harbour):
 
 def test_the_mode_of_a_book_is_reverted_with_it(stage, harbour):
     was = store.get_book(harbour).revision
-    stage.builds("lore/mode harbour = frozen", f"lore/revert harbour = {was}")
+    stage.builds("lore/mode harbour = frozen", f"lore/revert harbour = {was}", "yes")
     assert book().mode == "floating"
 
 
@@ -521,8 +527,9 @@ def test_removing_a_book_asks_and_no_keeps_it(stage, harbour):
 def test_a_removed_book_comes_back_by_revert(stage, harbour):
     assert "Removed lorebook harbour" in stage.builds("lore/remove harbour", "yes")
     assert store.book_names() == ()
-    told = one_line(stage.builds("lore/revert harbour = 2"))
-    assert "it has 1 entry; attached to nothing" in told.lower()
+    told = stage.builds("lore/revert harbour = 2", "yes")
+    assert "It has 1 entry; attached to nothing" in told
+    assert "+ The ferry sails at dusk." in told.splitlines()
     assert entry().keys == ("ferry", "boat")
 
 
@@ -563,6 +570,82 @@ def test_a_book_of_somebody_who_is_gone_can_be_detached(stage, harbour):
     assert store.attachments("harbour") == (GAME,)
 
 
+def test_a_revision_tells_what_it_changed(stage, harbour):
+    stage.builds("lore/keys harbour/the ferry = ferry, raft")
+    newest = store.get_book("harbour").revision
+    told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
+    assert told[0].startswith(f"Lorebook 'harbour', revision {newest}  ")
+    assert "+ raft" in told
+
+
+def test_a_revision_tells_fields_by_the_words_that_set_them(stage, harbour):
+    stage.builds(
+        "lore/position harbour/the ferry = depth:4", "lore/depth harbour/the ferry = bottom"
+    )
+    newest = store.get_book("harbour").revision
+    told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
+    assert told[1:] == ["#0 (the ferry) stands:", "- depth 4, system", "+ bottom, system"]
+    stage.builds("lore/set harbour/the ferry = sticky 3", "lore/off harbour/the ferry")
+    told = stage.builds(f"lore/revisions harbour = {newest + 1}").splitlines()
+    assert told[1:4] == ["#0 (the ferry) sticky:", "- 0", "+ 3"]
+    told = stage.builds(f"lore/revisions harbour = {newest + 2}").splitlines()
+    assert told[1:] == ["#0 (the ferry) state:", "- on", "+ off"]
+
+
+def test_a_new_entry_is_told_by_what_it_says_and_no_more(stage, harbour):
+    stage.builds("lore/create harbour/the gull = gull: It cries.")
+    newest = store.get_book("harbour").revision
+    told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
+    assert told[1] == "#1 (the gull) is new:"
+    assert [line for line in told[2:] if line.startswith("#")] == [
+        "#1 (the gull) name:",
+        "#1 (the gull) keys:",
+        "#1 (the gull) stands:",
+        "#1 (the gull) content:",
+    ]
+
+
+def test_a_revision_tells_what_the_book_says_beside_its_entries(stage, harbour):
+    stage.builds("lore/mode harbour = frozen")
+    newest = store.get_book("harbour").revision
+    assert "frozen" in stage.builds(f"lore/revisions harbour = {newest}")
+
+
+def test_what_another_program_keeps_in_an_entry_is_told_as_the_file_says_it(stage, harbour):
+    raw = json.loads(store.get_book("harbour").source)
+    raw["data"]["entries"][0]["extensions"]["colour"] = "red"
+    store.save_book("harbour", json.dumps(raw), by="Tam")
+    newest = store.get_book("harbour").revision
+    told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
+    assert told[1] == "#0 (the ferry) extensions:"
+    assert any('"colour": "red"' in line for line in told)
+
+
+def test_a_revision_tells_nothing_of_an_entry_that_one_may_not_see(stage, harbour):
+    stage.builds("lore/keys harbour/the ferry = ferry, raft")
+    newest = store.get_book("harbour").revision
+    store.set_entry_locks("harbour", "0", "view:perm(Admin)", by="Ada")
+    assert stage.builds(f"lore/revisions harbour = {newest}").splitlines()[1:] == [
+        "No entry is different."
+    ]
+
+
+def test_a_revision_of_a_removed_book_is_read_by_whom_its_locks_let(stage, harbour):
+    store.set_entry_locks("harbour", "0", "view:perm(Admin)", by="Ada")
+    stage.builds("lore/create harbour/the gull = gull: It cries.")
+    store.remove_book("harbour", by="Ada")
+    assert "It cries." in stage.builds("lore/revisions harbour = 3")
+    assert "dusk" not in stage.builds("lore/revisions harbour = 2")
+
+
+@pytest.mark.req("S4-55")
+def test_a_book_of_the_same_name_opens_no_revision_of_the_one_before(stage, harbour):
+    store.set_book_locks("harbour", "view:perm(Admin)", by="Ada")
+    store.remove_book("harbour", by="Ada")
+    stage.builds("lore/create harbour")
+    assert "no revision 2" in one_line(stage.builds("lore/revisions harbour = 2"))
+
+
 def test_revisions_say_who_did_what(stage, harbour):
     stage.builds("lore/keys harbour/0 = barge")
     told = stage.builds("lore/revisions harbour")
@@ -574,10 +657,11 @@ def test_revisions_say_who_did_what(stage, harbour):
 
 def test_revert_brings_an_earlier_text_back(stage, harbour):
     stage.builds("lore/keys harbour/0 = barge")
-    told = one_line(stage.builds("lore/revert harbour = 2"))
+    told = stage.builds("lore/revert harbour = 2", "yes")
     assert "is what it was at revision 2; before it was revision 3, this is revision 4" in told
+    assert told.splitlines()[1:5] == ["#0 (the ferry) keys:", "- barge", "+ ferry", "+ boat"]
     assert entry().keys == ("ferry", "boat")
-    assert "nothing was changed" in one_line(stage.builds("lore/revert harbour = 4"))
+    assert "Nothing was changed" in one_line(stage.builds("lore/revert harbour = 4"))
 
 
 def test_lint_tells_what_is_doubtful(stage, harbour):
@@ -658,3 +742,28 @@ def test_an_entry_of_a_long_book_is_changed_without_reading_the_book_again(stage
     before, _, rest = text.partition('"key7"')
     assert after.source.startswith(before[: before.rindex("{")])
     assert after.source.endswith(rest.partition('"key8"')[2])
+
+
+def test_a_long_book_is_read_beside_the_game_before_a_command_answers(stage, monkeypatch):
+    told = {"keys": ["ferry"], "content": "It sails at dusk.", "name": "the ferry"}
+    long = {"keys": ["nothing"], "content": "x" * LONG, "name": "long"}
+    store.save_book("tides", json.dumps({"entries": [told, long]}), by="builder")
+    begun: list[tuple[Deferred[None], Any]] = []
+
+    def in_thread(work: Any, *values: Any) -> Any:
+        begun.append((Deferred(), lambda: work(*values)))
+        return begun[-1][0]
+
+    live = runtime_module.runtime()
+    builds = BookBuilds(live.conf.lore, in_thread=in_thread)
+    monkeypatch.setattr(runtime_module, "runtime", lambda: replace(live, book_builds=builds))
+    monkeypatch.setattr(command, "runtime", runtime_module.runtime)
+    with hearing(stage.builder) as heard:
+        stage.builder.execute_cmd("lore tides/the ferry")
+        assert [on_screen(line) for line in heard] == [
+            "Lorebook tides is read first; the answer follows."
+        ]
+        (done, work), *others = begun
+        assert others == []
+        done.callback(work())
+    assert "It sails at dusk." in on_screen(heard[-1])

@@ -76,7 +76,7 @@ def test_import_over_a_book_is_a_revision_of_it(stage, folder):
     stage.builds("lore/create World")
     assert "revision 2 (revision 1 before)" in stage.builds("lore/import world")
     assert store.book_names() == ("World",)
-    stage.builds("lore/revert world = 1")
+    stage.builds("lore/revert world = 1", "yes")
     assert book("World").entries == ()
 
 

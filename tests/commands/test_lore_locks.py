@@ -70,9 +70,9 @@ def harbour(stage, _ada):
     stage.admin = stage.again(_ada)
 
 
-def locked(stage, typed):
+def locked(stage, *typed):
     """Let Ada type it."""
-    return stage.sent(stage.admin, typed)
+    return stage.sent(stage.admin, *typed)
 
 
 def test_a_book_that_may_not_be_changed_is_not_changed(stage, harbour):
@@ -215,7 +215,7 @@ def test_an_entry_that_comes_back_has_the_lock_it_went_with(stage, harbour):
     locked(stage, "lore/remove harbour/the wreck")
     assert "the lock of what was removed" in one_line(stage.builds("lore/revert harbour = 2"))
     assert "Made harbour#2" in stage.builds("lore/create harbour/the gull = gull: It cries.")
-    locked(stage, "lore/revert harbour = 2")
+    locked(stage, "lore/revert harbour = 2", "yes")
     assert SECRET not in stage.builds("lore harbour/the wreck", "lore harbour/0")
 
 
@@ -223,12 +223,12 @@ def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, ha
     locked(stage, "lore/lock harbour = view:perm(Admin)")
     store.remove_book("harbour", by="Ada")
     stage.builds("lore/revert harbour = 1")
-    stage.builds("lore/create harbour", "lore/revert harbour = 1")
+    stage.builds("lore/create harbour", "lore/revert harbour = 1", "yes")
     stage.sent(stage.builder, "lore/remove harbour", "yes")
     told = stage.builds("lore/revert harbour = 1", "lore harbour/0", "lore harbour")
     assert "may not bring back" in told
     assert SECRET not in told
-    locked(stage, "lore/revert harbour = 1")
+    locked(stage, "lore/revert harbour = 1", "yes")
     assert store.get_book("harbour").locks == "view:perm(Admin)"
 
 
@@ -244,19 +244,20 @@ def test_prompts_are_shown_without_texts_that_a_lock_hides(stage, harbour):
     with stage.model("Aye."):
         stage.plays("say Oren, when does the ferry sail, and what of the wreck?")
         stage.waited()
-        looks = ["ai/context Oren", "component/preview Oren", "component/preview Oren = wreck?"]
+        looks = ["ai/context Oren = full", "ai/context Oren = lore", "ai/context Oren"]
+        looks += ["component/preview/full Oren", "component/preview/full Oren = wreck?"]
         looks += [f"ai/why Oren = {number}" for number in range(4)]
         told = stage.builds(*looks)
         assert "accident" not in told
         assert "'wreck'" not in told  # which key woke it
         assert "(hidden by its lock)" in told
         assert "At dusk." in told
-        assert SECRET in locked(stage, "ai/context Oren")
+        assert SECRET in locked(stage, "ai/context Oren = full")
 
 
 def test_lore_in_an_outlet_is_hidden_with_what_shows_it(stage, harbour):
     locked(stage, "lore/position harbour/the wreck = outlet:rumours")
     locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
     stage.builds("component/create rumours = 1200, system: Rumours: {{outlet::rumours}}")
-    assert "accident" not in stage.builds("component/preview Oren = wreck?")
-    assert SECRET in locked(stage, "component/preview Oren = wreck?")
+    assert "accident" not in stage.builds("component/preview/full Oren = wreck?")
+    assert SECRET in locked(stage, "component/preview/full Oren = wreck?")

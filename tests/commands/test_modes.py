@@ -49,7 +49,7 @@ LOOKS = (
 
 
 def test_the_last_prompt_shows_what_stays_before_the_event_it_was_said_with(stage, played):
-    told = stage.builds("ai/context oren")
+    told = stage.builds("ai/context oren = full")
     shown = ("The ferry sails at dusk.", "Who speaks: Pim", "Pim: Oren, when does the ferry sail?")
     assert sorted(shown, key=told.index) == list(shown)
     assert told.index("The tide is turning.") < told.index("Pim: Are you sure, Oren?")
@@ -63,9 +63,9 @@ def test_each_prompt_begins_with_the_whole_one_before(stage, played):
 def test_what_stays_is_replayed_and_explained(stage, played):
     assert "the same bytes as were sent" in stage.builds("ai/replay oren = 3")
     told = " ".join(stage.builds("ai/why oren/3 = harbour#0").split())
-    assert "stands in message 0" in told
+    assert "stands in message #2" in told
     assert "lorebook harbour, revision 2 by Mara" in told
-    told = " ".join(stage.builds("ai/why oren/3 = note:0").split())
+    told = " ".join(stage.builds("ai/why oren/3 = note:note").split())
     assert "stands in the history; due every 2 messages of role user, 1 were said since" in told
 
 

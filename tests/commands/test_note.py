@@ -27,6 +27,7 @@ BAD_INPUT = {
     "note/depth oren = 2.5": "whole number, 0 or more",
     "note/depth oren = deep": "whole number, 0 or more",
     "note/depth oren = 4000000000": "whole number, 0 or more, at most 1000000000",
+    "note/depth oren = normal": "never at an ID",
     "note/depth oren": "Usage",
     "note/depth oren =": "Usage",
     "note/depth nobody = 2": "no NPC called 'nobody'",
@@ -42,6 +43,20 @@ BAD_INPUT = {
     "note/clear oren = yes": "Usage",
     "note/clear": "Usage",
     "note/clear nobody": "no NPC called 'nobody'",
+    "note oren/The Scene = text": "small letters, digits",
+    "note oren/scene": "no note 'scene'; there are note",
+    "note/depth oren/scene = 2": "no note 'scene'",
+    "note/clear oren/scene": "no note 'scene'",
+    "note/order oren = first": "whole number",
+    "note/on oren = yes": "takes no '='",
+    "note/off": "Usage",
+    "note/edit": "Usage",
+    "note/edit oren = text": "takes no '='",
+    "note/revisions oren = 9": "revision",
+    "note/revisions oren/scene": "no note 'scene'",
+    "note/revert oren": "Usage",
+    "note/revert oren = 9": "revision",
+    "note/revert oren = last": "whole number",
     "note/detph oren = 3": "no switch",
     "note/ oren = 3": "no switch",
     "note//depth oren = 3": "one switch at a time",
@@ -65,6 +80,10 @@ def test_a_note_is_set_by_its_text_and_stands_at_depth_four(stage, ref):
     assert note.content == "The ferry = late, {{user}}."
     assert (note.depth, note.role, note.every) == (4, "system", 1)
     assert "depth 4" in told
+
+
+def test_bottom_is_behind_the_newest_message(stage, noted, ref):
+    assert "at the bottom (after" in stage.builds("note/depth oren = bottom")
 
 
 def test_a_new_text_keeps_depth_and_interval(stage, noted, ref):
@@ -145,3 +164,102 @@ def test_a_note_at_the_top_of_the_history_is_told_so(stage):
     told = stage.builds("note/depth oren = 1000000000")
     assert "at the top of the history" in told
     assert "1000000000" not in told
+
+
+@pytest.fixture
+def two(stage, noted):
+    stage.builds("note oren/scene = The tavern closes. Hurry.", "note/depth oren/scene = bottom")
+
+
+def test_a_new_text_says_what_it_replaced(stage, noted):
+    told = stage.builds("note oren = The ferry is lost.")
+    assert "revision 2" in told
+    assert [line for line in told.splitlines() if line[:2] in ("- ", "+ ")] == [
+        *("- The ferry is late.", "+ The ferry is lost.")
+    ]
+    assert "so already" in stage.builds("note oren = The ferry is lost.")
+
+
+def test_all_notes_stand_on_one_screen_and_each_is_shown_in_full(stage, two):
+    told = stage.builds("note oren")
+    rows = [line.split()[:4] for line in told.splitlines() if "system" in line]
+    assert rows == [["note", "on", "4", "1"], ["scene", "on", "bottom", "1"]]
+    assert "The tavern closes. Hurry." in stage.builds("note oren/scene")
+    assert "The tavern closes" not in stage.builds("note oren/note")
+
+
+def test_a_switch_means_the_note_of_its_key_alone(stage, two, ref):
+    stage.builds("note/every oren/SCENE = 3", "note/order oren/scene = -5", "note/off oren/scene")
+    first, second = store.notes_for(ref)
+    assert (first.key, first.every, first.order, first.enabled) == ("scene", 3, -5, False)
+    assert (second.every, second.order, second.enabled) == (1, 100, True)
+    assert "off, due once every 3 messages" in " ".join(stage.builds("note oren/scene").split())
+    stage.builds("note/enable oren/scene")
+    assert store.notes_for(ref)[0].enabled
+
+
+def test_a_note_that_is_off_is_in_no_prompt_and_its_key_names_the_others(stage, two):
+    stage.builds("note/off oren")
+    report = stage.builds("component/preview/full oren")
+    assert "note:scene" in report
+    assert "note:note: expansion: off: note/on Oren turns it on" in report
+    assert "The ferry is late." not in report
+    assert "note/edit Oren/scene" in stage.builds("component oren")
+
+
+def test_a_revert_shows_what_it_changed(stage, noted, ref):
+    stage.builds("note oren = The ferry is lost.", "note/depth oren = 0")
+    told = stage.builds("note/revert oren = 1", "yes")
+    assert "what it was at revision 1" in told
+    for line in ("- The ferry is lost.", "+ The ferry is late.", "depth:", "- bottom", "+ 4"):
+        assert line in told.splitlines(), told
+    assert "so already" in stage.builds("note/revert oren = 1")
+
+
+def test_revisions_tell_who_and_one_tells_what(stage, noted, ref):
+    stage.builds("note oren = The ferry is lost.", "note/depth oren = 1", "note/clear oren")
+    told = stage.builds("note/revisions oren")
+    assert [line.split()[0] for line in told.splitlines() if " by " in line] == ["1", "2", "3", "4"]
+    assert "+ The ferry is lost." in stage.builds("note/revisions oren = 2").splitlines()
+    assert "removed it" in stage.builds("note/revert oren = 4")
+    stage.builds("note/revert oren = 3", "yes")
+    assert store.notes_for(ref)[0].content == "The ferry is lost."
+
+
+def test_a_note_tells_its_state_by_the_words_that_set_it(stage, noted, ref):
+    assert stage.builds("note/off oren").splitlines()[-3:] == ["state:", "- on", "+ off"]
+    told = stage.builds("note/clear oren")
+    assert "note/revert Oren = 2 brings it back." in told
+    stage.builds("note/revert oren = 2", "yes")
+    assert not store.notes_for(ref)[0].enabled
+
+
+def test_one_note_is_cleared_and_can_come_back(stage, two, ref):
+    told = stage.builds("note/clear oren/scene")
+    assert "has the notes note still" in told
+    assert [note.key for note in store.notes_for(ref)] == ["note"]
+    assert "no note 'scene'" in one_line(stage.builds("note/clear oren/scene"))
+    stage.builds("note/revert oren/scene = 2", "yes")
+    assert store.notes_for(ref)[1].depth == 0
+
+
+def test_a_note_is_written_in_the_editor(stage, noted, ref):
+    stage.builds("note/edit oren/scene", "The tavern closes.", ":wq")
+    assert [note.content for note in store.notes_for(ref)] == [
+        *("The ferry is late.", "The tavern closes.")
+    ]
+
+
+def test_the_editor_overwrites_nothing_that_changed_meanwhile(stage, noted, ref):
+    stage.builds("note/edit oren", "More.")
+    store.set_note(ref, by="Mara", content="Another.")
+    told = stage.builds(":wq")
+    assert "was changed by Mara" in told
+    assert store.notes_for(ref)[0].content == "Another."
+
+
+def test_an_npc_whose_name_holds_a_slash_is_found(stage):
+    stage.npc.key = "Oren/Ned"
+    stage.builds("note oren/ned = Hush.", "note oren/ned/scene = Late.")
+    told = stage.builds("note oren/ned")
+    assert ("note " in told, "scene" in told) == (True, True)

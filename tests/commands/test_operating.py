@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from evennia.utils.create import create_object
 
 from evennia_ai.commands.ai.status import ago, thousands
 from evennia_ai.game import runtime as running
+from evennia_ai.game.mind import news
 from evennia_ai.game.models.limits import CallKey, is_stopped, why_halted
 from evennia_ai.game.npc import AINPC
 from evennia_ai.game.npc_settings import changed
@@ -202,6 +204,21 @@ def test_a_stop_is_released(stage: Any) -> None:
     assert "answer again" in stage.builds("ai/startall")
     assert is_stopped() == ""
     assert "STOPPED" not in stage.builds("ai")
+
+
+def test_no_short_word_that_may_mean_something_else_ends_an_emergency_stop(stage: Any) -> None:
+    stage.builds("ai/stopall")
+    told = stage.builds("ai/sta")
+    assert "/start" in told
+    assert "/startall" in told
+    assert is_stopped()
+
+
+def test_what_was_short_for_a_switch_stays_so_and_tells_of_the_other(stage: Any) -> None:
+    stage.builds("ai/pause oren")
+    told = stage.builds("ai/res oren")
+    assert "/res is short for /resume; there is /reset too." in told
+    assert "Oren goes on." in told
 
 
 def test_a_pause_is_told_in_the_status_and_released(stage: Any) -> None:
@@ -431,3 +448,27 @@ def test_a_large_number_fits_its_column(number: int, shown: str) -> None:
 )
 def test_a_time_is_told_in_its_largest_unit(seconds: float, shown: str) -> None:
     assert ago(seconds) == shown
+
+
+def test_only_builders_who_asked_for_it_and_are_here_are_told(stage, monkeypatch):
+    people = (stage.builder, stage.player, None)
+    sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in people]
+    monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
+    assert "told nothing" in stage.builds("ai/tell")
+    assert "You are told when" in stage.builds("ai/tell on")
+    news.set_told(stage.player, True)
+    heard = {who.key: [] for who in (stage.builder, stage.player)}
+    for who in (stage.builder, stage.player):
+        monkeypatch.setattr(who, "msg", heard[who.key].append, raising=False)
+    news.tell_builders("[ai] |rwhat")
+    assert heard == {"Mara": ["[ai] ||rwhat"], "Pim": []}
+    monkeypatch.undo()
+    stage.builds("ai/tell off")
+    assert not news.is_told(stage.builder)
+
+
+def test_who_of_those_here_asked_to_be_told_is_one_query(stage, monkeypatch, query_count):
+    here = (stage.builder, stage.player, stage.npc)
+    sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in here]
+    monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
+    assert query_count(lambda: news.tell_builders("[ai] what")) == 1

@@ -10,6 +10,8 @@ BAD_INPUT = {
     "talk oren": "Usage",
     "talk oren =": "Usage",
     "talk = hello": "Usage",
+    "talk nobody hello": "nobody called 'nobody' here",
+    "talk to": "Usage",
     "talk nobody = hello": "nobody called 'nobody' here",
     "talk mara = hello": "nobody called 'mara' here",
     "talk/loud oren = hello": "takes no switches",
@@ -36,6 +38,22 @@ def test_the_npc_hears_it_by_any_form_of_its_name_and_answers(stage, model, name
     assert recorded() == [("Pim", "When does the ferry sail?")]
     assert "When does the ferry sail?" in on_screen(heard[0])
     assert "Aye." in on_screen(heard[-1])
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("talk oren hello", "hello"),
+        ("talk to oren how are you?", "how are you?"),
+        ("talk ore Good evening.", "Good evening."),
+        ("talk old ferryman hello", "hello"),
+        ("talk oren is 1 + 1 = 2?", "is 1 + 1 = 2?"),
+    ],
+)
+def test_the_name_may_stand_before_the_text_without_anything_between(stage, model, typed, text):
+    stage.npc.aliases.add("old ferryman")
+    stage.plays(typed)
+    assert recorded() == [("Pim", text)]
 
 
 def test_the_text_may_hold_an_equals_sign(stage, model):

@@ -12,7 +12,9 @@ IN_GAME = (
     "test_followed.py",
     "test_own_game.py",
     "test_printed.py",
+    "test_offline_talk.py",
     "test_help_examples.py",
+    "test_tutorial.py",
 )
 """Modules here whose examples need a started Evennia; it must not be imported at their top."""
 

@@ -35,6 +35,11 @@ def _a_model(place: Place) -> None:
     place.install(model=Writer("=== PAGE: The Leek Show ===\nOnce a year, on the quay."))
 
 
+def _an_npc_that_is_tried(place: Place) -> None:
+    answers = ("It runs till dark.", "It does not.", "No.")
+    place.install(model=[*answers])
+
+
 def _a_conversation(place: Place) -> None:
     conversation("12", kind="room", place_ref="2")
 
@@ -46,6 +51,7 @@ def _a_letter(place: Place) -> None:
 SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
     "lorekeeper.md": _a_model,
     "history.md": _a_conversation,
+    "conversations.md": _an_npc_that_is_tried,
     "tools.md": _a_letter,
 }
 """What the examples of a page take for granted beside the demo village."""

@@ -18,7 +18,7 @@ COMMANDS = {
     str(command.key): str(command.__doc__)
     for command in sorted(AICmdSet().commands, key=lambda command: str(command.key))
 }
-CONFIRMED = re.compile(r"^ai/forget = anna$", re.MULTILINE)
+CONFIRMED = re.compile(r"^ai/forget (?:= anna|here)$", re.MULTILINE)
 """Examples that ask whether it is meant; whoever types them says yes."""
 TYPED = re.compile(r"^ {4}\|w(.+?)\|n", re.MULTILINE)
 DEMO = {str(entry["key"]): str(entry["text"]) for entry in HELP_ENTRY_DICTS}

@@ -131,8 +131,8 @@ class Village(Place):
     """The landing of the demo village, with the demo builder and Oren and nobody else."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.landing = _tagged("room:landing")
-        self.npc = _tagged("npc:oren")
+        self.landing = tagged("room:landing")
+        self.npc = tagged("npc:oren")
         builder, self.player = _character("builder"), _character("anna")
         builder.location = self.landing
         super().__init__(builder, folder=folder, monkeypatch=monkeypatch)
@@ -163,7 +163,7 @@ def _character(login: str) -> Any:
     return AccountDB.objects.get_account_from_name(login).characters.all()[0]
 
 
-def _tagged(name: str) -> Any:
+def tagged(name: str) -> Any:
     return ObjectDB.objects.get_by_tag(name, category=build_demo.TAG).first()
 
 

@@ -79,7 +79,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
         rule("spare", "Speak as to {{speaker}}.", id=1203)
     rule("asleep", "Never said.", id=1204, enabled=False)
     notes.set_note(stage.npc.ai.ref, by="builder", content="Be brief.", every=2, depth=1)
-    notes.set_note(stage.npc.ai.ref, 1, by="builder", content="{{roll:d8}} gulls.")
+    notes.set_note(stage.npc.ai.ref, "gulls", by="builder", content="{{roll:d8}} gulls.")
 
 
 def a_book(name: str, entries: Any, scope: Scope) -> None:

@@ -1,22 +1,29 @@
 """Greetings: an NPC that has one speaks first in each conversation it is drawn into."""
 
 import json
+import time
 
 import pytest
 
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
+from evennia_ai.game.mind import emergency
+from evennia_ai.game.mind.greeting import GREETING_SECONDS
 from evennia_ai.game.mind.handler import AIHandler
+from evennia_ai.game.recording.unanswered import take_up
 from evennia_ai.game.runtime import current
+from evennia_ai.game.senses.witness import came
 from evennia_ai.game.turn.turn import Turn
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import control, conversations, turns
 from evennia_ai.store.history.windows import windows
 from tests.game.gathering import inputs_for
 
+NPC = "evennia_ai.game.npc.AINPC"
+PERSON = "evennia.objects.objects.DefaultCharacter"
 FIRST = "Mind the wet planks."
 HELLO = 'Oren says, "Mind the wet planks."'
 
@@ -63,6 +70,225 @@ def heard_next(stage, text):
 
 def told(model, text, index=-1):
     return any(text in message.content for message in model.requests[index].messages)
+
+
+def comes(stage, who):
+    """Somebody comes into the room, and what follows at once happens."""
+    came(stage.room, who, None)
+    stage.passes()
+
+
+def greetings_heard(stage) -> int:
+    return stage.screen_of(stage.ben).count(HELLO)
+
+
+class TestWhoComes:
+    def test_a_person_who_comes_is_greeted_after_they_came(self, stage):
+        greets(stage)
+        model = stage.talks_with()
+        comes(stage, stage.anna)
+
+        assert greetings_heard(stage) == 1
+        assert stage.records() == [("event", "", "Anna comes in."), ("assistant", "", FIRST)]
+        assert not model.requests
+
+    def test_who_walks_through_again_and_again_is_greeted_once(self, stage):
+        greets(stage)
+        for _ in range(3):
+            comes(stage, stage.anna)
+            stage.passes(100.0)
+
+        assert greetings_heard(stage) == 1
+
+    def test_who_was_there_has_heard_it_too(self, stage):
+        greets(stage)
+        comes(stage, stage.anna)
+        stage.passes(100.0)
+        comes(stage, stage.ben)
+
+        assert greetings_heard(stage) == 1
+
+    def test_somebody_new_is_greeted_as_well(self, stage):
+        greets(stage)
+        comes(stage, stage.anna)
+        stage.passes(100.0)
+        comes(stage, stage.make("Carl", PERSON, stage.room))
+
+        assert greetings_heard(stage) == 2
+
+    def test_of_a_crowd_that_comes_one_by_one_the_first_is_greeted(self, stage):
+        greets(stage)
+        for number in range(20):
+            comes(stage, stage.make(f"Guest {number}", PERSON, stage.room))
+
+        assert greetings_heard(stage) == 1
+
+    def test_the_others_of_a_crowd_are_greeted_together_when_the_pause_is_over(self, stage):
+        greets(stage)
+        comes(stage, stage.anna)
+        carl = stage.make("Carl", PERSON, stage.room)
+        for who in (carl, stage.make("Dora", PERSON, stage.room)):
+            comes(stage, who)
+        stage.passes(GREETING_SECONDS - 1.0)
+        assert greetings_heard(stage) == 1
+
+        stage.passes(1.0)
+        assert greetings_heard(stage) == 2
+        assert stage.records()[-1] == ("assistant", "", FIRST)
+        stage.passes(100.0)
+        comes(stage, carl)
+        assert greetings_heard(stage) == 2
+
+    def test_who_waits_for_it_and_leaves_is_not_greeted(self, stage):
+        greets(stage)
+        comes(stage, stage.anna)
+        carl = stage.make("Carl", PERSON, stage.room)
+        comes(stage, carl)
+        carl.location = None
+        before = stage.records()
+        stage.passes(100.0)
+
+        assert greetings_heard(stage) == 1
+        assert stage.records() == before
+
+    def test_who_waits_for_it_and_is_answered_meanwhile_is_not_greeted(self, stage):
+        greets(stage)
+        stage.talks_with("Aye.")
+        comes(stage, stage.anna)
+        carl = stage.make("Carl", PERSON, stage.room)
+        comes(stage, carl)
+        stage.says(carl, "Oren?")
+        stage.passes(100.0)
+
+        assert greetings_heard(stage) == 1
+        assert stage.records()[-2] == ("assistant", "", "Aye.")
+
+    @pytest.mark.parametrize(
+        "stops",
+        [
+            lambda stage: stage.npc.ai.disable(),
+            lambda stage: emergency.pause(stage.npc, by="builder"),
+            lambda stage: setattr(stage.npc, "location", None),
+            lambda stage: stage.npc.delete(),
+        ],
+    )
+    def test_not_by_one_that_may_not_speak_when_the_pause_is_over(self, stage, stops):
+        greets(stage)
+        comes(stage, stage.anna)
+        comes(stage, stage.make("Carl", PERSON, stage.room))
+        stops(stage)
+        stage.passes(100.0)
+
+        assert greetings_heard(stage) == 1
+
+    def test_not_while_an_answer_is_under_way(self, stage):
+        greets(stage)
+        stage.talks_with("Aye.", delay_seconds=60)
+        comes(stage, stage.anna)
+        comes(stage, stage.make("Carl", PERSON, stage.room))
+        stage.says(stage.anna, "Oren?")
+        stage.passes(40.0)
+        assert greetings_heard(stage) == 1
+
+        for _ in range(12):
+            stage.passes(5.0)
+        said = [body for role, _, body in stage.records() if role == "assistant"]
+        assert said == [FIRST, "Aye.", FIRST]
+
+    def test_who_came_before_a_reload_is_greeted_after_it(self, stage):
+        greets(stage)
+        comes(stage, stage.anna)
+        carl = stage.make("Carl", PERSON, stage.room)
+        comes(stage, carl)
+        comes(stage, stage.make("Dora", PERSON, stage.room))
+        carl.location = None
+        forget_everything()
+        stage.npc.__dict__.pop("ai")
+        take_up(started_at=time.time())
+        stage.passes()
+        assert greetings_heard(stage) == 2
+
+        take_up(started_at=time.time())
+        stage.passes(100.0)
+        assert greetings_heard(stage) == 2
+
+    def test_who_said_something_before_a_reload_is_not_greeted_after_it(self, stage):
+        greets(stage)
+        stage.talks_with("Aye.")
+        comes(stage, stage.anna)
+        carl = stage.make("Carl", PERSON, stage.room)
+        comes(stage, carl)
+        stage.says(carl, "Oren?")
+        forget_everything()
+        stage.npc.__dict__.pop("ai")
+        take_up(started_at=time.time())
+        stage.passes(100.0)
+
+        assert greetings_heard(stage) == 1
+
+    def test_two_npcs_greet_each_for_itself(self, stage):
+        greets(stage)
+        berta = stage.make("Berta", NPC, stage.room)
+        cards.assign(berta.ai.ref, "oren", by="builder")
+        cards.set_greeting(berta.ai.ref, 0, by="builder")
+        comes(stage, stage.anna)
+        comes(stage, stage.make("Carl", PERSON, stage.room))
+        stage.passes(100.0)
+
+        heard = stage.screen_of(stage.ben)
+        hers = HELLO.replace("Oren", "Berta")
+        assert (heard.count(HELLO), heard.count(hers)) == (2, 2)
+
+    def test_it_is_remembered_in_spite_of_a_reload(self, stage):
+        greets(stage)
+        comes(stage, stage.anna)
+        forget_everything()
+        stage.npc.__dict__.pop("ai")
+        comes(stage, stage.anna)
+
+        assert greetings_heard(stage) == 1
+
+    def test_after_a_reset_who_comes_and_who_speaks_hears_it_again(self, stage):
+        greets(stage)
+        stage.talks_with("Aye.")
+        comes(stage, stage.anna)
+        stage.passes(100.0)
+        control.reset(conversation_of(stage), by="builder")
+        comes(stage, stage.anna)
+        assert greetings_heard(stage) == 2
+
+        control.reset(conversation_of(stage), by="builder")
+        stage.says(stage.anna, "Oren?")
+        assert greetings_heard(stage) == 3
+
+    def test_who_was_greeted_is_answered_without_another_greeting(self, stage):
+        greets(stage)
+        stage.talks_with("Aye.")
+        comes(stage, stage.anna)
+        stage.says(stage.anna, "Oren?")
+
+        assert greetings_heard(stage) == 1
+        assert stage.records()[-2] == ("assistant", "", "Aye.")
+
+    def test_an_npc_that_comes_is_not_greeted(self, stage):
+        greets(stage)
+        comes(stage, stage.make("Berta", NPC, stage.room))
+
+        assert greetings_heard(stage) == 0
+
+    def test_not_by_one_that_is_switched_off(self, stage):
+        greets(stage)
+        stage.npc.ai.disable()
+        comes(stage, stage.anna)
+
+        assert greetings_heard(stage) == 0
+
+    def test_not_where_no_greeting_was_chosen(self, stage):
+        greets(stage)
+        cards.set_greeting(stage.npc.ai.ref, None, by="builder")
+        comes(stage, stage.anna)
+
+        assert greetings_heard(stage) == 0
 
 
 class TestOpening:

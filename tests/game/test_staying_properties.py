@@ -93,7 +93,6 @@ class Player:
     def restart(self, first: bool, _: str) -> None:
         before = self.next_prompt()
         forget_everything()
-        self.stage.npc.ai._sent.clear()
         assert self.next_prompt() == before
 
     def next_prompt(self) -> list[tuple[str, str]]:
@@ -128,7 +127,6 @@ def test_every_prompt_is_kept_whatever_stays_in_it(stage, steps):
     except _UndoneError:
         stage.running.runtime().close()
         forget_everything()
-        stage.npc.ai._sent.clear()
 
 
 class _UndoneError(Exception):

@@ -285,12 +285,12 @@ def test_the_last_report_is_there_after_a_reload(furnished):
     forget_everything()
     after = AIHandler(furnished.npc, current).last_report()
     assert after == before
-    assert AIHandler(furnished.npc, current).why("note:0") == mind.why("note:0")
+    assert AIHandler(furnished.npc, current).why("note:note") == mind.why("note:note")
 
 
 def test_before_the_first_turn_there_is_no_report_and_why_tells_of_the_next_prompt(furnished):
     assert furnished.npc.ai.last_report() is None
-    assert any("Be brief." in line for line in furnished.npc.ai.why("note:0"))
+    assert any("Be brief." in line for line in furnished.npc.ai.why("note:note"))
 
 
 def test_the_second_report_tells_what_the_prompts_share(furnished):

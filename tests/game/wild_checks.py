@@ -6,7 +6,7 @@ from typing import Any
 
 from evennia_ai import models
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.turn.turn import STOPPED
+from evennia_ai.game.turn.ending import STOPPED
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record, RecordKind, calls_of
 from evennia_ai.history.turn.replay import replay

@@ -19,6 +19,7 @@ from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Role, pending
 from evennia_ai.prompt.prompt import Prompt
 
@@ -82,6 +83,28 @@ def a_prompt(
 ) -> Prompt:
     """The prompt that answers the newest record, with components, an injection and a block."""
     *past, event = records
+    return a_prompt_after(
+        project(past),
+        event,
+        mood=mood,
+        mood_revision=mood_revision,
+        block=block,
+        limit_tokens=limit_tokens,
+        cut=cut,
+    )
+
+
+def a_prompt_after(
+    history: History,
+    event: Record,
+    *,
+    mood: str = "Oren is tired.",
+    mood_revision: int = 3,
+    block: str = "The quay, at dusk.",
+    limit_tokens: int = 4000,
+    cut: int = 0,
+) -> Prompt:
+    """The same where what was said before `event` is there as a history."""
     components = [
         PromptComponent(id=0, key="system_prompt", content="Stay in character.", revision=1),
         PromptComponent(
@@ -92,7 +115,7 @@ def a_prompt(
         Inputs(
             components=ComponentSet(components),
             rules=ComposeRules(budget=BudgetRules(limit_tokens=limit_tokens)),
-            history=project(past),
+            history=history,
             event=pending(event.body, name=event.name or None, record=event.id),
             blocks=(DynamicBlock(key="place", text=block),),
             cut=cut,

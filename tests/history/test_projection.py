@@ -6,13 +6,14 @@ import pytest
 
 from evennia_ai.history.projection import let_go, message_of, project, record_of
 from evennia_ai.history.records import RecordKind
+from evennia_ai.history.turn.sending import Handle, sent_messages
 from evennia_ai.llm.roles import RoleProfile, adapt, chat_messages
 from evennia_ai.prompt.messages import Message, ToolCall
 from tests.history.builders import a_conversation, a_new_record, stored
 
 SAID = ["user", "assistant", "tool_call", "tool_result", "event", "reminder", "summary"]
 UNCOUNTED = ["context_block", "note_anchor", "component_rev"]
-SILENT = ["spoken", "fallback", "invoke", "run_end", "usage", "snapshot", "erasure"]
+SILENT = ["spoken", "fallback", "invoke", "run_end", "usage", "snapshot", "erasure", "control"]
 
 
 def message_of_kind(kind):
@@ -152,6 +153,8 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         if lets_go:
             let_go(messages)
             assert [record_of(message).body for message in messages] == [text] * 3
+            adapt(chat_messages(messages), profile=RoleProfile())  # a turn has them still
+            sent_messages([Handle(record=record_of(m), block="history") for m in messages])
         del messages
         return sum(type(one) is Message and one.content == text for one in gc.get_objects())
     finally:

@@ -138,7 +138,12 @@ class TestRefusedRecords:
             (RecordKind.CONTEXT_BLOCK, {"stays": True, "before": 4}, "'4' is no place"),
             (RecordKind.SUMMARY, {"tail": ["1.7"]}, "there is no record 1.7"),
             (RecordKind.SUMMARY, {"tail": "1.1"}, "meta.tail must be a list"),
-            (RecordKind.EVENT, {"tail": ["1.1"]}, "meta.tail must be a list, and a summary's"),
+            (
+                RecordKind.EVENT,
+                {"tail": ["1.1"]},
+                "meta.tail must be a list, and that of a summary",
+            ),
+            (RecordKind.CONTROL, {"what": "undo"}, "the first record of a later segment"),
             (RecordKind.ASSISTANT, {"tool_calls": [{"a": 1}]}, "the meta of record 1.4 is none"),
             (RecordKind.CONTEXT_BLOCK, {"parts": [1]}, "the meta of record 1.4 is none"),
         ],

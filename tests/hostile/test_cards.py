@@ -70,7 +70,11 @@ def test_depths(harbour: Harbour) -> None:
     with audit("depths", harbour) as subject:
         harbour.builder.client.send("card/import deep.json")
         harbour.builder.client.wait_for("To put it in force", seconds=PATIENCE_SECONDS)
-        harbour.builder.types(f"card/approve {CARD}", f"card/assign dorn = {CARD}")
+        harbour.builder.types(f"card/approve {CARD}")
+        harbour.builder.client.send(f"card/assign dorn = {CARD}")
+        harbour.builder.client.wait_for(
+            in_lines(f"Dorn plays the card {CARD}"), seconds=PATIENCE_SECONDS
+        )
         asked = scene.asks(anna, "talk dorn = Good day.").body["messages"]
         for number, value in enumerate(DEPTHS):
             with subject.attack(repr(value)[:60]):

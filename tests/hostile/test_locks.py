@@ -21,13 +21,34 @@ HEAD = "stand between protected texts"
 """Words of what the model is told that makes safe summaries; it alone reads the pages."""
 
 LOOKS = (
-    *("ai grim", "ai/context grim", "ai/history grim", "ai/history grim/1", "ai/history grim/2"),
-    *("ai/replay grim = 1", "ai/replay grim = 2", "ai/why grim", "ai/why grim/1", "ai/why grim/2"),
+    *(
+        "ai grim",
+        "ai/context grim = full",
+        "ai/context grim = history",
+        "ai/context grim = lore",
+        "ai/context grim = left out",
+        "ai/context grim = changes",
+        "ai/history grim = full",
+        "ai/history grim/1 = full",
+        "ai/history grim/2 = full",
+    ),
+    *(
+        "ai/replay grim = 1 full",
+        "ai/replay grim = 2 full",
+        "ai/why grim",
+        "ai/why grim/1",
+        "ai/why grim/2",
+    ),
     *(f"ai/why grim = {number}" for number in range(10)),
     *(f"ai/why grim/1 = {number}" for number in range(10)),
     *("ai/why grim = tool", "ai/why grim = kb_meta_prompt", "ai/debug grim", "ai/debug grim/1"),
     *("ai/memory grim", "ai/log grim", "ai/cache grim", "ai/verify grim", "ai/mode grim"),
-    *("ai/export grim", "ai/compact grim", "component/preview grim", "component/preview grim = A"),
+    *(
+        "ai/export grim",
+        "ai/compact grim",
+        "component/preview/full grim",
+        "component/preview/full grim = A",
+    ),
     *("kb", "kb hoards", "kb/pages hoards", "kb/search hoards = smugglers", "kb/vault hoards"),
     *("kb/show hoards/The Hoard", "kb/show hoards/The Hoard/1", "kb/links hoards/The Hoard"),
     *("kb/requires hoards/The Hoard", "kb/revisions hoards/The Hoard", "kb/hints hoards"),
@@ -63,14 +84,20 @@ def test_locks(harbour: Harbour) -> None:
     with audit("locks", harbour) as subject:
         with subject.attack("the page was read at all"):
             assert CANARY in json.dumps(harbour.model.requests[-1].body)
-            assert CANARY in harbour.admin.types("ai/replay grim = 1", "ai/replay grim = 2")
+            assert CANARY in harbour.admin.types(
+                "ai/replay grim = 1 full", "ai/replay grim = 2 full"
+            )
         for line in (*LOOKS, *UNDOES):
             with subject.attack(line):
                 shown = builder.types(line, "no", ":q!", ":q")
                 assert CANARY not in shown, shown
         with subject.attack("the lock is still there"):
             assert "view:perm(Admin)" in harbour.admin.types("kb hoards")
-            for line in ("ai/replay grim = 1", "ai/history grim", "kb/show hoards/The Hoard"):
+            for line in (
+                "ai/replay grim = 1 full",
+                "ai/history grim = full",
+                "kb/show hoards/The Hoard",
+            ):
                 assert CANARY not in builder.types(line), line
 
 

@@ -98,7 +98,7 @@ def test_templates(harbour: Harbour) -> None:
             before = harbour.memory_mib()
             with subject.attack(name):
                 made = builder.types(*lines_of(template))
-                shown = builder.types("component/preview tess = hello")
+                shown = builder.types("component/preview/full tess = hello")
                 gone = builder.types("component/remove evil@npc:tess", "yes")
                 assert "messages" in shown, shown[:500]
                 assert not ADDRESS.search(shown.replace(template[:40], "")), shown[:500]

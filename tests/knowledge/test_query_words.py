@@ -48,28 +48,28 @@ def test_other_words_are_not_found(query, text):
 
 
 def test_each_word_is_asked_once_in_the_order_of_the_query():
-    assert asked_words("Ferry and tide and ferry") == ("ferry", "and", "tide")
+    assert tuple(asked_words("Ferry and tide and ferry")) == ("ferry", "and", "tide")
 
 
 @pytest.mark.parametrize("query", ["", '"', "*", "-- ( ) :", "\0", "\ud800", "…"])
 def test_what_is_no_word_asks_for_nothing(query):
-    assert asked_words(query) == ()
+    assert asked_words(query) == {}
 
 
 def test_what_is_a_query_to_a_database_is_only_words():
-    assert asked_words('title:"ferry" NEAR(tide*) AND NOT {x}\0') == (
+    assert tuple(asked_words('title:"ferry" NEAR(tide*) AND NOT {x}\0')) == (
         *("title", "ferry", "near", "tide", "and", "not", "x"),
     )
 
 
 def test_a_long_query_counts_by_its_first_words():
-    assert asked_words(" ".join(f"w{n}x" for n in range(10_000))) == tuple(
+    assert tuple(asked_words(" ".join(f"w{n}x" for n in range(10_000)))) == tuple(
         f"w{n}x" for n in range(MOST_ASKED)
     )
 
 
 def test_a_long_word_counts_by_its_beginning_in_query_and_page():
-    assert asked_words("a" * 900) == ("a" * LONGEST,)
+    assert tuple(asked_words("a" * 900)) == ("a" * LONGEST,)
     assert finds("a" * 900, "a" * 901)
 
 

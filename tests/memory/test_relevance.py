@@ -171,9 +171,9 @@ def test_a_whisper_leads_to_nobody_else() -> None:
 def test_a_memory_is_taken_to_pieces_once(monkeypatch: Any) -> None:
     read: list[str] = []
 
-    def counted(text: str) -> frozenset[str]:
+    def counted(text: str, languages: tuple[str, ...]) -> frozenset[str]:
         read.append(text)
-        return compared_words(text)
+        return compared_words(text, languages)
 
     monkeypatch.setattr(words_of_memories, "compared_words", counted)
     memories = [a_memory(f"Corvin met Hedda on day {i}.", id=i, scene="storm") for i in range(50)]

@@ -159,7 +159,7 @@ def test_nothing_of_an_edit_is_stored(played, tmp_path):
 
 def test_today_is_what_was_until_something_is_edited(played):
     assert {one.outcome for one in with_edit(played, AsOfToday())} == {"unchanged"}
-    notes.set_note(played.npc.ai.ref, 1, by="editor", content="No gulls.")
+    notes.set_note(played.npc.ai.ref, "gulls", by="editor", content="No gulls.")
     found = with_edit(played, AsOfToday())
     assert all("No gulls." in " ".join(changed_lines(one)) for one in found)
 

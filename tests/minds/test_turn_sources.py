@@ -106,8 +106,8 @@ def manifest():
     components.create(PromptComponent(id=1201, key="mood", content="Wet.", scope=ROOM), by="Tam")
     save_card("oren", "{}", by="Ida")
     save_book("harbour#old", '{"entries": []}', by="Jon")
-    notes.set_note("12", 0, by="Kim", depth=2)
-    notes.set_note("12", 1, by="Lea", content="Be brief.")
+    notes.set_note("12", by="Kim", depth=2)
+    notes.set_note("12", "note_01", by="Lea", content="Be brief.")
     made_of = {
         "components": {"room:3": {"mood": 1}},
         "card": ["oren", 1],
@@ -126,7 +126,7 @@ def manifest():
         ("component:char_description", "card oren", "Ida"),
         ("lore:harbour#old#7", "lorebook harbour#old", "Jon"),
         ("lore:own#7", "card oren", "Ida"),
-        ("note:0", "note 1", "Lea"),
+        ("note:0", "note note_01", "Lea"),
     ],
 )
 def test_the_source_of_a_text_is_named_with_its_author(manifest, origin, what, by):

@@ -138,3 +138,21 @@ def _origins(message: Message) -> set[str]:
 
 TestTalk = pytest.mark.req("S2-15", "S2-18")(Talk.TestCase)
 TestTalk.settings = settings(max_examples=up_to(40), stateful_step_count=25, deadline=None)
+
+
+def test_a_note_that_goes_on_where_another_of_its_words_stood_has_not_vanished() -> None:
+    text = "{{mood}} and brief."
+    talk = Talk()
+    talk.begin(
+        layout="cache",
+        limit=160,
+        mode="floating",
+        depth=0,
+        last=True,
+        notes=[AuthorsNote(content=text, mode="tail"), AuthorsNote(content=text, depth=1)],
+        blocks="appended",
+    )
+    talk.answer(["tide"], facts="The sun is out.", mood="Calm")
+    talk.overhear(["coin"])
+    talk.answer(["rope"], facts="The sun is out.", mood="Cross")
+    talk.every_break_is_declared()

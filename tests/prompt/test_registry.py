@@ -12,7 +12,7 @@ from evennia_ai.errors import (
     UnknownComponentError,
 )
 from evennia_ai.prompt.budget import BudgetRules, Reserve
-from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.components import PLACES, STATIC_COMPONENTS, Scope
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.registry import (
     AUTONOMOUS,
@@ -82,14 +82,44 @@ def test_a_key_or_an_id_cannot_be_taken_twice(second: dict[str, object], message
         {"key": "who"},
         {"is_static": False},
         {"role": "user"},
-        {"injection_depth": 2},
-        {"placement": "history"},
-        {"injection_order": 5},
     ],
 )
 def test_a_static_component_keeps_its_identity(change: dict[str, object]) -> None:
     with pytest.raises(StaticComponentError, match="'character_context' is static and cannot be"):
         with_statics([]).updated("character_context", **change)
+
+
+@pytest.mark.parametrize(
+    "place", ["conversation_history", "dynamic_context", "pending_event", "tool_result"]
+)
+@pytest.mark.parametrize(
+    "change", [{"injection_depth": 2}, {"placement": "history"}, {"injection_order": 5}]
+)
+def test_a_place_for_others_stays_where_it_is(place: str, change: dict[str, object]) -> None:
+    with pytest.raises(StaticComponentError, match=f"'{place}' is static and cannot be"):
+        with_statics([]).updated(place, **change)
+
+
+@pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS if c.id not in PLACES])
+def test_every_other_static_component_takes_a_depth_and_gives_it_back(key: str) -> None:
+    deep = with_statics([]).updated(key, injection_depth=2)
+    assert (deep.get(key).placement, deep.get(key).injection_depth) == ("history", 2)
+    back = deep.updated(key, injection_depth=0)
+    assert back.get(key) == with_statics([]).get(key)
+
+
+def test_a_free_id_stands_behind_those_of_its_kind() -> None:
+    nothing = with_statics([])
+    assert nothing.free_id() == 1200
+    assert nothing.created(a_component("Text.", key="mood", id=1213)).free_id() == 1220
+    last = nothing.created(a_component("Text.", key="mood", id=4990))
+    assert last.free_id() == 1
+
+
+def test_a_free_id_is_free_in_its_own_scope() -> None:
+    registry = with_statics([]).created(a_component("Text.", key="mood", id=1490))
+    assert registry.free_id() == 1510  # 1500 is the game's own
+    assert registry.free_id(NPC) == 1500
 
 
 def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None:

@@ -149,7 +149,7 @@ def test_whispers_and_memories_go_together(quay):
     learnt()
     done = forget_person(ANNA, by="Mira", npc_ref=NPC)
 
-    assert (done.private.conversations, done.memories) == (1, 1)
+    assert (done.said.conversations, done.memories) == (1, 1)
     assert "gold" not in everything()
 
 

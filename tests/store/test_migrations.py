@@ -1,8 +1,12 @@
 """Migrations: they agree with the models, and do what only they can do."""
 
+import json
+import subprocess
+import sys
 from hashlib import sha256
 from importlib import import_module
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -13,12 +17,15 @@ from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind, canonical_json
 from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.authored.book_texts import Difference
 from evennia_ai.store.authored.card_revisions import grants_from
-from evennia_ai.store.authored.notes import StoredNote, note_change, note_then
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
 
+book_revisions = import_module("evennia_ai.migrations.0004_lorebook_revisions")
+book_texts_migration = import_module("evennia_ai.migrations.0030_book_texts")
 static_components = import_module("evennia_ai.migrations.0003_static_components")
 card_revisions = import_module("evennia_ai.migrations.0006_card_revisions")
 record_contents = import_module("evennia_ai.migrations.0007_record_contents")
@@ -71,13 +78,82 @@ def test_a_card_from_before_grants_keeps_its_file_and_all_it_could_do():
     assert grants_from(card.grants) == ALL_GRANTS
 
 
-def test_a_note_from_before_revisions_can_be_read_back():
-    models.Note.objects.create(npc_ref="12", content="Be brief.", revision=4, changed_by="Mira")
+def test_a_book_from_before_revisions_gets_its_first():
+    book = SimpleNamespace(
+        name="harbour", source='{"a": 1}', revision=5, added_by="Mira", added_at=1.0
+    )
 
-    note_revisions.record_notes(apps, None)
+    books = SimpleNamespace(objects=SimpleNamespace(iterator=lambda: iter([book])))
+    book_revisions.record_books(_Apps(books), None)
 
-    assert note_then("12", 0, 4) == StoredNote(content="Be brief.", revision=4)
-    assert note_change("12", 0, 4).changed_by == "Mira"
+    first = lorebooks.book_revision("harbour", 5)
+    assert (first.source, first.action, first.changed_by) == ('{"a": 1}', "created", "Mira")
+
+
+def test_going_back_each_revision_of_a_book_is_a_whole_text_again():
+    first = '{"a": {}}'
+    lorebooks.save_book("harbour", first, by="Mira")
+    for number, (before, piece) in enumerate([("{}", '{"b": 1}'), ('{"b": 1}', '{"c": 2}')], 1):
+        made = Difference(6, len(before), piece)
+        text = made.made_in(first) if number == 1 else f'{{"a": {piece}}}'
+        lorebooks.save_difference("harbour", text, made, by="Tam", expected_revision=number)
+    told = SimpleNamespace(objects=_Told())
+
+    book_texts_migration.make_whole(_Apps(told), None)
+
+    rows = models.LorebookRevision.objects.order_by("number")
+    assert [row.source for row in rows] == [first, '{"a": {"b": 1}}', '{"a": {"c": 2}}']
+    assert told.objects.said[-1] == ("harbour", 3, '{"a": {"c": 2}}')
+
+
+class _Apps:
+    """Models of then: books that had a text, and revisions as they are."""
+
+    def __init__(self, books: SimpleNamespace) -> None:
+        self._books = books
+
+    def get_model(self, app: str, name: str) -> Any:
+        return self._books if name == "Lorebook" else apps.get_model(app, name)
+
+
+class _Told:
+    """Books that were told a text for a revision."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, int, str]] = []
+
+    def filter(self, *, name: str, revision: int) -> Any:
+        return SimpleNamespace(update=lambda source: self.said.append((name, revision, source)))
+
+
+def test_a_note_from_before_revisions_is_its_first():
+    note = SimpleNamespace(npc_ref="12", position=0, revision=4, changed_by="Mira")
+    said = {"content": "Be brief.", "depth": 4, "role": "system", "every": 1}
+    vars(note).update(said)
+    made: list[dict[str, Any]] = []
+    tables = {
+        "Note": SimpleNamespace(objects=SimpleNamespace(iterator=lambda: iter([note]))),
+        "NoteRevision": SimpleNamespace(
+            objects=SimpleNamespace(create=lambda **row: made.append(row))
+        ),
+    }
+
+    note_revisions.record_notes(SimpleNamespace(get_model=lambda _, name: tables[name]), None)
+
+    [row] = made
+    assert (row["number"], row["action"], row["changed_by"]) == (4, "created", "Mira")
+    assert json.loads(row["value"]) == said
+
+
+def test_notes_from_before_keys_go_on_under_one_and_back(tmp_path):
+    command = [sys.executable, "-m", "tests.store.migrating_notes", str(tmp_path / "game.db3")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+
+    assert json.loads(told.stdout) == {
+        "now": [["note", "at 0", 1], ["note_02", "at 2", 1]],
+        "then": "at 2",
+        "back": [[0, "Mira"], [1, "Mira"]],
+    }
 
 
 class _OldApps:

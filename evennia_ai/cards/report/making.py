@@ -146,7 +146,7 @@ def _depth_clamped(depth: int, *, exact: bool = True) -> str:
     if depth >= TOP_FROM:
         named = f"depth {min(depth, MAX_DEPTH)}" if exact else f"a depth of {TOP_FROM} or more"
         return f"{named} is deeper than a history is, so it is the top of it"
-    return "a depth below 0 is the end of the history" if depth < 0 else ""
+    return "a depth below 0 is the bottom of the history" if depth < 0 else ""
 
 
 def _data(card: Card) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def _behaviour(entry: LoreEntry, where: str) -> Iterator[Raised]:
     if entry.ignore_budget:
         yield "ignores_budget", Sighting(where=where)
     if entry.position == "depth" and (entry.depth or 0) <= 0 and not entry.from_oldest:
-        yield "last_word", Sighting(where=where, excerpt=f"depth {entry.depth}")
+        yield "last_word", Sighting(where=where, excerpt="bottom")
     if speaks_as(entry):
         yield "speaks_as", Sighting(where=where, excerpt=f"role {entry.role}")
 

@@ -125,10 +125,10 @@ def as_role(role: str) -> str:
 
 
 def depth_words(depth: int) -> str:
-    """A depth from the newest message, in words."""
+    """A depth from the newest message, by the words that commands take."""
     if depth >= TOP_FROM:
         return "top of the history"
-    return "end of the history" if depth <= 0 else f"depth {depth} in the history"
+    return "bottom of the history" if depth <= 0 else f"depth {depth} in the history"
 
 
 MOST_ROWS: Final = 12

@@ -17,6 +17,7 @@ from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.game.senses.presence import HasMind
+from evennia_ai.history.turn.manifest import number_in
 from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.minds.edits import AsOfToday, ProposedEdit, read_edit_file
 from evennia_ai.minds.recomposing import Comparison, PastReader, compared, composed_again
@@ -169,13 +170,14 @@ def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None)
     else:
         yield from wrapped(f"cannot be replayed: {rebuilt.problem}", WIDTH)
     for fault in rebuilt.faults:
-        yield from wrapped(f"  message {fault.index}: record {fault.record} {fault.problem}", WIDTH)
+        yield from wrapped(f"  message #{fault.record}: the record {fault.problem}", WIDTH)
     yield f"sha256 {rebuilt.sha256}"
     yield from wrapped(_again(turn), WIDTH)
     for index, message in enumerate(rebuilt.messages):
         name = f", {message.name}" if message.name else ""
         yield ""
-        yield clipped(visible(f"-- {index} {message.role}{name}"), WIDTH)
+        number = number_in(turn.manifest, index)
+        yield clipped(visible(f"-- {number} {message.role}{name}"), WIDTH)
         yield from (visible(line) for line in message.content.splitlines())
     if today is not None:
         yield ""

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Final
 
+from evennia_ai.commands.ai.branches import BranchSwitches
+from evennia_ai.commands.ai.control import ControlSwitches
 from evennia_ai.commands.ai.history import (
     cache_lines,
     exported,
@@ -13,10 +15,12 @@ from evennia_ai.commands.ai.history import (
     verify_lines,
 )
 from evennia_ai.commands.ai.memory import (
+    FORGET_USAGE,
     forgetting,
     memory_lines,
     memory_written,
     player_named,
+    room_forgetting,
 )
 from evennia_ai.commands.ai.operating import OperatingSwitches
 from evennia_ai.commands.ai.settings import (
@@ -39,113 +43,128 @@ from evennia_ai.commands.naming import (
     turn_of,
     turn_or_newest,
 )
+from evennia_ai.commands.prompt_shown import part_called
+from evennia_ai.commands.screens import Row
 from evennia_ai.commands.setup.lore.shown import item_to_explain
-from evennia_ai.commands.turn_shown import debug_lines, item_lines, turn_lines, why_lines
-from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.commands.turn_shown import (
+    context_lines,
+    debug_lines,
+    item_lines,
+    turn_lines,
+    why_lines,
+)
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.prompt.report import trace_lines
+from evennia_ai.store.history import turns
 
 ADMIN_LOCK: Final = "perm(Admin)"
+FULL: Final = "full"
+"""What shows a screen with nothing folded."""
 
 
-class CmdAI(OperatingSwitches):
+class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
     """
     Look into the mind of an NPC
 
     Usage:
       ai
-      ai/list [<part of a name>][/<page>]
       ai <npc>
-      ai/context <npc>
-      ai/why <npc> = <component, entry or message>
-      ai/why <npc>/<turn> [= <component, entry or message>]
-      ai/history <npc>[/<page>]
-      ai/replay <npc> = <turn>
-      ai/cache <npc>
-      ai/debug <npc>[/<turn>]
-      ai/compact <npc>
-      ai/memory <npc>[/<page>]
-      ai/memory <npc> = [about <player>:] <text>
-      ai/memory <npc>/#<id> [= <text> | importance <1-10> | remove]
-      ai/mode <npc> [= <mode>]
-      ai/tools <npc> [= <tools>]
-      ai/set <npc> [= <setting> [<value>]]
-      ai/profile [<npc> [= <profile>]]
-      ai/verify <npc>
-      ai/export <npc>[/<conversation>]
-      ai/import <npc> [= <file>]
-      ai/forget [<npc>] = <player>
-      ai/on <npc>
-      ai/off <npc>
-      ai/log <npc>[/<page>]
-      ai/limits [<npc>]
-      ai/pause <npc> [= <reason>]
-      ai/resume <npc>
-      ai/stopall [= <reason>]
-      ai/startall
+      ai/<switch> <npc>[/<turn, page or #number>] [= <value>]
 
-    Switches:
-      list    - all NPCs of the game and how each is doing, or those with a word
-                in their name or in that of their room
-      context - the prompt the NPC was last given: its tokens, its messages in
-                their order, what was kept, what was left out and why
-      why     - everything about one item of that prompt, by its key, the label
-                or name of an entry (harbour#7, the ferry) or the number of a
-                message; with a turn, what the NPC knew then, since when, and
-                where each line of it is recorded
-      history - what is recorded of the NPC, the newest page first, and nothing
-                that is not recorded; what was whispered to it is marked
-      replay  - the prompt of a past turn, rebuilt from its records, and whether
-                these are the bytes that were sent
-      cache   - how much of each of the last prompts was there already in the
-                one before, and what ended it
-      debug   - four steps through the newest turn: were the facts of the
-                moment in the request, was the knowledge base searched, was a
-                safe summary begun, what was decided and why
-      compact - summarise the older part of what the NPC remembers of its room,
-                or say why there is nothing to gain; all of it stays recorded
-      memory  - what the NPC remembers and how much each memory counts now, by
-                recency, importance and what was said last; with a text one is
-                added, with #id one is shown with its changes, or changed
-      mode    - what the NPC listens to, and what it made of what it heard last;
-                with name_match, always, whisper_only or decide it listens so
-      tools   - what the NPC may do beside answering, with what there is; with
-                names it may do these alone, +name and -name change one, none
-                takes all away; dangerous ones change the world
-      set     - what is set for the NPC and where it comes from; with a name
-                and a value that is set, with a name alone it is as usual again
-      profile - the models there are and which the NPC speaks with; with a name
-                it speaks with that one
-      verify  - whether the records are what was written, by their hashes
-      export  - write a conversation into a new file in the card folder, with all
-                that was said in it, whispers too
-      import  - take over a conversation from such a file (Admins); without a
-                file, list those there are
-      forget  - erase what a player whispered, with this NPC or with every NPC,
-                what was answered, and what is remembered of the player (Admins);
-                what was said aloud stays
-      on      - let the NPC answer
-      off     - let it be silent; it still remembers what it hears
-      log     - the newest turns of the NPC and calls of models for it: when, for
-                whom, tokens, time, what came of it; and what was set for it
-      limits  - what players, NPCs and the game may ask of models, and have used
-      pause   - have the NPC ask no model for now, behind the scenes neither
-      resume  - let it go on
-      stopall - EMERGENCY: stop all NPCs of the game at once; what waits for an
-                answer is dropped, no model is asked for anything
+    How they are:
+      start    - what a builder wants to do, and the command that does it
+      list     - [<part of a name>][/<page>]: all NPCs of the game, or those with
+                 this in their name or in that of their room
+      log      - <npc>[/<page>]: its newest turns: when, for whom, what they cost
+                 and what came of them; and what was set for it
+      on       - <npc>: let it answer
+      off      - <npc>: let it be silent; it still hears and remembers
+
+    What it was told (the prompt):
+      context  - <npc>[/<turn>] [= full | history | lore | left out | changes]:
+                 the last prompt on one screen, or that part of it; changes:
+                 what is different from the turn before
+      why      - <npc>[/<turn>] = <item>: why something is in it or not, by its
+                 key, an entry's name (the ferry) or a message's number (#12);
+                 <npc>/<turn> [= full]: since when each line was known, and
+                 who wrote it
+      cache    - <npc>: how much of each of the last prompts was the same as in
+                 the one before, so that a provider may charge less for it
+      debug    - <npc>[/<turn>]: four questions about a turn: were the facts
+                 of the moment in it, was knowledge searched, was a safe
+                 summary begun, what was decided
+
+    What was said and done (turns):
+      history  - <npc>[/<page>] [= full]: what is recorded, the newest last;
+                 what was whispered is marked; full: texts of prompts, too
+      replay   - <npc> = <turn> [full]: what the model was sent in a past turn,
+                 word for word; full: what was said before it, too
+      verify   - <npc>: whether anybody changed the records in the database
+      export   - <npc>[/<conversation>]: write a conversation into a file in the
+                 card folder, whispers too
+      import   - <npc> [= <file>]: read such a file (Admins); without a file:
+                 list them
+      branch   - <npc>/<turn>: go on from that turn where nobody hears it; then
+                 <npc> = <text>: say something there; <npc>: what was said
+      branch/prompt - <npc>[/<turn of the branch>] [= <part>]: what it was told
+      branch/close - <npc>: throw it away
+      forget   - [<npc>] = <player>: erase what a player whispered, what was
+                 answered, and what is remembered of the player (Admins); what
+                 was said aloud stays; here or room:<room>: erase what was said
+                 aloud there and what NPCs learnt from it
+
+    Taking back what was said (nothing is erased):
+      undo     - <npc> [= <how many>]: its last exchanges no longer count
+      retry    - <npc> [= <hint>]: it answers the last thing again; the hint is
+                 for this answer alone
+      correct  - <npc>/#<number> = <text>: it said this instead, from now on
+      reset    - <npc>: it begins anew in its room; what it learnt stays
+                 All four: <npc>/<conversation> for another, such as whispers
+
+    What it remembers:
+      memory   - <npc>[/<page>]: its memories, what counts most first;
+                 <npc> = [about <player>:] <text>: add one;
+                 <npc>/#<id> [= <text> | importance <1-10> | remove]: show or
+                 change one
+      compact  - <npc>: put a summary in place of the older part of what was said
+                 in its room, where that makes prompts shorter; nothing is lost
+
+    How it behaves, and its model:
+      mode     - <npc> [= name_match | always | whisper_only | decide]: what it
+                 listens to
+      tools    - <npc> [= <tools>]: what it may do beside talking; +name and
+                 -name change one, none takes all; dangerous ones change the world
+      set      - <npc> [= <setting> [<value>]]: its own settings; a setting
+                 without a value is as usual again
+      profile  - [<npc> [= <profile>]]: the models there are, and which it speaks
+                 with
+
+    Limits:
+      tell     - [on | off]: whether you are told at once when a call of a model
+                 fails, a limit is reached or a prompt's cache breaks
+      limits   - [<npc>]: what may be asked of models, and what was used
+      pause    - <npc> [= <reason>]: no model is asked for it, for anything
+      resume   - <npc>: it goes on
+
+    EMERGENCY:
+      stopall  - [= <reason>]: stop all NPCs of the game at once; what waits for
+                 an answer is dropped
       startall - let them answer again
 
     Examples:
       ai oren
+      ai/start
       ai/context oren
+      ai/context oren = changes
       ai/why oren = mood
       ai/why oren = the ferry
-      ai/why oren = 4
+      ai/why oren = #4
       ai/why oren/2
       ai/why oren/2 = mood
       ai/history oren
       ai/history oren/1
       ai/replay oren = 2
+      ai/undo oren
+      ai/reset oren
       ai/debug oren
       ai/memory oren = about anna: Anna owes Oren a rope.
       ai/memory oren/#1 = importance 8
@@ -157,10 +176,15 @@ class CmdAI(OperatingSwitches):
       ai/set oren = temperature
       ai/profile oren = default
       ai/verify oren
+      ai/branch oren/2
+      ai/branch oren = What if I had paid?
+      ai/branch/close oren
       ai/forget = anna
+      ai/forget here
       ai/off oren
       ai/list landing
       ai/log oren
+      ai/tell on
       ai/pause oren = says strange things
       ai/stopall = the bill
 
@@ -173,15 +197,21 @@ class CmdAI(OperatingSwitches):
     auto_help = True
     verbs = {
         "": "status",
+        "start": "start",
         "list": "list_all",
+        "tell": "tell",
         **alike("context why history replay cache debug compact memory mode tools"),
         "set": "set_one",
-        **alike("profile verify export"),
+        **alike("profile verify export undo retry correct reset"),
         "import": "import_file",
+        "branch": "branch",
+        "branch/prompt": "branch_prompt",
+        "branch/close": "branch_close",
         **alike("forget on off log limits pause resume"),
         "stopall": "stop_all",
         "startall": "start_all",
     }
+    other_words = {"res": "resume", "enable": "on", "disable": "off"}  # as others call them
 
     def status(self) -> None:
         if not self.lhs:
@@ -191,43 +221,50 @@ class CmdAI(OperatingSwitches):
         self.show(status_lines(npc))
 
     def context(self) -> None:
-        npc = self._npc("ai/context <npc>")
-        report = npc.ai.last_report()
-        if report is None:
+        """A past prompt, the newest one where no turn is named: folded, or a part of it."""
+        usage = "ai/context <npc>[/<turn>] [= <part>]"
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
+        part = part_called(self.rhs or "")
+        if number is None and turns.last_turn(npc.ai.ref) is None:
             self.say(
                 f"{npc.key} was not asked anything yet; component/preview {npc.key} shows what"
                 " it would be told now."
             )
             return
-        seen = seer_for(self.caller, npc.ai.ref).report(report)
-        self.show([f"What {npc.key} was last told:", *trace_lines(seen)])
+        self.show(context_lines(self.caller, npc, turn_or_newest(npc, number), part))
 
     def why(self) -> None:
         """Everything about one item of the last prompt, or what was known in a past turn."""
         usage = "ai/why <npc> = <component, entry or message>, or ai/why <npc>/<turn>"
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
+        lines: Iterable[str | Row]
         if number is None:
             _, item = self.both(usage)
             lines = why_lines(self.caller, npc, item_to_explain(self.caller, npc, item))
-        elif self.rhs:
+        elif self.rhs and self.rhs.lower() != FULL:
             turn = turn_of(npc, number)
             item = item_to_explain(self.caller, npc, self.rhs)
             lines = item_lines(self.caller, npc, turn, item)
         else:
-            lines = turn_lines(self.caller, npc, turn_of(npc, number))
+            is_full = bool(self.rhs)
+            lines = turn_lines(self.caller, npc, turn_of(npc, number), is_full=is_full)
         self.show(lines)
 
     def history(self) -> None:
-        usage = "ai/history <npc>[/<page>]"
-        self._refuse_right_side(usage)
+        usage = "ai/history <npc>[/<page>] [= full]"
+        if self.rhs is not None and self.rhs.lower() != FULL:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
         npc, page = npc_and_number(self.caller, self.wanted(usage), what="page")
-        self.show(history_lines(self.caller, npc, page or 1))
+        self.show(history_lines(self.caller, npc, page or 1, is_full=bool(self.rhs)))
 
     def replay(self) -> None:
-        name, number = self.both("ai/replay <npc> = <turn>")
+        name, wanted = self.both("ai/replay <npc> = <turn> [full]")
         npc = npc_named(self.caller, name)
+        number, _, how = wanted.partition(" ")
+        if how.strip().lower() not in ("", FULL):
+            raise CommandError("Usage: ai/replay <npc> = <turn> [full]")
         turn = turn_of(npc, counted_number(number, what="turn"))
-        self.show(replay_lines(self.caller, npc, turn))
+        self.show(replay_lines(self.caller, npc, turn, is_full=bool(how)))
 
     def cache(self) -> None:
         npc = self._npc("ai/cache <npc>")
@@ -241,10 +278,8 @@ class CmdAI(OperatingSwitches):
 
     def compact(self) -> None:
         npc = self._npc("ai/compact <npc>")
-        done = compacting(npc, by=self.typed_by)
-        if not done.called:
-            self.say(f"What {npc.key} remembers of its room is being summarised; please wait.")
-        done.addCallback(self.say)
+        waiting = f"What {npc.key} remembers of its room is being summarised; please wait."
+        self.tell_of(compacting(npc, by=self.typed_by), by=self.say, waiting=waiting)
 
     def memory(self) -> None:
         wanted = self.wanted("ai/memory <npc>[/<page> | /#<id>] [= <text>]")
@@ -291,8 +326,10 @@ class CmdAI(OperatingSwitches):
 
     def forget(self) -> Run:
         self._refuse_all_but_admins("forget")
+        if self.lhs and self.rhs is None:
+            return self._room_forgotten()
         if not self.rhs:
-            raise CommandError("Usage: ai/forget [<npc>] = <player>. Nothing was erased.")
+            raise CommandError(f"Usage: {FORGET_USAGE}. Nothing was erased.")
         player = player_named(self.caller, self.rhs)
         npc = npc_named(self.caller, self.lhs) if self.lhs else None
         return self._forgotten(player, npc)
@@ -336,3 +373,7 @@ class CmdAI(OperatingSwitches):
     def _forgotten(self, player_ref: str, npc: NPC | None) -> Generator[Any, Any, None]:
         by = self.typed_by
         self.say((yield from forgetting(player_ref, npc, by=by, agreed=self.agreed)))
+
+    def _room_forgotten(self) -> Generator[Any, Any, None]:
+        by, asked = self.typed_by, self.agreed
+        self.say((yield from room_forgetting(self.caller, self.lhs, by=by, agreed=asked)))

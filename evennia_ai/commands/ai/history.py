@@ -5,21 +5,27 @@ found in its cache. `ai/verify`, `ai/export` and `ai/import` are about the recor
 game waits for them, so there are limits; `evennia-ai history` has none.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, day_and_time, in_words
 from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in
+from evennia_ai.commands.prompt_shown import run_in_words, runs
+from evennia_ai.commands.screens import Row, Span
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.records import CONVERSATION, Record, RecordKind
+from evennia_ai.history.turn.manifest import number_in
 from evennia_ai.history.turn.replay import Fault, replay, report_of_turn, shared_prefix
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
-from evennia_ai.prompt.report import Report
+from evennia_ai.prompt.report import Report, number_of
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.erasing import OF_MEMORIES
+from evennia_ai.store.erasing import OF_MEMORIES, OF_ROOMS
 from evennia_ai.store.history import record_rows
+from evennia_ai.store.history.control import controls_since
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.past_turns import RecordPage, newest_turns, record_page, turn_before
 from evennia_ai.store.history.record_rows import ConversationRef, length, records_of, verify
@@ -29,15 +35,42 @@ from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
 PAGE_RECORDS: Final = 20
 _ERASED: Final = "(erased on request)"
+_SEEN: Final = CONVERSATION | {
+    RecordKind.SPOKEN,
+    RecordKind.FALLBACK,
+    RecordKind.ERASURE,
+    RecordKind.CONTROL,
+}
 
 
-def history_lines(caller: Any, npc: NPC, number: int) -> list[str]:
-    """One page of an NPC's records, as `caller` may see them; page 1 is the newest."""
+_FATES: Final = {
+    "reset": "before it began anew",
+    "undo": "taken back",
+    "retry": "answered again since",
+    "correct": "corrected since",
+}
+"""What became of what a control took out, by its switch."""
+_CONTROLLED: Final = {
+    "reset": "it begins anew: nothing before counts",
+    "undo": "exchanges before were taken back",
+    "retry": "an answer was taken back, to be given again",
+    "correct": "the words just above stand in the place of others",
+}
+"""What a control says, by the switch that made it."""
+
+
+def history_lines(caller: Any, npc: NPC, number: int, *, is_full: bool) -> list[str | Row]:
+    """One page of an NPC's records, as `caller` may see them; page 1 is the newest.
+
+    Texts of prompts and how turns went are one line each time, unless they are to be told in full.
+    """
     page = record_page(npc.ai.ref, number, size=PAGE_RECORDS)
     if not page.records:
         raise CommandError(_nothing(npc, number))
     head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
-    return [*wrapped(head, WIDTH), *_rows(page, seer_for(caller, npc.ai.ref)), *_more(npc, page)]
+    seer = seer_for(caller, npc.ai.ref)
+    rows = _rows(page, seer, is_full=is_full)
+    return [*wrapped(head, WIDTH), *rows, *_more(npc, page, is_full=is_full)]
 
 
 def _nothing(npc: NPC, number: int) -> str:
@@ -46,21 +79,59 @@ def _nothing(npc: NPC, number: int) -> str:
     return f"There is no page {number}: {npc.key} has fewer records. ai/history {npc.key} is page 1"
 
 
-def _rows(page: RecordPage, seer: Seer) -> Iterator[str]:
+def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]:
     """The records; a line before each change of the conversation says which one it is."""
-    where = 0
-    for record in page.records:
-        if record.conversation != where:
-            where = record.conversation
-            yield clipped(f"-- {in_words(page.conversations[where])}", WIDTH)
-        yield from _row(seer.record(record, page.records))
+    fate = _fates(page.records)
+    for where, members in groupby(page.records, key=lambda record: record.conversation):
+        yield (Span(clipped(f"-- {in_words(page.conversations[where])}", WIDTH), "component"),)
+        for is_folded, run in groupby(members, key=lambda r: not is_full and _is_behind(r)):
+            records = list(run)
+            if is_folded:
+                yield _folded(records)
+                continue
+            for record in records:
+                yield from _row(seer.record(record, page.records), fate.get(record.id, ""))
 
 
-def _row(record: Record) -> Iterator[str]:
+def _fates(records: Sequence[Record]) -> dict[str, str]:
+    """By id what builders did to those of the records that no longer count as they stand."""
+    found: dict[str, str] = {}
+    for members in _by_conversation(records).values():
+        for done in controls_since(members[0]):
+            gone = set(done.meta.get("withdrawn", ()))
+            for record in members:
+                is_before = (record.segment, record.seq) < (done.segment, done.seq)
+                if record.place in gone or (done.meta.get("what") == "reset" and is_before):
+                    found.setdefault(record.id, _FATES[done.meta["what"]])
+    return found
+
+
+def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
+    found: dict[int, list[Record]] = {}
+    for one in records:
+        found.setdefault(one.conversation, []).append(one)
+    return found
+
+
+def _is_behind(record: Record) -> bool:
+    """Whether it was made behind the scenes: nobody said or did it, nor asked for it."""
+    return record.kind not in _SEEN and not record.is_erased
+
+
+def _folded(records: Sequence[Record]) -> str:
+    first, last = records[0], records[-1]
+    which = f"#{first.id}" if first is last else f"#{first.id} to #{last.id}"
+    kinds = Counter(str(record.kind) for record in records)
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    return clipped(f"  ({which}, behind the scenes: {told})", WIDTH)
+
+
+def _row(record: Record, fate: str) -> Iterator[str | Row]:
     who = f", {visible(record.name)}" if record.name else ""
-    head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}"
-    yield clipped(head, WIDTH)
-    text = _ERASED if record.is_erased else _asked(record) or _told(record)
+    also = f"  ({fate})" if fate and record.kind in CONVERSATION else ""
+    head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}{also}"
+    yield (Span(clipped(head, WIDTH), "head"),)
+    text = _ERASED if record.is_erased else _asked(record) or _controlled(record) or _told(record)
     if text:
         yield clipped(f"    {text}", WIDTH)
     if refused := record.meta.get("refused"):
@@ -81,40 +152,66 @@ def _asked(record: Record) -> str:
     by = visible(str(record.meta.get("by", "somebody")))
     if record.meta.get("of") == OF_MEMORIES:
         return f"memories of a person were erased from the prompts before for {by}"
+    if record.meta.get("of") == OF_ROOMS:
+        return f"what was heard in a room was erased from the prompts before for {by}"
     return f"what stood before was erased for {by}"
 
 
-def _more(npc: NPC, page: RecordPage) -> Iterator[str]:
+def _controlled(record: Record) -> str:
+    """What a builder did, nothing where the record tells of something else."""
+    if record.kind != RecordKind.CONTROL:
+        return ""
+    what = _CONTROLLED[record.meta["what"]]
+    hint = f"; the hint: {first_line(record.body)}" if record.body else ""
+    return f"{what}, by {visible(str(record.meta.get('by', 'somebody')))}{hint}"
+
+
+def _more(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
+    full = " = full" if is_full else ""
     if page.has_older:
-        yield f"Older records: ai/history {npc.key}/{page.number + 1}"
+        yield f"Older records: ai/history {npc.key}/{page.number + 1}{full}"
+    if not is_full and any(map(_is_behind, page.records)):
+        yield f"What was made behind the scenes too: ai/history {npc.key}/{page.number} = full"
 
 
-def replay_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
-    """The turn's prompt to the letter, as `caller` may see it, and whether it is what was sent."""
+def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> list[str | Row]:
+    """The turn's prompt to the letter, as `caller` may see it, and whether it is what was sent.
+
+    What was said is one line, unless it is to be told in full.
+    """
     records = record_rows.records(turn.manifest.record_ids)
     rebuilt = replay(turn.manifest, records)
     head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
     if not rebuilt.is_same:
-        return [head, *wrapped(f"It cannot be replayed: {rebuilt.problem}.", WIDTH)] + [
-            line for fault in rebuilt.faults for line in _fault(fault)
-        ]
-    lines = [head, "the same bytes as were sent, rebuilt from records alone"]
-    lines.append(f"sha256 {rebuilt.sha256}")
-    seer = seer_for(caller, npc.ai.ref)
-    return [*lines, *message_lines(seer.report(report_of_turn(turn.manifest, records)))]
+        faults = (line for fault in rebuilt.faults for line in _fault(fault))
+        return [head, *wrapped(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
+    same = "the same bytes as were sent, rebuilt from records alone"
+    report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records))
+    lines: list[str | Row] = [head, same]
+    lines += [f"sha256 {rebuilt.sha256}", *message_lines(report, is_full=is_full)]
+    if not is_full:
+        lines += ["", f"What was said, too: ai/replay {npc.key} = {turn.number} full"]
+    return lines
 
 
-def message_lines(report: Report) -> Iterator[str]:
-    """The messages in full."""
-    for index, message in enumerate(report.messages):
-        name = f", {message.name}" if message.name else ""
-        yield ""
-        yield from wrapped(f"-- {index} {message.role}{name}, {message.tokens} tokens", WIDTH)
-        yield from wrapped(message.content, WIDTH)
+def message_lines(report: Report, *, is_full: bool) -> Iterator[str | Row]:
+    """The messages in full, what was said in a line where not `is_full`."""
+    for run in runs(report):
+        if len(run) > 1 and not is_full:
+            yield ""
+            yield run_in_words(report, run)
+            continue
+        for index in run:
+            message = report.messages[index]
+            name = f", {message.name}" if message.name else ""
+            yield ""
+            title = f"-- {number_of(report, index)} {message.role}{name}, {message.tokens} tokens"
+            yield from ((Span(line, "head"),) for line in wrapped(title, WIDTH))
+            yield from wrapped(message.content, WIDTH)
 
 
 def _fault(fault: Fault) -> list[str]:
-    return wrapped(f"  message {fault.index}: record {fault.record} {fault.problem}", WIDTH)
+    return wrapped(f"  message #{fault.record}: the record {fault.problem}", WIDTH)
 
 
 TURNS: Final = 10
@@ -157,7 +254,8 @@ def _shared(turn: StoredTurn) -> tuple[int | None, str]:
     prefix = shared_prefix(before.manifest, manifest)
     if prefix.is_whole:
         return prefix.tokens, MEANINGS["append"]
-    return prefix.tokens, f"message {prefix.messages} differs; the server was started anew between"
+    differs = f"message {number_in(manifest, prefix.messages)} differs"
+    return prefix.tokens, f"{differs}; the server was started anew between"
 
 
 def _why(turn: StoredTurn) -> str:
@@ -171,7 +269,7 @@ def _why(turn: StoredTurn) -> str:
 
 def _breakpoints(turn: StoredTurn) -> list[str]:
     manifest = turn.manifest
-    after = ", ".join(map(str, manifest.breakpoints)) or "nowhere"
+    after = ", ".join(number_in(manifest, spot) for spot in manifest.breakpoints) or "nowhere"
     return wrapped(
         f"A provider may cache turn {turn.number} after message {after};"
         f" {manifest.stable_tokens} tokens up to the last of them stay as they are.",

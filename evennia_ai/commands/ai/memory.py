@@ -2,8 +2,8 @@
 
 `<npc>/<page>` is a page of the list, `<npc>/#<id>` one memory with its changes; with a right side
 one is added, rewritten, made more or less important, or removed. `ai/forget` erases what a player
-whispered and what is remembered of them, once it was asked twice: a right of the player, done by
-whoever may; its lock is stricter than that of `ai`.
+whispered and what is remembered of them, or what was said in a room and learnt from it, once it was
+asked twice: done by whoever may; its lock is stricter than that of `ai`.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from evennia_ai.commands.base import CommandError, counted, name_of, revision_in_words
+from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.mind.viewers import seer_for
@@ -32,16 +32,22 @@ from evennia_ai.store.erasing import (
     Forgotten,
     count_about,
     erasable_private,
+    erasable_room,
     forget_person,
+    forget_room,
+    npcs_of_room,
     people,
     private_partners,
+    room_refs,
 )
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import MemoryChange, changes_of
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 USAGE: Final = "ai/memory <npc>[/<page>], ai/memory <npc>/#<id>, each with '= ...' to write"
+FORGET_USAGE: Final = "ai/forget [<npc>] = <player>, or ai/forget here | room:<room>"
 PAGE: Final = 12
+_MOST_NAMES: Final = 8
 _ONE: Final = re.compile(r"(?P<npc>.+)/\s*#(?P<id>[0-9]{1,15})\s*")
 _ABOUT: Final = re.compile(r"about\s+(?P<who>[^:]{1,80}):\s*(?P<text>.+)", re.IGNORECASE)
 _IMPORTANCE: Final = re.compile(r"importance\s+(?P<number>-?[0-9]{1,4})", re.IGNORECASE)
@@ -252,11 +258,11 @@ def forgetting(
     who, with_whom = name_of(player_ref), npc.key if npc else "every NPC"
     what = f"the private conversations of {who} with {with_whom}, and the memories of {who}"
     found = Forgotten(
-        private=erasable_private(player_ref, npc_ref=npc_ref),
+        said=erasable_private(player_ref, npc_ref=npc_ref),
         memories=count_about(player_ref, npc_ref=npc_ref),
         calls=model_calls.count_of_player(player_ref, npc_ref=npc_ref),
     )
-    if not (found.private.conversations or found.memories or found.calls):
+    if not (found.said.conversations or found.memories or found.calls):
         return f"There is nothing to erase of {what}."
     if not (yield from agreed(f"Erase {what}: {_counted(found)}? There is no way back.")):
         return "Nothing was erased."
@@ -265,6 +271,39 @@ def forgetting(
         f"Erased {what}: {_counted(done)}. What was said aloud in rooms stays, as do exported"
         f" files and backups.{_calls_told(done)}"
     )
+
+
+def room_forgetting(
+    caller: Any, text: str, *, by: str, agreed: Callable[[str], Asked]
+) -> Generator[Any, Any, str]:
+    """Ask, then erase what all NPCs heard and learnt in a room; what came of it."""
+    place_ref = _room_named(caller, text)
+    what = f"what was said in {name_of(place_ref)} and what NPCs learnt from it"
+    found = erasable_room(place_ref)
+    if not (found.said.conversations or found.memories):
+        return f"There is nothing to erase of {what}."
+    npcs = npcs_of_room(place_ref)
+    names = ", ".join(and_more(list(map(name_of, npcs)), most=_MOST_NAMES, more="{} more"))
+    lost = f"{counted(len(npcs), 'NPC')} ({names}), {_counted(found)}"
+    if not (yield from agreed(f"Erase {what}: {lost}? There is no way back.")):
+        return "Nothing was erased."
+    done = forget_room(place_ref, by=by)
+    return (
+        f"Erased {what}: {_counted(done)}. What was whispered stays (ai/forget = <player>), as do"
+        " memories that builders wrote, exported files and backups."
+    )
+
+
+def _room_named(caller: Any, text: str) -> str:
+    """The reference of the room that is meant by `here` or `room:<room>`."""
+    if text.strip().lower() in ("here", "room"):
+        if caller.location is None:
+            raise CommandError("You are nowhere; name a room as room:<room>. Nothing was erased.")
+        return str(caller.location.id)
+    if not text.lower().startswith("room:"):
+        raise CommandError(f"Usage: {FORGET_USAGE}. Nothing was erased.")
+    known = {Scope(kind="room", ref=ref) for ref in room_refs()}
+    return place_named(caller, text, known=known).ref
 
 
 def _calls_told(done: Forgotten) -> str:
@@ -276,11 +315,11 @@ def _calls_told(done: Forgotten) -> str:
 
 
 def _counted(erased: Forgotten) -> str:
-    private, memories = erased.private, erased.memories
+    said, memories = erased.said, erased.memories
     told = [
-        counted(private.conversations, "conversation"),
-        counted(private.records, "record"),
-        counted(private.turns, "turn"),
+        counted(said.conversations, "conversation"),
+        counted(said.records, "record"),
+        counted(said.turns, "turn"),
         *([counted(memories, "memory", "memories")] if memories else []),
     ]
     return ", ".join(told)

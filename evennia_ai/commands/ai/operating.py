@@ -8,8 +8,10 @@ from evennia_ai.commands.ai.settings import change_in_words
 from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_lines
 from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
+from evennia_ai.commands.screens import Row, Span, head
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
+from evennia_ai.game.mind.news import is_told, set_told
 from evennia_ai.game.models.limits import is_stopped
 from evennia_ai.game.npc_settings import SettingChange, changes_of
 from evennia_ai.game.senses.presence import NPC
@@ -29,6 +31,39 @@ _WHY_UNSENT: Final = {
     f"{UNSENT}unavailable": "not asked, it rests, is too busy or cannot be asked",
     f"{UNSENT}timeout": "not asked, it was busy too long",
 }
+
+
+INDEX: Final = (
+    ("make a character", "card/create Mira = Mira sells herbs."),
+    ("let it live here", "card/spawn Mira"),
+    ("see its card, change it", "card Mira, card/set, card/edit"),
+    ("talk to it", "say Mira, hello    or: talk mira hello"),
+    ("give it lore", "lore/create, lore/attach"),
+    ("try what would wake lore", "lore/test does the ferry run?"),
+    ("tell it something for now", "note mira = She has a cold."),
+    ("change what all NPCs are told", "component, component/edit house_rules"),
+    ("see what it would be told", "component/preview mira"),
+    ("see what it was told", "ai/context mira"),
+    ("see what is new in that", "ai/context mira = changes"),
+    ("ask why something is in it", "ai/why mira = mood"),
+    ("read what was said", "ai/history mira"),
+    ("take back what went wrong", "ai/undo, ai/retry, ai/correct, ai/reset"),
+    ("try what would have been", "ai/branch mira/2"),
+    ("see what it remembers", "ai/memory mira"),
+    ("let it look things up", "kb, kb/bind"),
+    ("let it do things", "ai/tools mira = say, look"),
+    ("choose its model", "ai/profile mira = default"),
+    ("see who is busy, what it cost", "ai, ai mira, ai/limits"),
+    ("stop it, stop everything", "ai/off mira, ai/pause mira, ai/stopall"),
+)
+"""What a builder wants to do, and what to type."""
+
+
+def index_rows() -> Iterator[str | Row]:
+    """The index for builders, on one screen."""
+    yield head("What you want to do            what you type (help <command> tells all of it)")
+    for wish, command in INDEX:
+        yield (Span(f"{wish:31}"), Span(command, "component"))
 
 
 def log_lines(npc: NPC, number: int) -> list[str]:
@@ -126,6 +161,25 @@ class OperatingSwitches(StrictCommand):
     """
     Switches of `ai` that operate NPCs; see there.
     """
+
+    def start(self) -> None:
+        if self.args:
+            raise CommandError("Usage: ai/start")
+        self.show(index_rows())
+
+    def tell(self) -> None:
+        wanted = self.args.strip().lower()
+        if wanted not in ("", "on", "off"):
+            raise CommandError("Usage: ai/tell [on | off]. Nothing was changed.")
+        if wanted:
+            set_told(self.caller, wanted == "on")
+        if is_told(self.caller):
+            self.say(
+                "You are told when a call of a model fails, a limit is reached or a cache breaks;"
+                " ai/tell off ends it."
+            )
+        else:
+            self.say("You are told nothing of what goes wrong with models; ai/tell on changes it.")
 
     def list_all(self) -> None:
         if self.rhs is not None:

@@ -262,8 +262,8 @@ def compacting(npc: NPC, *, by: str) -> "Deferred[str]":
 
     def told(outcome: Outcome) -> str:
         if outcome.record is None:
-            return f"{npc.key} remembers its room as before: {outcome.told}."
-        return f"{npc.key} remembers its room in short now: {outcome.told}."
+            return f"Nothing was summarised for {npc.key}: {outcome.told}."
+        return f"What was said in the room of {npc.key} is summarised now: {outcome.told}."
 
     return runtime().compactor.compact_room(npc.ai, by=by).addCallback(told)
 

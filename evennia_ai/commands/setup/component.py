@@ -8,50 +8,52 @@ import re
 from collections.abc import Generator
 from typing import Any, Final
 
-from evennia_ai.commands.base import BUILDER_LOCK, CommandError, StrictCommand, alike
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
-    any_whole_number,
     component_named,
     npc_named,
     scope_named,
     whole_number,
 )
+from evennia_ai.commands.prompt_shown import folded
+from evennia_ai.commands.screens import diffed, head
 from evennia_ai.commands.setup import component_shown
+from evennia_ai.commands.setup.component_column import column
+from evennia_ai.commands.setup.component_fields import ComponentFields
 from evennia_ai.commands.setup.component_shown import (
-    changes_in_words,
     history_of,
     labelled,
     place_in_words,
-    unsettled_in_words,
 )
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
-from evennia_ai.errors import StaticComponentError
+from evennia_ai.errors import StaticComponentError, UnknownComponentError
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope
-from evennia_ai.prompt.report import report_of, trace_lines
+from evennia_ai.prompt.report import Report, number_of, report_of, trace_lines
 from evennia_ai.store.authored import components as store
+from evennia_ai.text.columns import WIDTH, wrapped
 
-_CREATE: Final = "component/create <key>[@<scope>] = <id>[, <role>][: <text>]"
-# What stands right of "=" in /create.
+_CREATE: Final = "component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]"
+# What stands right of "=" in /create, where it is more than a text.
 _NEW: Final = re.compile(r"([^,:\s]*)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
 
-_YES_OR_NO: Final = {"yes": True, "no": False}
 
-
-class CmdComponent(StrictCommand):
+class CmdComponent(ComponentFields):
     """
     List, show and change the components that prompts are made of
 
     Usage:
       component [@<scope>]
       component <key or id>[@<scope>]
-      component/create <key>[@<scope>] = <id>[, <role>][: <text>]
+      component <npc>
+      component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]
       component/<switch> <key or id>[@<scope>] [= <value>]
-      component/preview <npc> [= <what you would say>]
+      component/preview[/full] <npc> [= <what you would say>]
       component/context [<context> [= <off <key> | on <key> | reset>]]
 
     Switches:
-      create    - make a component; without a text the editor opens
+      create    - make a component; without an ID it gets a free one behind
+                  those of its kind, without a text the editor opens
       edit      - open the editor on its text
       depth     - <n | normal | bottom>: n messages from the newest, inside
                   the history; 0 or normal: at its ID; bottom: after the
@@ -62,20 +64,27 @@ class CmdComponent(StrictCommand):
       volatile  - <yes | no>: whether it changes from turn to turn; then it
                   stands behind the history, among the facts of the moment.
                   Before the history {{speaker}} and {{time}} are refused
+      name      - <name>: what it is called in lists
+      description - <text>: what it is for
+      priority  - <n>: what survives where there is too little room; high first
+      required  - <yes | no>: whether no prompt is sent without it
       enable    - let it take part
       off       - keep it and leave it out of every prompt
       remove    - remove it, after a question
-      revisions - who changed what, and when
-      revert    - <revision>: make it what it was then
+      revisions - who changed what, and when; <revision>: what one changed
+      revert    - <revision>: show what making it as it was then would change,
+                  and do so after a question
       preview   - the prompt an NPC would send now, or if you said something
-                  to it; looking changes nothing
+                  to it, on one screen; looking changes nothing
+      preview/full - the same with every message in full, and all reasons
       context   - leave a component out of one kind of prompt alone: of the
                   contexts conversation, whisper and autonomous (ticks)
 
     Examples:
       component
       component mood
-      component/create smell = 1250, system: {{char}} smells the sea.
+      component/create smell = {{char}} smells the sea.
+      component/create weather = 1250, user: It rains.
       component/create mood@npc:oren = 1200: Oren is in a foul temper.
       component/depth mood = 2
       component/depth mood = normal
@@ -87,10 +96,15 @@ class CmdComponent(StrictCommand):
       component/context whisper = off mood
       component/context whisper = reset
 
+    'component oren' tells what his next prompt is made of, top to bottom, cards,
+    notes, lore and facts too, and which command changes each.
+
     A component is one text of the prompt and its ID is its place: 0 to 4999
     stand before the conversation, 5001 to 5499 between it and the facts of the
     moment (5500), and so on. Those of the game itself (0, 1000, 1500 ... 7000)
-    can be edited and switched off; they cannot be moved or removed.
+    can be edited, switched off and given a depth; they cannot be moved or
+    removed, and the history, the facts of the moment, the event and results of
+    tools stay where they are.
 
     The scope is the whole game unless you name another: @zone:<tag>, @room,
     @room:<room> or @npc:<name>. Where several have the same key, the narrowest
@@ -107,14 +121,23 @@ class CmdComponent(StrictCommand):
         "": "look",
         **alike("create edit depth order role move volatile enable"),
         "off": "switch_off",
+        "name": "rename",
+        "description": "describe",
+        **alike("priority required"),
         **alike("remove revisions revert preview context"),
+        "preview/full": "preview_full",
     }
+    other_words = {"on": "enable"}  # as `note` and `ai` call it
 
     def look(self) -> None:
         self._refuse_value()
         registry = store.registry()
         if self.lhs and not self.lhs.startswith("@"):
-            found = self._found(self.lhs)
+            try:
+                found = self._found(self.lhs)
+            except UnknownComponentError as unknown:
+                self._look_at_column(unknown)
+                return
             changes = store.revisions(found.key, scope=found.scope)
             off_in = component_shown.off_in(found.key)
             self.show(component_shown.shown(found, changes, off_in=off_in))
@@ -128,78 +151,40 @@ class CmdComponent(StrictCommand):
                 return
         self.show(component_shown.listed(components))
 
+    def _look_at_column(self, unknown: UnknownComponentError) -> None:
+        """What the NPC's next prompt is made of; where no NPC is called so, what was `unknown`."""
+        try:
+            npc = npc_named(self.caller, self.wanted("component <npc>"))
+        except CommandError:
+            raise unknown from None
+        prompt = npc.ai.preview(None, self.caller)
+        report = seer_for(self.caller, npc.ai.ref).report(report_of(prompt))
+        self.show(column(npc, report, pieces=prompt.pieces))
+
     def create(self) -> None:
-        named, value = self.both(_CREATE)
-        key, scope = component_named(self.caller, named, registry=store.registry())
-        given = _NEW.fullmatch(value)
-        if given is None:
-            raise CommandError(f"Usage: {_CREATE}")
-        component_id, role, text = given.groups()
+        registry = store.registry()
+        key, scope = component_named(self.caller, self.wanted(_CREATE), registry=registry)
+        component_id, role, text = _new(self.rhs or "")
+        free = registry.free_id(scope) if component_id is None else component_id
         made = store.create(
             PromptComponent(
-                id=whole_number(component_id, what="ID"),
+                id=free,
                 key=key,
                 role=role or "system",  # type: ignore[arg-type]  # the component checks it
-                content=text or "",
+                content=text,
                 scope=scope,
             ),
             by=self.typed_by,
         )
         remarks = component_shown.remarks(made)
-        self.say(f"Made {labelled(made)} ({made.id}), role {made.role}.{remarks}")
+        chosen = "; component/move gives it another ID" if component_id is None else ""
+        self.say(f"Made {labelled(made)} ({made.id}), role {made.role}{chosen}.{remarks}")
         if not made.content:
             self._open_editor(made)
 
     def edit(self) -> None:
         self._refuse_value()
         self._open_editor(self._component("edit"))
-
-    def depth(self) -> None:
-        component = self._component("depth", "<n | normal | bottom>")
-        if self.rhs is None:
-            self.say(f"{labelled(component)} {place_in_words(component)}.")
-            return
-        fields = _depth_fields(self.rhs)
-        self._changed(component, **fields)
-
-    def order(self) -> None:
-        component = self._component("order", "<n>")
-        if self.rhs is None:
-            self.say(f"{labelled(component)} has order {component.injection_order}.")
-            return
-        self._changed(component, injection_order=any_whole_number(self.rhs, what="order"))
-
-    def role(self) -> None:
-        component = self._component("role", "<role>")
-        if self.rhs is None:
-            self.say(f"{labelled(component)} has role {component.role}.")
-            return
-        self._changed(component, role=self.rhs.lower())
-
-    def move(self) -> None:
-        self.both("component/move <key or id>[@<scope>] = <id>")
-        component = self._component("move")
-        self._changed(component, id=whole_number(self.rhs, what="ID"))
-
-    def volatile(self) -> None:
-        component = self._component("volatile", "<yes | no>")
-        if self.rhs is None:
-            word = "volatile" if component.volatile else "not volatile"
-            self.say(f"{labelled(component)} is {word}.")
-            return
-        if self.rhs.lower() not in _YES_OR_NO:
-            raise CommandError(
-                f"It is 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed."
-            )
-        self._changed(component, volatile=_YES_OR_NO[self.rhs.lower()])
-
-    def enable(self) -> None:
-        self._refuse_value()
-        self._changed(self._component("enable"), enabled=True)
-
-    def switch_off(self) -> None:
-        self._refuse_value()
-        self._changed(self._component("off"), enabled=False)
 
     def remove(self) -> Generator[Any, Any, None]:
         self._refuse_value()
@@ -209,37 +194,51 @@ class CmdComponent(StrictCommand):
         return self._remove_after_yes(component, labelled(component))
 
     def revisions(self) -> None:
-        self._refuse_value()
+        """Who changed a component; with a number, what that revision changed."""
         key, scope = self._key_and_scope("revisions")
+        if self.rhs is not None:
+            number = whole_number(self.rhs, what="revision")
+            then = store.revision(key, number, scope=scope)
+            self.show(diffed(component_shown.revision_shown(then)))
+            return
         changes = store.revisions(key, scope=scope)
         if not changes:
             self.say(f"{key} was never changed.")
             return
         self.show(history_of(key, changes))
 
-    def revert(self) -> None:
-        """Make a component what it was at a revision; a removed one comes back."""
+    def revert(self) -> Run:
+        """Make a component what it was then, after a question; a removed one comes back."""
         self.both("component/revert <key>[@<scope>] = <revision>")
         key, scope = self._key_and_scope("revert")
         number = whole_number(self.rhs, what="revision")
-        back = store.revert(key, number, by=self.typed_by, scope=scope)
-        self.say(
-            f"{labelled(back)} is what it was at revision {number}; this is revision"
-            f" {back.revision}. It {place_in_words(back)}."
-        )
+        return self._revert_after_yes(key, scope, store.component_then(key, number, scope=scope))
 
     def preview(self) -> None:
-        """The prompt an NPC would send now, first its trace, then every message in full."""
-        npc = npc_named(
-            self.caller, self.wanted("component/preview <npc> [= <what you would say>]")
+        """The prompt an NPC would send now, on one screen."""
+        npc, report = self._would_send("component/preview <npc> [= <what you would say>]")
+        self.show(
+            [
+                head(f"What {npc.key} would send now; nothing was changed."),
+                *folded(report),
+                f"Every message in full: component/preview/full {npc.key}",
+            ]
         )
-        made = report_of(npc.ai.preview(self.rhs or None, self.caller))
-        report = seer_for(self.caller, npc.ai.ref).report(made)
+
+    def preview_full(self) -> None:
+        """The same, first its whole trace, then every message in full."""
+        npc, report = self._would_send("component/preview/full <npc> [= <what you would say>]")
         lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
-        for number, message in enumerate(report.messages):
+        for index, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""
-            lines += ["", f"== {number}: {message.role}{name} ==", message.content]
+            title = f"== {number_of(report, index)}: {message.role}{name} =="
+            lines += ["", title, *wrapped(message.content, WIDTH)]
         self.show(lines)
+
+    def _would_send(self, usage: str) -> tuple[Any, Report]:
+        npc = npc_named(self.caller, self.wanted(usage))
+        made = report_of(npc.ai.preview(self.rhs or None, self.caller))
+        return npc, seer_for(self.caller, npc.ai.ref).report(made)
 
     def context(self) -> None:
         if not self.lhs:
@@ -270,32 +269,24 @@ class CmdComponent(StrictCommand):
         store.remove(component.key, by=self.typed_by, scope=component.scope)
         self.say(f"Removed {named}.")
 
-    def _changed(self, component: PromptComponent, **fields: Any) -> None:
-        changed = store.update(
-            component.key,
-            by=self.typed_by,
-            scope=component.scope,
-            seen_revision=component.revision,
-            **fields,
-        )
-        if changed == component:
-            self.say(f"{labelled(component)} is so already; nothing was changed.")
+    def _revert_after_yes(
+        self, key: str, scope: Scope, then: PromptComponent
+    ) -> Generator[str, Any, None]:
+        def now() -> PromptComponent | None:
+            return next((c for c in store.registry() if (c.key, c.scope) == (key, scope)), None)
+
+        number, changes = then.revision, component_shown.differences_of(now(), then)
+        if not (yield from self.goes_back(labelled(then), number, changes=changes, now=now)):
             return
-        state = "on" if changed.enabled else "off"
+        back = store.revert(key, number, by=self.typed_by, scope=scope)
         self.say(
-            f"{labelled(changed)} ({changed.id}, {changed.role}, {state})"
-            f" {place_in_words(changed)}. {changes_in_words(component, changed)}"
-            f" Revision {changed.revision}."
-            f"{unsettled_in_words(changed)}"
+            f"{labelled(back)} is what it was at revision {number}; this is revision"
+            f" {back.revision}. It {place_in_words(back)}."
         )
 
     def _open_editor(self, component: PromptComponent) -> None:
         edited = _edited(component, by=self.typed_by)
         open_editor(self.caller, "component", edited, label=labelled(component))
-
-    def _component(self, switch: str, value: str = "") -> PromptComponent:
-        suffix = f" = {value}" if value else ""
-        return self._found(self.wanted(f"component/{switch} <key or id>[@<scope>]{suffix}"))
 
     def _key_and_scope(self, switch: str) -> tuple[str, Scope]:
         """The key, also of a component that was removed, and the scope."""
@@ -308,30 +299,17 @@ class CmdComponent(StrictCommand):
             registry.get(wanted, scope=scope)
         return wanted, scope
 
-    def _found(self, text: str) -> PromptComponent:
-        registry = store.registry()
-        wanted, scope = component_named(self.caller, text, registry=registry)
-        return registry.get(wanted, scope=scope)
 
-    def _refuse_value(self) -> None:
-        """The bare command and the switches without a value change nothing by a stray "="."""
-        if self.rhs is not None:
-            usage = f"component/<switch> {self.lhs} = {self.rhs}"
-            raise CommandError(
-                f"This takes no '='; to change something name a switch: {usage}."
-                " Nothing was changed."
-            )
-
-
-def _depth_fields(value: str) -> dict[str, Any]:
-    """The fields that put a component at this depth; 0 is no depth at all, as in the issue."""
-    word = value.lower()
-    if word == "bottom":
-        return {"injection_depth": 0, "placement": "history"}
-    if word == "normal":
-        return {"injection_depth": 0, "placement": "ordered"}
-    depth = whole_number(value, what="depth", words="normal or bottom")
-    return {"injection_depth": depth, "placement": "history" if depth else "ordered"}
+def _new(value: str) -> tuple[int | None, str, str]:
+    """The ID, None for a free one, the role and the text of a component that is made."""
+    given = _NEW.fullmatch(value)
+    if given is None:
+        if value[:1].isdecimal():
+            raise CommandError(f"Usage: {_CREATE}")
+        return None, "", value
+    component_id, role, text = given.groups()
+    number = whole_number(component_id, what="ID") if component_id else None
+    return number, role or "", text or ""
 
 
 def _edited(component: PromptComponent, *, by: str) -> Edited:

@@ -7,19 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.cards.components import FIELDS
-from evennia_ai.commands.base import CommandError, day_and_time, revision_in_words
+from evennia_ai.commands.base import FIELD_WORDS, CommandError, day_and_time, revision_in_words
 from evennia_ai.game.inputs.gather import NAMES
 from evennia_ai.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
 from evennia_ai.minds.view import KNOWLEDGE_POLICY
 from evennia_ai.prompt.blocks import FILLED, GUIDANCE_KEY
-from evennia_ai.prompt.components import GAME, HISTORY_ID, MAX_DEPTH, PLUGGABLE_IDS, PromptComponent
+from evennia_ai.prompt.components import (
+    GAME,
+    HISTORY_ID,
+    MAX_DEPTH,
+    PLUGGABLE_IDS,
+    PromptComponent,
+    depth_in_words,
+)
 from evennia_ai.prompt.expansion import CompiledComponent
 from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import components as store
 from evennia_ai.store.authored.components import VALUE_FIELDS, ComponentRevision
-from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
+from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
+from evennia_ai.text.differences import members_differing
 
 _KEY_COLUMNS: Final = 30
 # What the texts of components may name that stand for a place.
@@ -34,7 +42,13 @@ _SET: Final[Mapping[str, Callable[[PromptComponent], object]]] = {
     "order": lambda c: c.injection_order,
     "volatile": lambda c: "yes" if c.volatile else "no",
     "state": lambda c: "on" if c.enabled else "off",
+    "name": lambda c: c.name or "none",
+    "description": lambda c: c.description or "none",
+    "priority": lambda c: c.priority,
+    "required": lambda c: "yes" if c.required else "no",
 }
+# What `_said` tells by other words.
+_SAID_APART: Final = ("injection_depth", "placement", "enabled", "is_static")
 HEAD: Final = f"{'ID':>5}  {padded('key', _KEY_COLUMNS)} {_HEADINGS}"
 
 
@@ -64,7 +78,7 @@ def shown(
     marks = f"{', required' if c.required else ''}{', volatile' if c.volatile else ''}"
     lines = [
         f"{labelled(c)} ({c.id}){static}: {c.name or 'no name'}",
-        *([f"  {c.description}"] if c.description else []),
+        *(f"  {line}" for line in wrapped(c.description, WIDTH - 2) if line),
         f"  scope {c.scope}, role {c.role}, {'on' if c.enabled else 'off'}",
         *([f"  off in the contexts {', '.join(off_in)}"] if off_in else []),
         f"  {place_in_words(c)}",
@@ -73,7 +87,12 @@ def shown(
     ]
     if not c.content.strip():
         return [*lines, "  no content: it gives no message"]
-    return [*lines, f"  content, about {ESTIMATE.count(c.content)} tokens:", "", c.content]
+    return [
+        *lines,
+        f"  content, about {ESTIMATE.count(c.content)} tokens:",
+        "",
+        *wrapped(c.content, WIDTH),
+    ]
 
 
 def remarks(component: PromptComponent) -> str:
@@ -114,7 +133,7 @@ def place_in_words(component: PromptComponent) -> str:
     if depth == MAX_DEPTH:
         return f"stands at the top of the history, order {order}"
     if depth == 0:
-        return f"stands in the history after the newest message (depth 0), order {order}"
+        return f"stands in the history after the newest message (bottom), order {order}"
     follow = f"{depth} message follows" if depth == 1 else f"{depth} messages follow"
     return f"stands in the history, depth {depth}: {follow} it; order {order}"
 
@@ -134,6 +153,17 @@ def history_of(component_key: str, revisions: Sequence[ComponentRevision]) -> li
         lines.append(revision_in_words(revision))
         lines += [clipped(f"         {line}", WIDTH) for line in _differences(revision)]
     return lines
+
+
+def revision_shown(revision: ComponentRevision) -> list[str]:
+    """What one change of a component made another, texts in full."""
+    head = revision_in_words(revision).strip()
+    return [f"{revision.key}, revision {head}:", *differences_of(revision.old, revision.new)]
+
+
+def differences_of(before: PromptComponent | None, after: PromptComponent | None) -> list[str]:
+    """What is different in a component, field by field; None where there was or is none."""
+    return list(members_differing(_said(before), _said(after)))
 
 
 def labelled(component: PromptComponent) -> str:
@@ -162,7 +192,7 @@ def _inside_history(injected: Sequence[PromptComponent]) -> Iterator[str]:
 def _row(component: PromptComponent, *, edge: str = "") -> str:
     c = component
     in_history = c.placement == "history"
-    depth = str(c.injection_depth) if in_history else "-"
+    depth = _depth(c) if in_history else "-"
     order = str(c.injection_order) if in_history else "-"
     key = padded(edge + visible(labelled(c)), _KEY_COLUMNS)
     state = "on" if c.enabled else "off"
@@ -180,14 +210,35 @@ def _last_change(revisions: Sequence[ComponentRevision]) -> str:
 
 def _differences(revision: ComponentRevision) -> Iterator[str]:
     """What a revision changed, field by field, the first of a text only."""
-    for field in VALUE_FIELDS:
-        before = getattr(revision.old, field, None)
-        after = getattr(revision.new, field, None)
-        if revision.old is None and revision.new is not None:
-            if field in ("id", "content"):
-                yield f"{field}: {_short(after)}"
-        elif revision.new is not None and before != after:
-            yield f"{field}: {_short(before)} -> {_short(after)}"
+    was, now = _said(revision.old), _said(revision.new)
+    if revision.old is None:
+        yield from (f"{field}: {_short(now[field])}" for field in ("ID", "content") if now)
+        return
+    for field, said in now.items():
+        if was[field] != said:
+            yield f"{field}: {_short(was[field])} -> {_short(said)}"
+
+
+def _said(component: PromptComponent | None) -> dict[str, str]:
+    """What a component says by the words of the switches that set it; nothing where none is."""
+    if component is None:
+        return {}
+    fields = {name: getattr(component, name) for name in VALUE_FIELDS if name not in _SAID_APART}
+    said = {"depth": _depth(component), "state": "on" if component.enabled else "off"}
+    return {
+        **{FIELD_WORDS.get(name, name): _in_words(value) for name, value in fields.items()},
+        **said,
+    }
+
+
+def _depth(component: PromptComponent) -> str:
+    """Where a component stands, as `component/depth` sets it."""
+    is_normal = component.placement == "ordered"
+    return depth_in_words(None if is_normal else component.injection_depth)
+
+
+def _in_words(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _short(value: object) -> str:

@@ -3,15 +3,21 @@
 The editor survives a reload, so Evennia keeps its functions by their import path, and an attribute
 of the builder says what is edited. Its kind finds the text again by that, asks for locks again, and
 compares the revision that was loaded: whoever was second is told, and nothing is overwritten.
+What is saved beside the game may be done when the editor was left already.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
+from evennia.utils import logger
 from evennia.utils.eveditor import EvEditor
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.python.failure import Failure
 
-from evennia_ai.commands.base import shown_block, shown_line
+from evennia_ai.commands.base import shown_line, unexpected
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.speech.output import shown_block
 
 ATTRIBUTE: Final = "edited_text"
 CATEGORY: Final = "evennia_ai"
@@ -20,13 +26,16 @@ Edited = Mapping[str, Any]
 """What is kept of a text: plain values, by which its kind finds it."""
 
 
+Saved = tuple[Edited, str]
+
+
 class Kind(NamedTuple):
     """A kind of text."""
 
     load: Callable[[Any, Edited], str]
     """The text, for who edits it."""
 
-    save: Callable[[Any, Edited, str], tuple[Edited, str]]
+    save: Callable[[Any, Edited, str], "Saved | Deferred[Saved]"]
     """Stores a text; what is kept from then on, and what is told. EvenniaAIError: it is refused."""
 
 
@@ -55,16 +64,15 @@ def load_text(caller: Any) -> str:
 
 def save_text(caller: Any, text: str) -> bool:
     """Store the editor's text; true where it was stored, for EvEditor."""
-    edited = _kept(caller)
-    try:
-        now, told = KINDS[edited["kind"]].save(caller, edited, text)
-    except EvenniaAIError as error:
-        edited["refused"] = text
-        caller.msg(shown_line(f"Not saved: {error}"))
-        return False
-    _keep(caller, edited["kind"], now)
-    caller.msg(shown_line(told))
-    return True
+    edited = _loaded(caller)
+    saving = maybeDeferred(KINDS[edited["kind"]].save, caller, edited, text)
+    is_stored: list[bool] = []
+    saving.addCallbacks(
+        partial(_stored, caller, edited), partial(_refused, caller, edited, text)
+    ).addCallbacks(is_stored.append, logger.log_trace)
+    if not is_stored:
+        caller.msg("It is being saved; you are told when it is.")
+    return is_stored[0] if is_stored else True
 
 
 def leave_editor(caller: Any) -> None:
@@ -76,6 +84,36 @@ def leave_editor(caller: Any) -> None:
         return
     caller.msg("Left the editor. This was not saved; copy what you still need:")
     caller.msg(shown_block(refused))
+
+
+def _stored(caller: Any, edited: Edited, saved: Saved) -> bool:
+    """Keep what the text is now, where it is still edited, and tell what came of it."""
+    now, told = saved
+    if _loaded(caller) == edited:
+        _keep(caller, edited["kind"], now)
+    caller.msg(shown_line(told))
+    return True
+
+
+def _refused(caller: Any, edited: Edited, text: str, failure: Failure) -> bool:
+    """Tell why a text was not saved; it is not lost, also where the editor was left."""
+    is_known = isinstance(failure.value, EvenniaAIError)
+    why = str(failure.value) if is_known else unexpected(failure)
+    caller.msg(shown_line(f"Not saved: {why}"))
+    if _loaded(caller) != edited:
+        caller.msg("The editor was left. Copy what you still need:")
+        caller.msg(shown_block(text))
+        return False
+    _kept(caller)["refused"] = text
+    if caller.ndb._eveditor is not None:
+        caller.ndb._eveditor._unsaved = True  # `:w` tries again
+    return False
+
+
+def _loaded(caller: Any) -> Edited:
+    """What is edited, as it was loaded or saved last; nothing where the editor was left."""
+    kept = _kept(caller) or {}
+    return {name: value for name, value in kept.items() if name != "refused"}
 
 
 def _keep(caller: Any, kind: str, edited: Edited) -> None:

@@ -1,50 +1,78 @@
-"""The command `note`: the author's note of an NPC."""
+"""The command `note`: the author's notes of an NPC, each called by a key."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
-from evennia_ai.commands.base import BUILDER_LOCK, CommandError, StrictCommand, alike
-from evennia_ai.commands.naming import npc_named, whole_number
+from evennia_ai.commands.base import (
+    BUILDER_LOCK,
+    CommandError,
+    Run,
+    StrictCommand,
+    alike,
+    revision_in_words,
+)
+from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_key, whole_number
+from evennia_ai.commands.screens import diffed
+from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.errors import NotStoredError
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_DEPTH, depth_in_words
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import notes as store
-from evennia_ai.store.authored.notes import StoredNote
+from evennia_ai.store.authored.notes import NOTE, NoteChange, StoredNote
+from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
+from evennia_ai.text.differences import members_differing
 
-POSITION = 0  # the note this command writes; others come from elsewhere and are shown
+_NAMED: Final = "<npc>[/<key>]"
+_KIND: Final = "note"
+_KEY_COLUMNS: Final = 16
+_MOST_SHOWN: Final = 50
 
 
 class CmdNote(StrictCommand):
     """
-    Show or set the author's note of an NPC
+    Show or set the author's notes of an NPC
 
     Usage:
-      note <npc>
-      note <npc> = <text>
-      note/<switch> <npc> = <value>
-      note/clear <npc>
+      note <npc>[/<key>]
+      note <npc>[/<key>] = <text>
+      note/<switch> <npc>[/<key>] [= <value>]
 
     Switches:
-      depth - <n>: with n messages after it; 0 is after the newest one
+      depth - <n | bottom>: with n messages after it; 0 or bottom is after
+              the newest one
+      order - <n>: what stands first at the same depth; low first
       every - <n>: only at every n-th message said to the NPC; 1 is always,
               0 is never
       role  - <system | user | assistant>: as whom the note speaks
       mode  - <floating | anchored | tail>: whether it moves, see below
-      clear - remove the NPC's notes
+      edit  - open the editor on its text
+      off   - keep it and leave it out of every prompt
+      on    - let it take part again
+      clear - remove it; without a key: all notes of the NPC
+      revisions - who changed it, and when; <revision>: what one changed
+      revert - <revision>: show what making it as it was then would change,
+              and do so after a question
 
     Examples:
       note oren
       note oren = Oren has just heard that the ferry is lost.
+      note oren/scene = The tavern is about to close.
       note/depth oren = 2
-      note/every oren = 3
+      note/every oren/scene = 3
       note/mode oren = tail
-      note/clear oren
+      note/off oren/scene
+      note/revisions oren = 2
+      note/clear oren/scene
 
     A note is a short text that stays near the end of what an NPC is told: what
     it has in mind, what the scene should come to. It stands 4 messages before
-    the newest unless you say otherwise, and never outside the conversation.
+    the newest unless you say otherwise, and never outside the conversation. An
+    NPC may have several, each with a key; where you name none, the one called
+    'note' is meant.
 
     A floating note moves on with every message. An anchored one keeps its
     place until 16 more messages follow it than its depth says, and a prompt
@@ -60,26 +88,42 @@ class CmdNote(StrictCommand):
     auto_help = True
     verbs = {
         "": "look_or_write",
-        **alike("depth every role mode clear"),
+        **alike("depth order every role mode edit"),
+        "off": "switch_off",
+        "on": "switch_on",
+        **alike("clear revisions revert"),
     }
+    other_words = {"enable": "on"}  # as `component` and `lore` call it
 
     def look_or_write(self) -> None:
-        npc = npc_named(self.caller, self.wanted("note <npc> [= <text>]"))
+        npc, key = npc_and_key(self.caller, self.wanted(f"note {_NAMED} [= <text>]"))
         if self.rhs is None:
-            self._look(npc)
+            self._look(npc, key)
             return
         if not self.rhs:
             raise CommandError(
                 f"There is no text behind '='; nothing was changed. note/clear {self.lhs} removes"
                 " the note."
             )
-        self._write(npc, content=self.rhs)
+        self._write(npc, key or NOTE, content=self.rhs)
 
     def depth(self) -> None:
-        self._set_number("depth", what="depth")
+        self.both(f"note/depth {_NAMED} = <n | bottom>")
+        depth = depth_typed(self.rhs)
+        if depth is None:
+            raise CommandError(
+                "A note stands in the conversation, never at an ID: it takes a number of messages"
+                " or bottom. Nothing was changed."
+            )
+        self._rewrite(depth=depth)
+
+    def order(self) -> None:
+        self.both(f"note/order {_NAMED} = <n>")
+        self._rewrite(order=any_whole_number(self.rhs, what="order"))
 
     def every(self) -> None:
-        self._set_number("every", what="interval")
+        self.both(f"note/every {_NAMED} = <n>")
+        self._rewrite(every=whole_number(self.rhs, what="interval"))
 
     def role(self) -> None:
         self._set_word("role", TEXT_ROLES)
@@ -87,57 +131,184 @@ class CmdNote(StrictCommand):
     def mode(self) -> None:
         self._set_word("mode", NOTE_MODES)
 
+    def edit(self) -> None:
+        """Open the editor on the text of a note that is there, or of a new one."""
+        self.refuse_value()
+        npc, key = npc_and_key(self.caller, self.wanted(f"note/edit {_NAMED}"))
+        note = _note(npc, key or NOTE) or StoredNote(key=key or NOTE)
+        edited = _edited(npc.ai.ref, note, by=self.typed_by)
+        open_editor(self.caller, _KIND, edited, label=f"note {labelled(npc, note.key)}")
+
+    def switch_on(self) -> None:
+        self._switch(enabled=True)
+
+    def switch_off(self) -> None:
+        self._switch(enabled=False)
+
     def clear(self) -> None:
         if self.rhs is not None:
-            raise CommandError("Usage: note/clear <npc>, without '='. Nothing was changed.")
-        npc = npc_named(self.caller, self.wanted("note/clear <npc>"))
-        removed = store.clear_notes(npc.ai.ref, by=self.typed_by)
-        self.say(f"{npc.key} has no note any more." if removed else f"{npc.key} had no note.")
+            raise CommandError(f"Usage: note/clear {_NAMED}, without '='. Nothing was changed.")
+        npc, key = npc_and_key(self.caller, self.wanted(f"note/clear {_NAMED}"))
+        if key and _note(npc, key) is None:
+            raise CommandError(_no_such(npc, key))
+        known = [note.key for note in store.notes_for(npc.ai.ref)]
+        gone = store.clear_notes(npc.ai.ref, key or None, by=self.typed_by)
+        if not gone:
+            self.say(f"{npc.key} had no note.")
+            return
+        left = ", ".join(name for name in known if key and name != key)
+        last = store.note_changes(npc.ai.ref, key or known[0])[-2].number
+        back = f"note/revert {labelled(npc, key or known[0])} = {last} brings it back."
+        if not key and len(known) > 1:
+            back = (
+                f"note/revisions {npc.key}/<key> tells what each was; note/revert brings it back."
+            )
+        self.say(
+            f"{npc.key} has the notes {left} still. {back}"
+            if left
+            else f"{npc.key} has no note any more. {back}"
+        )
 
-    def _set_number(self, field: str, *, what: str) -> None:
-        name, value = self.both(f"note/{field} <npc> = <n>")
-        self._rewrite(npc_named(self.caller, name), **{field: whole_number(value, what=what)})
+    def revisions(self) -> None:
+        """Who changed a note; with a number, what that revision changed."""
+        npc, key, changes = self._changes(f"note/revisions {_NAMED} [= <revision>]")
+        if self.rhs is None:
+            self.show(_history(labelled(npc, key), changes))
+            return
+        number = whole_number(self.rhs, what="revision")
+        then = store.note_change(npc.ai.ref, key, number)
+        before = next((one for one in reversed(changes) if one.number < number), None)
+        told = _between(_value(before), _value(then)) or ["Nothing is different."]
+        head = f"Note {labelled(npc, key)}, revision {revision_in_words(then).strip()}:"
+        self.show([clipped(visible(head), WIDTH), *diffed(told)])
+
+    def revert(self) -> Run:
+        """Make a note what it was at a revision, after a question; a removed one comes back."""
+        usage = f"note/revert {_NAMED} = <revision>"
+        self.both(usage)
+        npc, key, _ = self._changes(usage)
+        number = whole_number(self.rhs, what="revision")
+        return self._revert_after_yes(npc, store.note_then(npc.ai.ref, key, number))
+
+    def _revert_after_yes(self, npc: NPC, then: StoredNote) -> Generator[str, Any, None]:
+        label, number = labelled(npc, then.key), then.revision
+        changes = _between(_said(_note(npc, then.key)), _said(then))
+        now = partial(_note, npc, then.key)
+        if not (yield from self.goes_back(f"note {label}", number, changes=changes, now=now)):
+            return
+        after = store.revert_note(npc.ai.ref, then.key, number, by=self.typed_by)
+        self.say(f"It is what it was at revision {number}. {label}: {in_words(after)}")
 
     def _set_word(self, field: str, known: Sequence[str]) -> None:
-        name, value = self.both(f"note/{field} <npc> = <{' | '.join(known)}>")
-        if value.lower() not in known:
+        self.both(f"note/{field} {_NAMED} = <{' | '.join(known)}>")
+        if self.rhs.lower() not in known:
             *others, last = known
             raise CommandError(
-                f"'{value}' is no {field} of a note: it is {', '.join(others)} or {last}."
+                f"'{self.rhs}' is no {field} of a note: it is {', '.join(others)} or {last}."
                 " Nothing was changed."
             )
-        self._rewrite(npc_named(self.caller, name), **{field: value.lower()})
+        self._rewrite(**{field: self.rhs.lower()})
 
-    def _look(self, npc: NPC) -> None:
+    def _switch(self, *, enabled: bool) -> None:
+        self.refuse_value()
+        self.wanted(f"note/{'on' if enabled else 'off'} {_NAMED}")
+        self._rewrite(enabled=enabled)
+
+    def _look(self, npc: NPC, key: str) -> None:
+        """The note of this key in full, or all of them; one alone is shown in full, too."""
         notes = store.notes_for(npc.ai.ref)
         if not notes:
             self.say(f"{npc.key} has no note; write one with: note {npc.key} = <text>")
             return
-        lines = []
-        for note in notes:
-            lines += [f"{npc.key}: {in_words(note)}", note.content]
-        self.show(lines)
+        if not key and len(notes) > 1:
+            self.show(_listed(npc, notes))
+            return
+        note = _note(npc, key) if key else notes[0]
+        if note is None:
+            raise CommandError(_no_such(npc, key))
+        said = f"{labelled(npc, note.key)}: {in_words(note)}"
+        self.show([*hanging(said), "", *wrapped(note.content, WIDTH)])
 
-    def _rewrite(self, npc: NPC, **fields: Any) -> None:
+    def _rewrite(self, **fields: Any) -> None:
         """Change the note there is; one that is not there is not made by setting its depth."""
-        if not any(note.position == POSITION for note in store.notes_for(npc.ai.ref)):
-            raise CommandError(
-                f"{npc.key} has no note yet; write one first: note {npc.key} = <text>"
-            )
-        self._write(npc, **fields)
+        npc, typed = npc_and_key(self.caller, self.lhs)
+        key = typed or NOTE
+        if _note(npc, key) is None:
+            if not typed and not store.notes_for(npc.ai.ref):
+                raise CommandError(
+                    f"{npc.key} has no note yet; write one first: note {npc.key} = <text>"
+                )
+            raise CommandError(_no_such(npc, key))
+        self._write(npc, key, **fields)
 
-    def _write(self, npc: NPC, **fields: Any) -> None:
-        note = store.set_note(npc.ai.ref, POSITION, by=self.typed_by, **fields)
-        self.say(f"{npc.key}: {in_words(note)}")
+    def _write(self, npc: NPC, key: str, **fields: Any) -> None:
+        """Store what is given, and say what it replaced."""
+        before = _note(npc, key)
+        after = store.set_note(npc.ai.ref, key, by=self.typed_by, **fields)
+        if before is not None and after.revision == before.revision:
+            self.say(f"Note {labelled(npc, key)} is so already; nothing was changed.")
+            return
+        lines = wrapped(f"{labelled(npc, key)}: {in_words(after)}", WIDTH)
+        if before is not None:
+            lines += _between(_said(before), _said(after))
+        self.show(diffed(lines))
+
+    def _changes(self, usage: str) -> tuple[NPC, str, tuple[NoteChange, ...]]:
+        """The NPC, the key and the changes of a note, which may be removed by now."""
+        npc, key = npc_and_key(self.caller, self.wanted(usage))
+        changes = store.note_changes(npc.ai.ref, key or NOTE)
+        if not changes:
+            raise CommandError(_no_such(npc, key or NOTE))
+        return npc, key or NOTE, changes
+
+
+def labelled(npc: NPC, key: str) -> str:
+    """A note as the command takes it: the NPC's name, with the key where it is not `note`."""
+    return str(npc.key) if key == NOTE else f"{npc.key}/{key}"
 
 
 def in_words(note: StoredNote) -> str:
     """Where a note stands and how often, in words."""
     tokens = ESTIMATE.count(note.content)
+    order = "" if note.order == DEFAULT_ORDER else f", order {note.order}"
+    off = "" if note.enabled else "off, "
     return (
-        f"note {_place(note)}, role {note.role}, {_interval(note)},"
+        f"note {_place(note)}{order}, role {note.role}, {off}{_interval(note)},"
         f" about {tokens} tokens, revision {note.revision}."
     )
+
+
+def _note(npc: NPC, key: str) -> StoredNote | None:
+    return next((note for note in store.notes_for(npc.ai.ref) if note.key == key), None)
+
+
+def _no_such(npc: NPC, key: str) -> str:
+    known = ", ".join(note.key for note in store.notes_for(npc.ai.ref))
+    there = f"there are {known}" if known else "it has none"
+    return (
+        f"{npc.key} has no note '{key}'; {there}. To write one:"
+        f" note {labelled(npc, key)} = <text>. Nothing was changed."
+    )
+
+
+def _listed(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
+    """All notes of an NPC, a line each; deep ones first, as they stand in the prompt."""
+    yield f"Notes of {npc.key}; note {npc.key}/<key> shows one:"
+    columns = f"{'depth':>6} {'every':>5} {'role':9} {'mode':8} tokens text"
+    yield f"{padded('key', _KEY_COLUMNS)} on  {columns}"
+    yield "-" * WIDTH
+    for note in sorted(notes, key=lambda one: (-one.depth, one.order, one.key)):
+        row = (
+            f"{padded(note.key, _KEY_COLUMNS)} {'on' if note.enabled else 'off':3}"
+            f" {_depth(note):>6} {note.every:5} {note.role:9} {note.mode:8}"
+            f" {ESTIMATE.count(note.content):6} {first_line(note.content)}"
+        )
+        yield clipped(visible(row), WIDTH)
+
+
+def _depth(note: StoredNote) -> str:
+    """A depth by the words that are typed, in few columns."""
+    return "-" if note.mode == "tail" else depth_in_words(note.depth)
 
 
 def _place(note: StoredNote) -> str:
@@ -146,6 +317,8 @@ def _place(note: StoredNote) -> str:
     anchored = ", anchored" if note.mode == "anchored" else ""
     if note.depth == MAX_DEPTH:
         return f"at the top of the history{anchored}"
+    if note.depth == 0:
+        return f"at the bottom (after the newest message){anchored}"
     follow = "1 message follows" if note.depth == 1 else f"{note.depth} messages follow"
     return f"at depth {note.depth} ({follow} it){anchored}"
 
@@ -157,3 +330,58 @@ def _interval(note: StoredNote) -> str:
         messages = "message" if note.every == 1 else f"{note.every} messages"
         return f"said again after every {messages}"
     return "always due" if note.every == 1 else f"due once every {note.every} messages"
+
+
+def _history(label: str, changes: Sequence[NoteChange]) -> Iterator[str]:
+    """The changes of a note, oldest first, with the fields that each changed."""
+    yield f"Revisions of note {label}; /revert goes back to one of them:"
+    if len(changes) > _MOST_SHOWN:
+        yield f"       and {len(changes) - _MOST_SHOWN} older ones"
+    for at, change in list(enumerate(changes))[-_MOST_SHOWN:]:
+        yield clipped(visible(revision_in_words(change)), WIDTH)
+        was, now = _typed(_value(changes[at - 1] if at else None)), _typed(_value(change))
+        told = ", ".join(name for name in now if now[name] != was.get(name))
+        yield from [clipped(f"         {told}", WIDTH)] if was and told else ()
+
+
+def _between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What is different in what a note says, its depth by the word that is typed."""
+    return list(members_differing(_typed(before), _typed(after)))
+
+
+def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a note says by the words that set it."""
+    if not said:
+        return {}
+    fields = {name: value for name, value in said.items() if name != "enabled"}
+    fields["depth"] = depth_in_words(said["depth"])
+    return {**fields, "state": "on" if said.get("enabled", True) else "off"}
+
+
+def _value(change: NoteChange | None) -> Mapping[str, Any]:
+    return {} if change is None or change.value is None else change.value
+
+
+def _said(note: StoredNote | None) -> Mapping[str, Any]:
+    return {} if note is None else store.said(note)
+
+
+def _edited(npc_ref: str, note: StoredNote, *, by: str) -> Edited:
+    return {"npc": npc_ref, "key": note.key, "revision": note.revision, "by": by}
+
+
+def _load(_caller: Any, edited: Edited) -> str:
+    note = store.note_or_none(edited["npc"], edited["key"])
+    return "" if note is None else note.content
+
+
+def _save(_caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
+    npc_ref, key, by, seen = (edited[name] for name in ("npc", "key", "by", "revision"))
+    if seen and store.note_or_none(npc_ref, key) is None:
+        raise NotStoredError("note", key)
+    after = store.set_note(npc_ref, key, by=by, expected_revision=seen, content=text)
+    told = f"Saved note '{key}', revision {after.revision}: {in_words(after)}"
+    return _edited(npc_ref, after, by=by), told
+
+
+KINDS[_KIND] = Kind(_load, _save)

@@ -1,9 +1,10 @@
 """Addressing: whether an NPC is meant by what it perceived, how surely, and why.
 
 Pure. A person is answered when they name the NPC, speak to it alone, or go on with a conversation,
-and otherwise as the NPC's mode has it; another NPC only when it names ours or speaks to it
-directly, and not endlessly, and never what it says for want of a model. Who of several answers is
-decided by `bidding`. Whom an NPC is in conversation with (`Engagement`) needs no name.
+and otherwise as the NPC's mode has it; among NPCs alone one of them answers a greeting to
+nobody. A pose is meant for whom it names. Another NPC is answered only when it names ours or speaks
+to it directly, and not endlessly, and never what it says for want of a model. Who of several
+answers is decided by `bidding`. Whom an NPC is in conversation with (`Engagement`) needs no name.
 """
 
 import re
@@ -14,6 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from evennia_ai.game.senses.events import NOBODYS, Event, asks_for_answer
+from evennia_ai.llm.offline.asked import Kind, asked
 from evennia_ai.settings.npc import Mode
 from evennia_ai.text.words import COMMON_WORDS
 
@@ -65,7 +67,7 @@ class Listener:
     """Who hears: its names, whether it is in conversation with the speaker, who else is there.
 
     `is_chain_over`: NPCs have answered each other for so long that they shall stop. `react_to` are
-    the kinds of happenings it answers.
+    the kinds of happenings it answers. `is_among_npcs`: there is no person but the speaker.
     """
 
     ref: str
@@ -76,6 +78,7 @@ class Listener:
     hop_limit: int = 3
     is_chain_over: bool = False
     react_to: tuple[str, ...] = ()
+    is_among_npcs: bool = False
 
 
 # What an NPC does about words that nothing else says are meant for it.
@@ -94,7 +97,9 @@ def address_of(event: Event, listener: Listener) -> Address:
         return _of_happening(event, listener)
     if event.private:
         return _meant("whispered to")
-    return _meant("spoken to directly") if event.to_ref else _of_words(event, listener)
+    if event.to_ref:
+        return _meant("spoken to directly")
+    return _of_pose(event, listener) if event.kind == "pose" else _of_words(event, listener)
 
 
 def _why_never(event: Event, listener: Listener) -> str:
@@ -104,9 +109,7 @@ def _why_never(event: Event, listener: Listener) -> str:
         return why_no_npc
     if event.to_ref and event.to_ref != listener.ref:
         return "said to somebody else"
-    if listener.mode == "whisper_only":
-        return "answers whispers only"
-    return "a pose" if event.kind == "pose" else ""
+    return "answers whispers only" if listener.mode == "whisper_only" else ""
 
 
 def _why_no_npc(event: Event, listener: Listener) -> str:
@@ -130,6 +133,17 @@ def _of_happening(event: Event, listener: Listener) -> Address:
     return Address(claim=Addressed.WILLING, why=why)
 
 
+def _of_pose(event: Event, listener: Listener) -> Address:
+    """The same for what somebody does: what is only done beside what is its own names nobody."""
+    named_at = place_of(_OF_SOMEBODY.sub("", event.text), listener.names)
+    if event.hops or named_at is None:
+        return _none("a pose")
+    return Address(claim=Addressed.MEANT, why="a pose at it", named_at=named_at)
+
+
+_OF_SOMEBODY: Final = re.compile(r"\w+['’]s\b")
+
+
 def _of_words(event: Event, listener: Listener) -> Address:
     """The same for what is said aloud and to nobody in particular."""
     named_at = place_of(event.text, listener.names)
@@ -143,7 +157,14 @@ def _of_words(event: Event, listener: Listener) -> Address:
         return Address(claim=Addressed.ENGAGED, why="in conversation")
     if event.alone:
         return _meant("alone with the speaker")
-    return _BY_MODE.get(listener.mode, _none("not named"))
+    return _BY_MODE.get(listener.mode) or _of_nobody(event, listener)
+
+
+def _of_nobody(event: Event, listener: Listener) -> Address:
+    """The same for words that nothing says are meant for anybody."""
+    if listener.is_among_npcs and asked(event.text, of="").kind is Kind.GREETING:
+        return Address(claim=Addressed.WILLING, why="a greeting to all of them")
+    return _none("not named")
 
 
 def mentions(text: str, names: Iterable[str]) -> bool:

@@ -2,8 +2,9 @@
 
 A book of ten thousand entries takes a good part of a second to read. Where the one before it was
 read, that one counts until then, and the trace of the turn says so. Where there is none (the first
-use after a start), the turn waits, and its NPC shows that it heard. What runs in the thread gets
-values and gives values: no object of the game, no database.
+use after a start, the book in a card), the turn waits, and its NPC shows that it heard; so does a
+builder's command. What runs in the thread gets values and gives values: no object of the game, no
+database.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,8 +19,16 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, scopes_of
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.minds.parse_cache import attached_book, is_read, know_read, make_ready
+from evennia_ai.minds.parse_cache import (
+    attached_book,
+    is_card_read,
+    is_read,
+    know_read,
+    make_card_ready,
+    make_ready,
+)
 from evennia_ai.prompt.components import Scope
+from evennia_ai.store.authored.cards import StoredCard, card_of
 from evennia_ai.store.authored.lorebooks import StoredBook, books_for
 
 LONG: Final = 100_000
@@ -62,6 +71,7 @@ class BookBuilds:
         self._reading: dict[tuple[str, str], _Reading] = {}  # by name and hash
         self._unreadable: set[str] = set()
         self._last: dict[str, tuple[str, Lorebook]] = {}  # by name what was used last, by its hash
+        self._cards: dict[StoredCard, list[Deferred[str]]] = {}  # who waits for the card's book
 
     def stand_ins(self, books: Iterable[StoredBook]) -> Mapping[str, Lorebook]:
         """What counts in the place of those that are not read yet; their reading is begun."""
@@ -74,7 +84,7 @@ class BookBuilds:
     async def waited_for(self, npc: NPC, event: Event) -> frozenset[str]:
         """Wait until a turn that answers `event` may begin; the names of the books it waited for.
 
-        Those are books that nothing stands in for, and those of the player.
+        Those are books that nothing stands in for: the first of a name, the player's, the card's.
         """
         player = event.speaker_ref
         theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
@@ -86,9 +96,46 @@ class BookBuilds:
         for reading in readings.values():
             waiting.append(Deferred())
             reading.waiting.append(waiting[-1])
+        played = card_of(str(npc.id))
+        card = None if played is None else self.read_card_first(played)
         for done in waiting:
             await done
-        return frozenset(readings)
+        of_card = await card if card is not None else ""
+        return frozenset((*readings, of_card) if of_card else readings)
+
+    def read_first(self, stored: StoredBook) -> "Deferred[None] | None":
+        """Fires once a book is read, for whoever needs all of it; None: it need not be waited for.
+
+        What it cannot be is told where it is used.
+        """
+        reading = self._begun(stored)
+        if reading is None:
+            return None
+        reading.waiting.append(Deferred())
+        return reading.waiting[-1]
+
+    def read_card_first(self, card: StoredCard) -> "Deferred[str] | None":
+        """Fires with the label of the card's own book once it is read; None: it need not be."""
+        if len(card.source) < LONG or is_card_read(card):
+            return None
+        if _known_as(card) in self._unreadable:
+            return None
+        done: Deferred[str] = Deferred()
+        if card in self._cards:
+            self._cards[card].append(done)
+        else:
+            self._cards[card] = [done]
+            self._in_thread(make_card_ready, card, self._rules).addBoth(self._card_read, card)
+        return done
+
+    def _card_read(self, ended: Any, card: StoredCard) -> None:
+        """Let those go on who waited for a card."""
+        if isinstance(ended, Failure):
+            self._refuse(_known_as(card))
+        for one in self._cards.pop(card):
+            one.callback("" if isinstance(ended, Failure) else ended)
+        if isinstance(ended, Failure):
+            ended.trap(FormatError)
 
     def _begun(self, stored: StoredBook) -> _Reading | None:
         """The reading of a book, None where there is none to be done."""
@@ -112,10 +159,18 @@ class BookBuilds:
     def _read(self, ended: Any, stored: StoredBook) -> None:
         """Let those go on who waited; what a book cannot be is told where it is used."""
         if isinstance(ended, Failure):
-            if len(self._unreadable) >= _MOST_UNREADABLE:
-                self._unreadable.clear()
-            self._unreadable.add(stored.sha256)
+            self._refuse(stored.sha256)
         for one in self._reading.pop((stored.name, stored.sha256)).waiting:
             one.callback(None)
         if isinstance(ended, Failure):
             ended.trap(FormatError)
+
+    def _refuse(self, digest: str) -> None:
+        """Do not begin with this text again."""
+        if len(self._unreadable) >= _MOST_UNREADABLE:
+            self._unreadable.clear()
+        self._unreadable.add(digest)
+
+
+def _known_as(card: StoredCard) -> str:
+    return f"card {card.name} {card.revision}"

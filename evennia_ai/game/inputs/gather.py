@@ -28,7 +28,7 @@ from evennia_ai.game.recording.heard import (
     minute_of,
 )
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import NPC, bystanders
+from evennia_ai.game.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.game.senses.text import one_line, person_name, plain_name, unmarked
 from evennia_ai.history.projection import minute_in, with_time_line
 from evennia_ai.history.records import NewRecord
@@ -37,7 +37,7 @@ from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.greeting import greeting_record
 from evennia_ai.minds.view import CardTexts, NPCView, books_with, scanned_texts
-from evennia_ai.prompt.blocks import guidance_for
+from evennia_ai.prompt.blocks import DynamicBlock, guidance_for
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, ToolSpec, pending
@@ -94,16 +94,17 @@ def opening(
     greeting = view.greetings.of_kind.get(talk.kind)
     if greeting is None:
         return None
-    seed = f"{npc.id}/{talk.seed}"
+    seed, there = f"{npc.id}/{talk.seed}", bystanders(npc)
     user = spoken(_partner(npc, talk, event))
     speaker = spoken(event.speaker_name) if event and event.speaker_name else user
     text = greeting.spoken(
         npc_name=plain_name(npc.key),
         values={"char": view.char_name, "user": user, "speaker": speaker},
         dice=Dice(turn=seed, conversation=seed),
-        other_names=[plain_name(other.key) for other in bystanders(npc)],
+        other_names=[plain_name(other.key) for other in there],
     )
-    return greeting_record(greeting, text) if text else None
+    people = [str(who.id) for who in there if not is_npc(who)] if talk.kind == "room" else []
+    return greeting_record(greeting, text, heard_by=people) if text else None
 
 
 def said_and_before(
@@ -174,6 +175,8 @@ def gathered(
         history=history,
         greeting=window.greeting,
     )
+    if heard.hint:
+        made = replace(made, blocks=(*made.blocks, _hint(heard.hint)))
     request = execution_request(
         _telling_of(replace(made, near=near) if near else made, waited_for),
         npc_ref=mind.ref,
@@ -182,6 +185,11 @@ def gathered(
         tools=tools,
     )
     return Gathered(view=view, settings=settings, context=context.name, request=request)
+
+
+def _hint(hint: str) -> DynamicBlock:
+    """What a builder asks of one answer, as a fact of the moment; its manifest keeps it."""
+    return DynamicBlock(key="hint", text=f"How you answer this time (the game master): {hint}")
 
 
 def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:

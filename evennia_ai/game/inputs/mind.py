@@ -1,16 +1,19 @@
 """The mind of an NPC, as all who deal with it see it; `AIHandler` is one, and knows all of them."""
 
+from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, Protocol
+
+from twisted.internet.defer import Deferred
 
 from evennia_ai.game.recording.heard import CommittedEvent, Lately
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.minds.view import NPCView
-from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.memories import NewlyNamed
 
 
 class Mind(Protocol):
@@ -21,10 +24,13 @@ class Mind(Protocol):
     ref: str
     """The NPC's database id, as a text."""
 
-    foreseen_names: dict[str, dict[str, None]]
+    foreseen_names: OrderedDict[str, dict[str, bool]]
 
     @property
     def lately(self) -> Lately: ...
+
+    @property
+    def own_names(self) -> tuple[str, ...]: ...
 
     @property
     def is_busy(self) -> bool: ...
@@ -41,6 +47,8 @@ class Mind(Protocol):
 
     # What it perceives
 
+    def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]": ...
+
     def hear(self, event: Event) -> None: ...
 
     def gone(self) -> None: ...
@@ -51,9 +59,7 @@ class Mind(Protocol):
 
     def waiting_records(self) -> frozenset[str]: ...
 
-    def sent_before(self, conversation: ConversationRef) -> Sent | None: ...
-
-    def prompted(self, stored: StoredTurn, sent: Sent) -> None: ...
+    def prompted(self, stored: StoredTurn) -> None: ...
 
     def begun(self, heard: CommittedEvent) -> None: ...
 

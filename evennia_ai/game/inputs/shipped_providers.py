@@ -17,7 +17,8 @@ from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.knowledge.guarding import held_keys, searchable, told_before
 from evennia_ai.game.recording.heard import game_minute, real_minute, records_of_room
 from evennia_ai.game.senses.events import NOBODYS, Event
-from evennia_ai.game.senses.presence import NPC, label_of, seen_here
+from evennia_ai.game.senses.labels import label_of
+from evennia_ai.game.senses.presence import NPC, seen_here
 from evennia_ai.game.senses.text import one_line, plain_name
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record, RecordKind
@@ -139,11 +140,18 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
 
 def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
     """The records of things that were shown to `npc` and that the prompt does not tell anyway."""
-    for room in npc.ai.lately.rooms():
+    for room in _rooms(npc, conversation):
         window = windows(room.id)
         is_here = conversation is not None and room.id == conversation.id
         before = window.cut if is_here else window.history.stop
         yield from (record for at, record in _things(window.history, str(npc.id)) if at < before)
+
+
+def _rooms(npc: NPC, conversation: ConversationRef | None) -> Iterator[ConversationRef]:
+    """The rooms `npc` was in lately; of the place of this conversation itself, not its original."""
+    for room in npc.ai.lately.rooms():
+        is_here = conversation is not None and room.place_ref == conversation.place_ref
+        yield conversation if conversation is not None and is_here else room
 
 
 class _Things(NamedTuple):
@@ -271,7 +279,7 @@ def elsewhere(
 
 def _newest_first(npc: NPC, conversation: ConversationRef | None) -> Iterator[_Line]:
     here = conversation.id if conversation is not None else None
-    rooms = (room for room in npc.ai.lately.rooms() if room.id != here)
+    rooms = (room for room in _rooms(npc, conversation) if room.id != here)
     return merge(*(_lines(room, str(npc.id)) for room in rooms), key=_THEN, reverse=True)
 
 

@@ -1,13 +1,13 @@
 """Backends: where the pages of a knowledge base are in the running game.
 
 A base says by a word where its pages are: in the database, in a wiki, or in the game's own help.
-One backend a base is made and kept for as long as the runtime lives, so that a wiki is logged into
-once. Help is read as it is now, and written with `sethelp` or in the game's files alone; who may
-not read an entry may not see, and not search, its page. How pages of the database are searched is
-told in `own_pages.py`.
+One backend a base is made and kept, of the bases that were asked last, so that a wiki is logged
+into once. Help is read as it is now, and written with `sethelp` or in the game's files alone; who
+may not read an entry may not see, and not search, its page. How pages of the database are searched
+is told in `own_pages.py`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -42,9 +42,13 @@ from evennia_ai.knowledge.relevance import (
     words_of_page,
 )
 from evennia_ai.settings.game import Conf
+from evennia_ai.text.word_forms import Languages
 
 BACKENDS: Final = ("database", "help", "mediawiki")
 """The words by which a base says where its pages are."""
+
+
+MOST_OPENED: Final = 256
 
 
 class Backends:
@@ -54,10 +58,10 @@ class Backends:
         self._conf: Final = conf
         self._models: Final = models
         self._threads: Final = threads
-        self._opened: dict[str, Backend] = {}
+        self._opened: Final = lru_cache(maxsize=MOST_OPENED)(self._open)
         self._makers: Final[dict[str, Callable[[str], Backend]]] = {
             "database": self._database,
-            "help": HelpBackend,
+            "help": lambda key: HelpBackend(key, languages=conf.knowledge_languages),
             "mediawiki": self._mediawiki,
         }
 
@@ -66,16 +70,16 @@ class Backends:
 
         BackendError: the game has no such place, or not this one.
         """
-        make = self._makers.get(info.backend)
+        return self._opened(info.backend, info.key)
+
+    def _open(self, place: str, key: str) -> Backend:
+        make = self._makers.get(place)
         if make is None:
             raise BackendError(
-                f"knowledge base '{info.key}' is in '{info.backend}', which is no place for pages;"
+                f"knowledge base '{key}' is in '{place}', which is no place for pages;"
                 f" there are {', '.join(BACKENDS)}"
             )
-        place = f"{info.backend}:{info.key}"
-        if place not in self._opened:
-            self._opened[place] = make(info.key)
-        return self._opened[place]
+        return make(key)
 
     def _database(self, key: str) -> Backend:
         if self._conf.knowledge_embeddings:
@@ -92,7 +96,8 @@ class Backends:
                 f"knowledge base '{key}' is a wiki that EVENNIA_AI_KNOWLEDGE_WIKIS does not name;"
                 " say there where it is"
             )
-        return MediaWikiBackend(key, site, self._models.bridge)
+        languages = self._conf.knowledge_languages
+        return MediaWikiBackend(key, site, self._models.bridge, languages=languages)
 
 
 def later(answer: Any) -> "Deferred[Any]":
@@ -130,8 +135,9 @@ class _Told:
 class HelpBackend:
     """The help of this game as the knowledge base `key`."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, *, languages: Languages = ()) -> None:
         self._key = key
+        self._languages = languages
 
     def fetch(self, names: Sequence[PageName]) -> list[Page | None]:
         """The entries of these names or aliases."""
@@ -145,16 +151,20 @@ class HelpBackend:
         if namespaces and "Main" not in namespaces:
             return []
         entries = list(self._entries())
-        rarities = rarities_in(asked_words(query), [entry.words for entry in entries])
+        asked = asked_words(query, self._languages)
+        rarities = rarities_in(asked, [entry.words for entry in entries])
         scored = [(relevance(entry.words, rarities), entry.page) for entry in entries]
         best = sorted(
             ((score, page) for score, page in scored if score > 0),
             key=lambda found: (-found[0], found[1].name),
         )
         return [
-            Hit(page=page, passage=passage(page.body, rarities)[:MAX_CHARACTERS], score=score)
+            Hit(page=page, passage=self._passage(page, rarities), score=score)
             for score, page in best[:limit]
         ]
+
+    def _passage(self, page: Page, rarities: Mapping[str, float]) -> str:
+        return passage(page.body, rarities, self._languages)[:MAX_CHARACTERS]
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> list[PageName]:
         """The entries whose titles begin so."""
@@ -182,7 +192,7 @@ class HelpBackend:
     def _entries(self) -> Iterator[_Entry]:
         for entry in _help_entries():
             try:
-                yield _entry(self._key, _told(entry))
+                yield _entry(self._key, _told(entry), self._languages)
             except TitleError:  # an entry whose name is nothing but signs: nobody could ask for it
                 continue
 
@@ -206,13 +216,13 @@ def _told(entry: Any) -> _Told:
 
 
 @lru_cache(maxsize=_CACHED)
-def _entry(base: str, told: _Told) -> _Entry:
+def _entry(base: str, told: _Told, languages: Languages) -> _Entry:
     meta = PageMeta(aliases=told.aliases, topics=(told.category,))
     locks = f"view:{told.read};search:{told.read}" if told.read else ""
     name = page_name(_title(told.key))
     page = Page(name=name, body=told.text, meta=meta, base=base, locks=locks)
     stored = replace(page, revision=page.sha256[:12])
-    return _Entry(page=stored, words=words_of_page(stored))
+    return _Entry(page=stored, words=words_of_page(stored, languages))
 
 
 def _title(key: str) -> str:

@@ -6,8 +6,8 @@ fails like a wiki that does not answer, and whoever asked is told so.
 
 With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages are found by what they mean as well: a model reads them
 in a thread, some at a time, after the first search of a base and after changes. Until it has read
-a page, that page is found by its words; where the model takes too long, all are. Rank fusion makes
-one order of both.
+a page, that page is found by its words; where the model takes too long, all are. A
+weighted sum of both scores makes one order of them.
 """
 
 import logging
@@ -19,13 +19,12 @@ from typing import Any, Final, TypeVar
 from twisted.internet.defer import Deferred
 
 from evennia_ai.knowledge.pages.page import BackendError, Hit, Namespace
-from evennia_ai.knowledge.relevance import chunks, fused
+from evennia_ai.knowledge.relevance import chunks, ranked_by_both
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
 from evennia_ai.store.core.reading import read_alone
 from evennia_ai.store.knowledge import backend, page_search
 from evennia_ai.store.knowledge.backend import DatabaseBackend, Near
-from evennia_ai.store.knowledge.page_search import Found
 
 LIMIT_SECONDS: Final = 0.25
 """How long a search may take."""
@@ -138,10 +137,14 @@ class MeaningBackend(OwnBackend):
         self, query: str, namespaces: Collection[Namespace], limit: int, near: Sequence[Near]
     ) -> tuple[Hit, ...]:
         found = page_search.found(self.key, query, namespaces=namespaces, limit=max(limit, MERGED))
-        by_words = [name for name, _ in found.names]
-        merged = fused(by_words, [one.name for one in near])[:limit]
+        by_words = {name for name, _ in found.names}
+        merged = ranked_by_both(
+            found.names,
+            {one.name: one.similarity for one in near},
+            reachable=sum(found.rarities.values()),
+        )
         places = {one.name: one.place for one in near if one.name not in by_words}
-        hits = self.hits(Found(names=tuple(merged), rarities=found.rarities))
+        hits = self.hits(replace(found, names=tuple(merged[:limit])))
         return tuple(_with_part(hit, places.get(hit.page.name)) for hit in hits)
 
     def _read_on(self, model: str) -> None:

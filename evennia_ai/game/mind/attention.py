@@ -20,23 +20,18 @@ from evennia_ai.game.floor.addressing import (
     address_of,
 )
 from evennia_ai.game.floor.bidding import Bid, roll_of
-from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.mind import Mind
+from evennia_ai.game.mind.greeting import Greeting
 from evennia_ai.game.mind.pending_answer import PendingAnswer
 from evennia_ai.game.models.limits import why_halted
-from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.event_recorder import Hearing
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime
-from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.events import ARRIVE, Event
 from evennia_ai.game.senses.presence import bystanders, is_npc, is_on
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.history.records import NewRecord
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.authored import cards
 from evennia_ai.store.history import record_rows
-from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.store.history.windows import windows
 from evennia_ai.text.columns import clipped
 
 TOO_MUCH: Final = "too much waits already"
@@ -50,7 +45,12 @@ class Attention:
     def __init__(self, mind: Mind, current: Current) -> None:
         self._mind: Final = mind
         self._current: Final = current
-        self._hearing: Final = Hearing(mind.ref, opening=self._opening, consider=self._heard)
+        self.greeting: Final = Greeting(
+            mind, current, is_sure=self.is_sure, why_unable=self.why_unable
+        )
+        self._hearing: Final = Hearing(
+            mind.ref, opening=self.greeting.opening, consider=self._heard
+        )
         # What is not answered yet and may be, by the id of its record.
         self._open: dict[str, PendingAnswer] = {}
         self._engagement: Final = Engagement()
@@ -88,11 +88,13 @@ class Attention:
     # What nobody waits for any more
 
     def drop_waiting(self, why: str) -> int:
-        """Answer nothing of what waits; how much that was."""
+        """Answer nothing of what waits, and greet nobody later; how much that was."""
+        self.greeting.forget()
         return self._withdraw([one for one in self._open.values() if not one.is_running], why)
 
     def stopped(self, why: str) -> int:
         """A person stopped the NPC: what waits is not answered, nor what is under way; how much."""
+        self.greeting.forget()
         answers = list(self._open.values())
         self._given_up(answers, why)
         return len(answers)
@@ -100,6 +102,7 @@ class Attention:
     def gone(self) -> None:
         """The NPC is somewhere else or nowhere: nobody waits for it where it was."""
         self._engagement.clear()
+        self.greeting.forget()
         self._given_up(list(self._open.values()), "the NPC is gone, or somewhere else now")
 
     def speaker_left(self, speaker_ref: str) -> None:
@@ -108,6 +111,7 @@ class Attention:
         An answer that is under way is said if there are others who heard the question.
         """
         self._engagement.end(speaker_ref)
+        self.greeting.forget(speaker_ref)
         theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
         if any(not is_npc(who) for who in self._others_than(speaker_ref)):
             theirs = [one for one in theirs if one.event.private or not one.is_running]
@@ -161,6 +165,9 @@ class Attention:
 
     def consider(self, heard: CommittedEvent) -> None:
         """Bid to answer what was committed, if the NPC is meant."""
+        if heard.event.kind == ARRIVE and self.greeting.came(heard):
+            self._judged(heard, answers=True, why="it greets who comes")
+            return
         try:
             settings, live = self._mind.settings, self._live
             address = self._address(heard.event, settings)
@@ -168,15 +175,7 @@ class Attention:
                 self._judged(heard, answers=False, why=address.why)
                 return
             rivals = self._has_rivals(heard.event)
-            answering = PendingAnswer(
-                self._mind,
-                heard,
-                address=address,
-                settings=settings,
-                live=live,
-                offer=self._offer,
-                over=self._over,
-            )
+            answering = self._pending(heard, address, settings)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
             return
@@ -187,6 +186,26 @@ class Attention:
             live.floors.bid(heard.event, self._bid(answering), answering)
         else:
             answering.speak()
+
+    def answer_again(self, heard: CommittedEvent, *, why: str) -> None:
+        """Answer what was answered before, whoever else hears it."""
+        address = Address(claim=Addressed.MEANT, why=why)
+        answering = self._pending(heard, address, self._mind.settings)
+        self._open[heard.record.id] = answering
+        answering.speak()
+
+    def _pending(
+        self, heard: CommittedEvent, address: Address, settings: NPCSettings
+    ) -> PendingAnswer:
+        return PendingAnswer(
+            self._mind,
+            heard,
+            address=address,
+            settings=settings,
+            live=self._live,
+            offer=self._offer,
+            over=self._over,
+        )
 
     def _heard(self, heard: CommittedEvent) -> None:
         self._mind.lately.heard(heard.conversation)
@@ -273,18 +292,6 @@ class Attention:
             spoke_at=self._spoke_at,
         )
 
-    def _opening(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
-        """The greeting, where this event is the first the NPC answers in the conversation.
-
-        Only where it is sure to answer: a greeting goes before what it answers.
-        """
-        if windows(conversation.id).first_reply is not None or not self.is_sure(event):
-            return None
-        assigned = cards.assignment_of(self._mind.ref)
-        if assigned is None or assigned.greeting is None:
-            return None
-        return gather.opening(self._mind.npc, self._mind.view(), heard.key_of(event), event)
-
     def is_sure(self, event: Event) -> bool:
         """Whether the NPC answers the event whatever others do, and without asking a decider."""
         claim = self._address(event, self._mind.settings).claim
@@ -294,12 +301,13 @@ class Attention:
 
     def _address(self, event: Event, settings: NPCSettings) -> Address:
         """Whether the NPC is meant, and may answer at all."""
-        unable = self._why_unable()
+        unable = self.why_unable()
         if unable:
             return Address(claim=Addressed.NONE, why=unable)
         return address_of(event, self._listener(event, settings))
 
-    def _why_unable(self) -> str:
+    def why_unable(self) -> str:
+        """Why the NPC may not answer anybody, "" where it may."""
         npc = self._mind.npc
         if npc.pk is None:
             return "the NPC is gone"
@@ -320,6 +328,7 @@ class Attention:
             hop_limit=hop_limit,
             is_chain_over=live.floors.chains.is_over(event.room_ref),
             react_to=settings.react_to,
+            is_among_npcs=all(map(is_npc, others)),
         )
 
     def _has_rivals(self, event: Event) -> bool:
@@ -334,6 +343,7 @@ class Attention:
 
     def _engage(self, event: Event, settings: NPCSettings) -> None:
         """Be in conversation with the speaker, here, for a while."""
+        self.greeting.forget(event.speaker_ref)
         own = settings.engagement_seconds
         lasts = self._live.conf.engagement_seconds if own is None else own
         self._engagement.begin(event, now=self._now(), lasts_seconds=lasts)

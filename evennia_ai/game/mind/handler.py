@@ -1,14 +1,17 @@
 """AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
+from twisted.internet.defer import Deferred
 
 from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.facts import standing_facts
 from evennia_ai.game.mind.attention import Attention
@@ -16,24 +19,21 @@ from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.recording.heard import ConversationKey, Lately
 from evennia_ai.game.runtime import Current
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.labels import label_of
 from evennia_ai.game.senses.perception import client_of, heard_text, perceived
-from evennia_ai.game.senses.presence import NPC, is_on, label_of, rank_of, room_ref_of, scopes_of
+from evennia_ai.game.senses.presence import NPC, is_on, rank_of, room_ref_of, scopes_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of
-from evennia_ai.minds.view import NPCView, sources_of, view_of
-from evennia_ai.prompt.cache_account import Sent
+from evennia_ai.minds.view import NPCView, char_name_of, sources_of, view_of
 from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, explain_lines, report_of
 from evennia_ai.settings.npc import USUAL, NPCSettings
+from evennia_ai.store import memories
 from evennia_ai.store.history import conversations, record_rows, turns
-from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.store.history.windows import windows
-
-MOST_SENT: Final = 32
-"""Conversations whose last prompt is kept, to tell what the next one shares with it."""
+from evennia_ai.store.memories import NewlyNamed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +66,11 @@ class AIHandler:
 
         self._current: Final = current
         self.lately: Final = Lately(self.ref)
-        self._sent: OrderedDict[int, Sent] = OrderedDict()
-        self.foreseen_names: dict[str, dict[str, None]] = {}
-        """Folded name -> references of those seen under it, in order, while nothing is settled."""
+        self.foreseen_names: OrderedDict[str, dict[str, bool]] = OrderedDict()
+        """Folded name -> references of those seen under it, in order, while nothing is settled.
+
+        True: it is being written.
+        """
 
         self.attention: Final = Attention(self, current)
         # What it perceives, and what a turn tells it, is all for its attention.
@@ -112,6 +114,19 @@ class AIHandler:
     def fallback_line(self) -> str:
         """What the NPC says when there is no reply."""
         return self.npc.fallback_line or self._current.runtime.conf.fallback_line
+
+    def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]":
+        """Have written down who bears which name, before what is perceived from now on."""
+        return self._current.runtime.writer.write(partial(memories.settle_names, new))
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """What the NPC is called: by its card where that can be read, and by the game."""
+        key, view = plain_name(self.npc.key), self.known_view
+        try:
+            return (char_name_of(key, self.ref) if view is None else view.char_name), key
+        except (StoreError, DatabaseError):  # told by the turn, which needs the view and is put off
+            return (key,)
 
     @property
     def is_busy(self) -> bool:
@@ -163,25 +178,10 @@ class AIHandler:
         if event is not None:
             self.hear(event)
 
-    # The prompts that were sent
-
-    def sent_before(self, conversation: ConversationRef) -> Sent | None:
-        """What is remembered of the prompt before in this conversation, by this process alone.
-
-        A prompt whose words were erased is forgotten here as well.
-        """
-        sent = self._sent.get(conversation.id)
-        if sent is not None and sent.segment < windows(conversation.id).remembered_from:
-            del self._sent[conversation.id]
-            return None
-        return sent
-
-    def prompted(self, stored: StoredTurn, sent: Sent) -> None:
-        """This prompt is about to be sent."""
-        self._sent.pop(stored.conversation.id, None)
-        self._sent[stored.conversation.id] = sent
-        while len(self._sent) > MOST_SENT:
-            self._sent.popitem(last=False)
+    def prompted(self, stored: StoredTurn) -> None:
+        """The prompt of this turn is about to be sent."""
+        if stored.npc_ref == self.ref:  # of what is rehearsed nobody is told
+            self._current.runtime.watch.prompted(stored)
 
     # Explaining
 

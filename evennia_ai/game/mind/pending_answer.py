@@ -20,7 +20,7 @@ from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import TICK, payer_of
-from evennia_ai.game.senses.presence import own_names, why_gone
+from evennia_ai.game.senses.presence import why_gone
 from evennia_ai.game.speech.voice import Voice, show_thinking
 from evennia_ai.game.turn.turn import Turn
 from evennia_ai.history.records import fallback_record
@@ -196,7 +196,7 @@ class PendingAnswer:
         if not refusal.in_character or self.is_chatter:
             return
         said = fallback_record(refusal.in_character, refused=refusal.told)
-        voice = Voice(self._mind.npc, self.event, own_names=own_names(self._mind.npc))
+        voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
         written = self._live.writer.write(
             partial(conversations.append, self.heard.conversation, [said])
         )

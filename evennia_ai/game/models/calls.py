@@ -50,7 +50,16 @@ def redacted_request(request: ChatRequest) -> ChatRequest:
         ChatMessage(role=message.role, content=_told(message.content))
         for message in request.messages
     )
-    return replace(request, messages=messages, passages=(), speaker="", question="")
+    return replace(
+        request,
+        messages=messages,
+        passages=(),
+        speaker="",
+        question="",
+        asker="",
+        place="",
+        company=(),
+    )
 
 
 def redacted_reply(reply: ChatReply) -> ChatReply:

@@ -28,9 +28,9 @@ from evennia_ai.llm.chat import (
     Listener,
 )
 from evennia_ai.llm.clients.anthropic import AnthropicChat
-from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.clients.scripted import FILES, scripted_from
+from evennia_ai.llm.offline.responder import OfflineResponder
 from evennia_ai.llm.profiles import DEFAULT, Client, Endpoint, ModelProfile, ModelRole, Sampling
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt

@@ -15,6 +15,7 @@ from evennia.utils import logger
 from evennia_ai.game.models.limits import CallKey, Refusal
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.prompt.messages import Message
+from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
 
 TurnOutcome = Literal["answered", "failed", "dropped", "refused"]
@@ -85,6 +86,9 @@ class Watcher:
     def dropped(self, npc_ref: str, count: int, why: str) -> None:
         """So much that waited for an answer will have none."""
 
+    def prompted(self, turn: StoredTurn) -> None:
+        """A prompt is committed; its manifest tells what it shares with the one before."""
+
     def close(self) -> None:
         """Nothing comes any more."""
 
@@ -142,6 +146,10 @@ class Watch:
         """So much that waited for an answer will have none."""
         if count:
             self._tell(lambda watcher: watcher.dropped(npc_ref, count, why))
+
+    def prompted(self, turn: StoredTurn) -> None:
+        """A prompt is committed."""
+        self._tell(lambda watcher: watcher.prompted(turn))
 
     def open(self) -> None:
         """The server has started."""

@@ -4,7 +4,8 @@ An event that cannot be committed is kept and tried again; what is more than may
 and that something was is itself recorded, once.
 
 An NPC that opens a conversation speaks first in it, so its greeting is committed before the event
-that made it speak, both or neither: records are never put in another order later.
+that made it speak, both or neither: records are never put in another order later. Who comes is
+greeted when they have come.
 
 One line that fifty people hear is fifty records. Written at once they would hold the whole game up,
 and one by one they would be fifty transactions; so a few are written together, and then everything
@@ -34,7 +35,7 @@ from evennia_ai.game.recording.heard import (
 )
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, RETRY_SECONDS
 from evennia_ai.game.recording.writer import Writer
-from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.events import ARRIVE, Event
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.kinds import TimeSuffix
@@ -51,7 +52,7 @@ Opening = Callable[[ConversationRef, Event], NewRecord | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """An event, what is written down of it, and the greeting before it: nothing more is read."""
+    """An event, what is written down of it, and the greeting beside it: nothing more is read."""
 
     conversation: ConversationRef
     event: Event
@@ -64,6 +65,10 @@ def committed(ready: Prepared) -> CommittedEvent:
     if ready.greeting is None:
         return _appended(ready)
     with one_transaction(f"opening {ready.conversation} with a greeting"):
+        if ready.event.kind == ARRIVE:
+            heard = _appended(ready, greeting=ready.greeting.body)
+            conversations.append(ready.conversation, [ready.greeting])
+            return heard
         conversations.append(ready.conversation, [ready.greeting])
         return _appended(ready, greeting=ready.greeting.body)
 

@@ -45,7 +45,8 @@ class CommittedEvent:
     """An event that is committed: its record, and the history as it was before it.
 
     `greeting` is what the NPC opened the conversation with because of it, "" where it did not; it
-    is committed, the newest message of the history, and not said yet.
+    is committed, the newest message of the history, and not said yet. Who comes is greeted after
+    it, and `before` has no greeting.
     """
 
     event: Event
@@ -53,6 +54,8 @@ class CommittedEvent:
     record: Record
     before: History
     greeting: str = ""
+    hint: str = ""
+    """What a builder asks of this answer alone, "" for nothing."""
 
 
 def key_of(event: Event) -> ConversationKey:
@@ -151,27 +154,33 @@ MOST_ROOMS: Final = 5
 """Conversations that are looked at; their histories stay in memory."""
 
 
+def newest_rooms(npc_ref: str) -> tuple[ConversationRef, ...]:
+    """The conversations in rooms that an NPC is to remember, the newest first."""
+    return conversations.newest_rooms(npc_ref, most=MOST_ROOMS)
+
+
 class Lately:
     """The rooms that one NPC was in lately. Warm, none of it asks the database."""
 
     def __init__(self, npc_ref: str) -> None:
         self._npc_ref: Final = npc_ref
-        self._rooms: tuple[ConversationRef, ...] | None = None
+        self.read: tuple[ConversationRef, ...] | None = None
+        """The rooms, None as long as they were not read."""
         self._gone: Final[set[str]] = set()
 
     def rooms(self) -> tuple[ConversationRef, ...]:
         """The conversations in rooms, the newest first."""
-        if self._rooms is None:
-            self._rooms = conversations.newest_rooms(self._npc_ref, most=MOST_ROOMS)
-        return self._rooms
+        if self.read is None:
+            self.read = newest_rooms(self._npc_ref)
+        return self.read
 
     def heard(self, conversation: ConversationRef) -> None:
         """Something was recorded in this conversation."""
-        if self._rooms is None or conversation.kind != "room":
+        if self.read is None or conversation.kind != "room":
             return
-        if self._rooms[:1] != (conversation,):
-            others = (one for one in self._rooms if one.id != conversation.id)
-            self._rooms = (conversation, *others)[:MOST_ROOMS]
+        if self.read[:1] != (conversation,):
+            others = (one for one in self.read if one.id != conversation.id)
+            self.read = (conversation, *others)[:MOST_ROOMS]
 
     def place_name(self, npc: NPC, place_ref: str) -> str:
         """What `npc` calls the room of a conversation, "" where there is none any more."""

@@ -7,7 +7,7 @@ a Deferred fires when it is committed, on the reactor's thread.
 A job is a function over plain values that calls the store, and touches no object of the game. Jobs
 are done in the order in which they were given. Several that wait become one transaction, each with
 a savepoint of its own; where that transaction fails, each is done once more alone, so that one job
-never fails because of another.
+never fails because of another. A job that reads is done between two transactions, in its place.
 
 There is a thread while a server runs on a database that can be read while it is written. Else, and
 in commands, scripts and tests, a job is done where it is given.
@@ -16,7 +16,7 @@ in commands, scripts and tests, a job is done where it is given.
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -53,15 +53,16 @@ _LOCK_NOT_AVAILABLE: Final = "55P03"
 class _Job(Generic[T]):
     """Something to write, who waits for it, and how it went."""
 
-    def __init__(self, write: Callable[[], T]) -> None:
+    def __init__(self, write: Callable[[], T], *, is_reading: bool = False) -> None:
         self.waiting: Final[Deferred[T]] = Deferred(lambda _: None)
+        self.is_reading: Final = is_reading
         self._write: Final = write
         self._outcome: T | Failure
 
     def do(self) -> None:
-        """Write, all or nothing; within a transaction behind a savepoint."""
+        """Write, all or nothing; within a transaction behind a savepoint. What reads needs none."""
         try:
-            with transaction.atomic():
+            with nullcontext() if self.is_reading else transaction.atomic():
                 self._outcome = self._write()
         except Exception:  # whatever it is belongs to who waits for it
             self._outcome = Failure()
@@ -88,6 +89,7 @@ class Writer:
         self._thread: Thread | None = None
         self._given: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._done: SimpleQueue[_Job[Any]] = SimpleQueue()
+        self._behind: _Job[Any] | None = None  # one that reads, behind what is being written
         self._under_way: Final[set[_Job[Any]]] = set()
         self._is_given_up = False
         self.is_locked_out = False
@@ -109,9 +111,16 @@ class Writer:
 
     def write(self, job: Callable[[], T]) -> Deferred[T]:
         """What `job` returns once it is committed. It fails as `job` does, or with StoreError."""
+        return self._taken_on(job)
+
+    def read(self, job: Callable[[], T]) -> Deferred[T]:
+        """What `job` reads once all that was given before it is committed; it holds no lock."""
+        return self._taken_on(job, is_reading=True)
+
+    def _taken_on(self, job: Callable[[], T], *, is_reading: bool = False) -> Deferred[T]:
         if self._thread is None:
             return maybeDeferred(job)
-        given = _Job(job)
+        given = _Job(job, is_reading=is_reading)
         self._under_way.add(given)
         self._given.put(given)
         return given.waiting
@@ -165,10 +174,22 @@ class Writer:
         """The thread's whole life."""
         _begin_with_the_lock()
         try:
-            while (job := self._given.get()) is not None:
+            while (job := self._read_before_the_next()) is not None:
                 self._write_with(job)
         finally:
             connection.close()
+
+    def _read_before_the_next(self) -> _Job[Any] | None:
+        """The next job to write, after those before it that read; None: the thread ends."""
+        while (job := self._behind or self._given.get()) is not None and job.is_reading:
+            self._behind = None
+            job.do()
+            if not connection.is_usable():  # the database was away; another connection is opened
+                connection.close()
+            self._done.put(job)
+            self._tell_from_thread()
+        self._behind = None
+        return job
 
     def _write_with(self, first: _Job[Any]) -> None:
         """Write a job, and with it those that wait behind it."""
@@ -191,11 +212,14 @@ class Writer:
             if not is_written:
                 self._write_alone(job)
             self._done.put(job)
+        self._tell_from_thread()
+
+    def _tell_from_thread(self) -> None:
         reactor: Any = self.clock
         reactor.callFromThread(self._tell_next)
 
     def _with_those_waiting(self, first: _Job[Any]) -> Iterator[_Job[Any]]:
-        """It and what waits behind it, for a few milliseconds."""
+        """It and what waits behind it, for a few milliseconds, up to a job that reads."""
         until = time.monotonic() + TOGETHER_SECONDS
         yield first
         for _ in range(MOST_TOGETHER - 1):
@@ -207,6 +231,9 @@ class Writer:
                 return
             if job is None:
                 self._given.put(None)
+                return
+            if job.is_reading:
+                self._behind = job
                 return
             yield job
 

@@ -20,6 +20,7 @@ SPOKEN: Final = frozenset({"say", "whisper", "talk"})
 HEARD: Final = SPOKEN | {"pose"}
 """Said or posed by somebody, in their own words. Everything else happened, in the game's words."""
 
+ARRIVE: Final = "arrive"
 TICK: Final = "tick"
 ERRAND: Final = "errand"
 NOBODYS: Final = frozenset({TICK, ERRAND})

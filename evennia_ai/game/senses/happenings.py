@@ -14,6 +14,7 @@ from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.senses.events import ERRAND, HEARD, TICK, Event, Kind
+from evennia_ai.game.senses.labels import settled_label
 from evennia_ai.game.senses.perception import heard_text
 from evennia_ai.game.senses.presence import (
     NPC,
@@ -22,7 +23,6 @@ from evennia_ai.game.senses.presence import (
     is_alone_with,
     rank_of,
     room_ref_of,
-    settled_label,
 )
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.game.senses.utterance import hops_of, line_of

@@ -21,7 +21,8 @@ from typing import Any, Final, NamedTuple
 from django.utils.translation import gettext
 
 from evennia_ai.game.senses.events import Event, Kind
-from evennia_ai.game.senses.presence import NPC, is_alone_with, rank_of, room_ref_of, settled_label
+from evennia_ai.game.senses.labels import settled_label
+from evennia_ai.game.senses.presence import NPC, is_alone_with, rank_of, room_ref_of
 from evennia_ai.game.senses.text import one_line, unmarked
 from evennia_ai.game.senses.utterance import Utterance, hops_of, line_of, utterance_of, uttered
 from evennia_ai.prompt.blocks import SCREENREADER

@@ -20,6 +20,7 @@ from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import LINE_BREAK, one_line, plain_name
 from evennia_ai.game.senses.utterance import Utterance, uttered
 from evennia_ai.game.speech.reply_acts import JOINED, acts_of
+from evennia_ai.text.columns import visible
 
 MAX_CHARACTERS: Final = 2000
 MAX_LINES: Final = 40
@@ -84,6 +85,13 @@ def escaped(text: str) -> str:
         start = settings.FUNCPARSER_START_CHAR
         text = text.replace(start, settings.FUNCPARSER_ESCAPE_CHAR + start)
     return text
+
+
+def shown_block(text: str) -> str:
+    """`text` with its lines, for `msg`: no colour, link, function or control in it counts."""
+    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    shown = escaped("\n".join(visible(line) for line in lines))
+    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a last pipe
 
 
 class SafeName:

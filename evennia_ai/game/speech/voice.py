@@ -18,7 +18,8 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, label_of
+from evennia_ai.game.senses.labels import label_of
+from evennia_ai.game.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.utterance import because_of
 from evennia_ai.game.speech.output import deliver, gesture

@@ -15,7 +15,8 @@ from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
 from evennia.utils import logger
 from pydantic import AfterValidator, Field, StringConstraints
 
-from evennia_ai.game.senses.presence import NPC, with_labels
+from evennia_ai.game.senses.labels import with_labels
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import gave, pose
 from evennia_ai.game.tools.targets import carried, exits, people, person, shown_name, thing, things

@@ -145,7 +145,9 @@ def _forget(*, setting: str, **_: Any) -> None:
 setting_changed.connect(_forget, dispatch_uid="evennia_ai.tools")
 
 
-def toolbox_of(npc: NPC, names: Sequence[str], *, event: Event) -> Toolbox:
+def toolbox_of(
+    npc: NPC, names: Sequence[str], *, event: Event, kind: type[Toolbox] = Toolbox
+) -> Toolbox:
     """The tools of these names for the turn of an NPC that answers `event`, made for it alone.
 
     A tool that the game has not any more is left out; one that takes long brings the tool along
@@ -155,7 +157,7 @@ def toolbox_of(npc: NPC, names: Sequence[str], *, event: Event) -> Toolbox:
     tools = [known[name] for name in names if name in known]
     if any(one.tool.later for one in tools):
         tools.append(known[ErrandResult.name])
-    return Toolbox(tools, npc=npc, event=event)
+    return kind(tools, npc=npc, event=event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

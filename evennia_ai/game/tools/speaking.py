@@ -8,6 +8,8 @@ while the room is answered, said aloud while a whisper is - are recorded there a
 anybody hears them: they are part of that conversation, and go with it when it is erased.
 """
 
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import Field
@@ -22,6 +24,7 @@ from evennia_ai.game.speech.reply_acts import behind_name
 from evennia_ai.game.speech.voice import Voice
 from evennia_ai.game.tools.targets import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
+from evennia_ai.history.corrections import Spoken
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.prompt.names import bounded
 from evennia_ai.store.history import conversations
@@ -58,6 +61,20 @@ UNSAID: Final = "Not done: nothing of it can be said aloud."
 SILENCED: Final = "Not done: you cannot speak now."
 WHISPERED: Final = "(whispered)"
 """What stands for words that were whispered outside of the turn's own conversation."""
+
+
+def spoken_by(npc: NPC) -> Mapping[str, Spoken]:
+    """Where the words of the tools below stand that others heard, so that they can be corrected."""
+    name = rf"(?:{re.escape(plain_name(npc.key))}|\S+)"
+    results = {
+        "say": ("text", r'(You say: ").*(")'),
+        "whisper": ("text", r'(You whisper to [^"]*: ").*(")'),
+        "pose": ("action", rf"(You did it: {name} ).*()"),
+    }
+    return {
+        tool: Spoken(argument=argument, result=re.compile(told, re.DOTALL))
+        for tool, (argument, told) in results.items()
+    }
 
 
 class Say(Tool):

@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.senses.presence import NPC, is_character, label_of, object_of
+from evennia_ai.game.senses.labels import label_of
+from evennia_ai.game.senses.presence import NPC, is_character, object_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.store import memories

@@ -24,7 +24,7 @@ from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import ERRAND, Event
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
-from evennia_ai.game.turn.rounds import Commits
+from evennia_ai.game.turn.ending import Commits
 from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.messages import Message, ToolCall

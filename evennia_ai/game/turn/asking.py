@@ -14,23 +14,28 @@ from evennia_ai.errors import ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.calls import CountedCall, ModelCalls
 from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.senses.events import Event, began_by
 from evennia_ai.game.speech.voice import Start, Voice
-from evennia_ai.game.turn.rounds import Commits, Round
+from evennia_ai.game.turn.ending import Commits
+from evennia_ai.game.turn.rounds import Round
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.speech import is_silence
 
 
 class Asking:
-    """Asks the models of one turn that answers `event`; their order is that of `accesses`."""
+    """Asks the models of one turn; their order is that of `accesses`, `key` tells for whom."""
 
     def __init__(
-        self, accesses: Sequence[Access], calls: ModelCalls, commits: Commits, *, event: Event
+        self,
+        accesses: Sequence[Access],
+        calls: ModelCalls,
+        commits: Commits,
+        *,
+        key: Callable[[Round], CallKey],
     ) -> None:
         self.accesses: Final = accesses
         self._calls: Final = calls
         self._commits: Final = commits
-        self._event: Final = event
+        self._key: Final = key
         self._tried: set[str] = set()  # the names of the profiles that were asked
         self._asked: Deferred[ChatReply] | None = None
         self._start: Start | None = None
@@ -97,12 +102,3 @@ class Asking:
         """Say what of the reply was not said while it came."""
         if self._start is not None:
             self._start.say_rest(reply.text, by_rote=reply.offline)
-
-    def _key(self, this: Round) -> CallKey:
-        return CallKey(
-            npc_ref=this.stored.conversation.npc_ref,
-            player_ref=began_by(self._event),
-            line=self._event.line,
-            turn=this.stored.number,
-            prompt_tokens=this.prompt.tokens,
-        )

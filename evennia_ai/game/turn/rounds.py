@@ -7,44 +7,37 @@ prompt is the one before it and the tools' messages after it; each is stored as 
 with its own manifest. How a round ended is committed with what the call of its model took.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeVar
-
-from evennia.utils import logger
-from twisted.internet.defer import Deferred
+from typing import Any, Final
 
 from evennia_ai.compose import Composition
-from evennia_ai.errors import HistoryConflictError, TurnClosedError
 from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.game.inputs.gather import Gathered, gathered
 from evennia_ai.game.inputs.meanings import Meanings, Near
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import own_paths
-from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.turn.quotable import with_quotable
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.summarising import Fullness, fullness_of
-from evennia_ai.history.records import NewRecord, Record
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Passage, sent_sha256
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, sent_sha256
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.tools import reply_from
-from evennia_ai.minds.turn_sources import made_of, recorded_inputs
+from evennia_ai.minds.turn_sources import recorded_turn
 from evennia_ai.minds.view import revisions_of
 from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store import model_calls
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.store.history.windows import windows
-from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.history.windows import Window, windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,70 +161,21 @@ class Rounds:
         return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
 
     async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
-        heard, made, gathered = self._heard, composed.composition, composed.gathered
-        # All that may fail comes before: what is begun would stay open.
-        said = chat_messages(storable_messages(made.prompt.messages))
-        asked = self._asked(composed, access, said)
-        sent = replace(made.prompt.sent, revisions=gathered.view.revisions)
-        begin = partial(
-            turns.begin,
-            heard.conversation,
-            draft=self._draft(composed, access, asked, sent),
-            event=heard.record,
-            lore=made.lore.after if is_first else None,
-            recalled=made.recalled.shown_ids if is_first else (),
-            at_hours=gathered.request.inputs.moment.hours,
-            client=heard.event.client,
+        conversation = self._heard.conversation
+        # All that asks the world comes before: what is begun would stay open.
+        said = chat_messages(storable_messages(composed.composition.prompt.messages))
+        job = _Beginning(
+            composed=composed,
+            access=access,
+            heard=self._heard,
+            said=said,
+            asked=self._asked(composed, access, said),
+            now=windows(conversation.id),
+            is_first=is_first,
         )
-        begun = await self._writer.write(begin)
-        self._mind.prompted(begun.turn, sent)
-        # What is sent is made of the records alone; equal messages are fitted alike.
-        stored = chat_messages(begun.messages)
-        if stored != said:
-            fitted = access.fitted(stored, tools=gathered.request.tools)
-            asked = replace(asked, messages=fitted)
-        return Round(composed=composed, access=access, stored=begun.turn, asked=asked)
-
-    def _draft(self, composed: Composed, access: Access, asked: ChatRequest, sent: Sent) -> Draft:
-        made, gathered = composed.composition, composed.gathered
-        tools = gathered.request.tools if access.roles.tools != "none" else ()
-        return draft_of(
-            made.prompt,
-            event=self._heard.record,
-            account=self._account(made.prompt, sent),
-            model=access.model_id or access.name,
-            revisions=revisions_of(gathered.view, gathered.request.inputs.books),
-            sent_sha256=sent_sha256(asked.messages, tools=asked.tools),
-            silent=made.lore.silent,
-            inputs=self._recorded(gathered, access),
-            tools=tool_list(tools) if tools else None,
-        )
-
-    def _account(self, prompt: Prompt, newer: Sent) -> CacheAccount | None:
-        """What the prompt shares with the one before it, None where that is not known."""
-        older = self._mind.sent_before(self._heard.conversation)
-        if older is None:
-            return None
-        return account(older, newer, counter=prompt.counter, components=prompt.components)
-
-    def _recorded(self, gathered: Gathered, access: Access) -> dict[str, Any]:
-        """What the prompt is made from, for its manifest."""
-        where, inputs = self._heard.conversation, gathered.request.inputs
-        window = windows(where.id)
-        values = recorded_inputs(
-            inputs,
-            event=self._heard.record,
-            now=window.history,
-            reply_tokens=access.profile.reply_tokens,
-        )
-        sources = made_of(
-            gathered.view,
-            inputs,
-            context=gathered.context,
-            newest_record=window.end.seq,
-            providers=own_paths(gathered.view.sources.conf.context_providers),
-        )
-        return {**values, "made_of": sources}
+        begun = await self._writer.write(job.committed)
+        self._mind.prompted(begun.stored)
+        return begun
 
     def _asked(
         self, composed: Composed, access: Access, said: Sequence[ChatMessage]
@@ -243,96 +187,95 @@ class Rounds:
             tools=gathered.request.tools,
             cache_key=f"npc-{gathered.request.npc_ref}",
         )
-        return replace(
+        made, event = composed.composition, self._heard.event
+        request = replace(
             request,
             breakpoints=prompt.breakpoints,
-            passages=_passages(composed.composition),
             speaker=gathered.view.char_name,
-            question=self._heard.event.text,
+            question=self._heard.record.body,
+        )
+        if not access.model.offline:
+            return request
+        card = gathered.view.sources.card
+        return with_quotable(
+            request, made, gathered.request, card=card, npc=self._mind.npc, event=event
         )
 
 
-def _passages(made: Composition) -> tuple[Passage, ...]:
-    """The lore that was kept, for a responder that quotes."""
-    kept = {piece.claim.origin for piece in made.prompt.pieces}
-    return tuple(
-        Passage(
-            label=entry.origin,
-            text=entry.text,
-            score=float(entry.priority),
-            constant=entry.constant,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beginning:
+    """A round that begins: the values its prompt is committed from, in the writer's thread."""
+
+    composed: Composed
+    access: Access
+    heard: CommittedEvent
+    said: Sequence[ChatMessage]
+    """The prompt's messages as any model may be sent them."""
+    asked: ChatRequest
+    now: Window
+    """What is kept of the conversation as it is composed."""
+    is_first: bool
+
+    def committed(self) -> Round:
+        """The round, whose prompt is committed; StoreError: nothing was committed."""
+        made, gathered = self.composed.composition, self.composed.gathered
+        begun = turns.begin(
+            self.heard.conversation,
+            draft=self._draft(),
+            sent=self.sent,
+            event=self.heard.record,
+            lore=made.lore.after if self.is_first else None,
+            recalled=made.recalled.shown_ids if self.is_first else (),
+            at_hours=gathered.request.inputs.moment.hours,
+            client=self.heard.event.client,
+            composed_in=gathered.request.inputs.history.segment,
         )
-        for entry in made.lore.entries
-        if entry.origin in kept
-    )
-
-
-T = TypeVar("T")
-
-
-class Commits:
-    """What one turn of an NPC commits; `call` is the newest call of a model, until it is."""
-
-    def __init__(self, npc_ref: str, writer: Writer) -> None:
-        self.call: CountedCall | None = None
-        self._npc_ref: Final = npc_ref
-        self._writer: Final = writer
-
-    async def again(self, begin: Callable[[], Awaitable[T]]) -> T:
-        """Begin a round, and once more after what another process wrote while the model thought."""
-        try:
-            return await begin()
-        except HistoryConflictError as error:
-            logger.log_err(f"evennia_ai: NPC {self._npc_ref}: it is written again: {error}")
-            return await begin()
-
-    async def written(self, write: Callable[[], T]) -> T:
-        """Write, and once more after what another process wrote."""
-        return await self.again(partial(self._writer.write, write))
-
-    async def add(self, stored: StoredTurn, new: NewRecord) -> Record:
-        """Commit what happens in a turn that goes on after it; the record."""
-        (record,) = await self.written(partial(turns.add, stored, [new]))
-        return record
-
-    def spoke(self, stored: StoredTurn, text: str) -> "Deferred[None]":
-        """Commit that the start of a reply is said now."""
-        return self._writer.write(partial(turns.spoke, stored, text))
-
-    async def finish(
-        self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str
-    ) -> None:
-        """Commit that a round has ended, with these records."""
-        await self.written(partial(turns.finish, stored, new, outcome=outcome, call=self._row))
-        self.call = None
-
-    async def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
-        """Commit that a round failed, with what was said instead of a reply."""
-        await self.written(partial(turns.fail, stored, why, new=new, call=self._row))
-        self.call = None
-
-    async def interrupt(self, stored: StoredTurn, why: str) -> None:
-        """Commit that the server stops before the turn has ended."""
-        await self.written(partial(turns.interrupt, stored, why, call=self._row))
-        self.call = None
-
-    def close(self, stored: StoredTurn, why: str) -> "Deferred[None]":
-        """Commit that a turn broke off, as soon as that can be written; fires then.
-
-        Before that its history has calls without results, and no other prompt may be made of it.
-        """
-        doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
-        return self._writer.until_written(partial(_closed, stored, why, self._row), doing)
+        # What is sent is made of the records alone; equal messages are fitted alike.
+        stored = chat_messages(begun.messages)
+        asked = self.asked
+        if stored != self.said:
+            fitted = self.access.fitted(stored, tools=gathered.request.tools)
+            asked = replace(asked, messages=fitted)
+        return Round(composed=self.composed, access=self.access, stored=begun.turn, asked=asked)
 
     @property
-    def _row(self) -> NewCall | None:
-        return self.call.row if self.call is not None else None
+    def sent(self) -> Sent:
+        """The prompt as the account of the next one asks for it."""
+        made, view = self.composed.composition, self.composed.gathered.view
+        controlled_from = self.now.controlled_from
+        return replace(made.prompt.sent, revisions=view.revisions, controlled_from=controlled_from)
 
+    def _draft(self) -> Draft:
+        made, gathered, access = self.composed.composition, self.composed.gathered, self.access
+        tools = gathered.request.tools if access.roles.tools != "none" else ()
+        return draft_of(
+            made.prompt,
+            event=self.heard.record,
+            account=self._account(made.prompt),
+            model=access.model_id or access.name,
+            revisions=revisions_of(gathered.view, gathered.request.inputs.books),
+            sent_sha256=sent_sha256(self.asked.messages, tools=self.asked.tools),
+            silent=made.lore.silent,
+            inputs=self._recorded(gathered),
+            tools=tool_list(tools) if tools else None,
+        )
 
-def _closed(stored: StoredTurn, why: str, call: NewCall | None) -> None:
-    """The end, or where the turn has ended already only what its call took."""
-    try:
-        turns.fail(stored, why, call=call)
-    except TurnClosedError:
-        if call is not None:
-            model_calls.add_alone(call)
+    def _account(self, prompt: Prompt) -> CacheAccount | None:
+        """What the prompt shares with the one before it, None where that is not known."""
+        before = self.now.sent
+        if before is None:
+            return None
+        return account(before, self.sent, counter=prompt.counter, components=prompt.components)
+
+    def _recorded(self, gathered: Gathered) -> dict[str, Any]:
+        """What the prompt is made from, for its manifest."""
+        return recorded_turn(
+            gathered.view,
+            gathered.request.inputs,
+            event=self.heard.record,
+            now=self.now.history,
+            newest_record=self.now.end.seq,
+            reply_tokens=self.access.profile.reply_tokens,
+            context=gathered.context,
+            providers=own_paths(gathered.view.sources.conf.context_providers),
+        )

@@ -6,7 +6,7 @@
     4  commit         the prompt, as a round of the turn                    rounds
     5  ask            the model, or the next one where it is away           asking
     6  act            what the reply calls for, then on with 4              acting
-    7  end            the reply is committed, then said                     voice
+    7  end            the reply is committed, then said                     ending
     8  rest           what may be done while nobody waits                   idle_time
 
 What the turn needs of the moment it began in travels with it, so neither a second speaker nor a
@@ -18,22 +18,23 @@ from functools import partial
 from typing import Final, TypeVar
 
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import (
     BudgetError,
-    StoreError,
     ThrashError,
     on_one_line,
 )
+from evennia_ai.game.inputs.first_reading import read_first
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.endpoints import Access
-from evennia_ai.game.models.limits import ModelStopped
+from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.watching import TurnOutcome
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.game.senses.presence import is_on, own_names, why_gone
+from evennia_ai.game.senses.events import began_by
+from evennia_ai.game.senses.presence import is_on, why_gone
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.voice import Voice
 from evennia_ai.game.tools.registry import toolbox_of
@@ -41,13 +42,12 @@ from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import Toolbox
 from evennia_ai.game.turn.acting import Acted, Acts
 from evennia_ai.game.turn.asking import Asking
-from evennia_ai.game.turn.rounds import Commits, Round, Rounds, with_room
-from evennia_ai.history.records import fallback_record, reply_record
+from evennia_ai.game.turn.ending import Commits, Ending, is_no_fault
+from evennia_ai.game.turn.rounds import Composed, Round, Rounds, with_room
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.settings.npc import USUAL
 from evennia_ai.store.history import conversations
 
-STOPPED: Final = "the server stopped before the reply"
 RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
 """How often a turn is begun whose prompt cannot be made or committed."""
@@ -68,7 +68,7 @@ class Turn:
 
         self._mind: Final = mind
         self._live: Final = live
-        self._npc_ref: Final = mind.ref
+        self._npc_ref: Final = heard.conversation.npc_ref
         self._tries = 0
         self._greeting = heard.greeting
         self._voice: Voice | None = None
@@ -79,6 +79,7 @@ class Turn:
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
         self._commits: Final = Commits(mind.ref, live.writer)
+        self._ending: Final = Ending(mind, heard, self._commits, live.writer)
         self._cancelled = ""
         self._outcome: TurnOutcome = "failed"
 
@@ -119,8 +120,7 @@ class Turn:
         """From the greeting to the end, whatever happens on the way."""
         asking = await self._begun()  # 1 to 4
         if asking is not None:
-            last = await self._to_the_end(asking)  # 5 to 7
-            self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)  # 8
+            self._rest(await self._to_the_end(asking))  # 5 to 7, and 8
 
     async def _begun(self) -> Asking | None:
         """Who asks the models, now that the first prompt is committed; None where none is."""
@@ -142,28 +142,51 @@ class Turn:
     async def _first_round(self) -> Asking | None:
         """Commit the prompt; None: nobody waits for it any more."""
         mind, heard, live = self._mind, self.heard, self._live
-        if self._is_stale():
+        if self._is_stale() or not conversations.counts(heard.record):
             return None
         self.greet()  # 1
         self.settings = settings = mind.settings
         accesses = live.models.of_role("speaker", settings=settings)
-        self._toolbox = toolbox_of(mind.npc, settings.tools, event=heard.event)
-        waited_for = await live.book_builds.waited_for(mind.npc, heard.event)
-        composed = await with_room(  # 2 and 3
-            mind,
-            heard,
-            settings=settings,
-            tools=self._toolbox.specs,
-            compactor=live.compactor,
-            meanings=live.meanings,
-            waited_for=waited_for,
-        )
+        self._toolbox = self._tools()
+        if mind.lately.read is None:
+            await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
+        composed = await self._composed()  # 2 and 3
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
         self._round = await self._rounds.first(composed, access=accesses[0])  # 4
-        self._asking = Asking(accesses, live.calls, self._commits, event=heard.event)
+        self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
         return self._asking
+
+    async def _composed(self) -> Composed | None:
+        """The prompt, where need be after a compaction; None: the server stops."""
+        live, heard = self._live, self.heard
+        return await with_room(
+            self._mind,
+            heard,
+            settings=self.settings,
+            tools=self._toolbox.specs,
+            compactor=live.compactor,
+            meanings=live.meanings,
+            waited_for=await live.book_builds.waited_for(self._mind.npc, heard.event),
+        )
+
+    def _tools(self) -> Toolbox:
+        return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
+
+    def _call_key(self, this: Round) -> CallKey:
+        """For whom the model of a round is asked."""
+        event = self.heard.event
+        return CallKey(
+            npc_ref=self._npc_ref,
+            player_ref=began_by(event),
+            line=event.line,
+            turn=this.stored.number,
+            prompt_tokens=this.prompt.tokens,
+        )
+
+    def _rest(self, last: Round) -> None:
+        self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)
 
     def _voice_of(self, *names: str) -> Voice:
         """The NPC's voice; by these names and its own a model may call it."""
@@ -175,7 +198,7 @@ class Turn:
     @property
     def _speaking(self) -> Voice:
         """The voice, also before it is known what the NPC is made of."""
-        return self._voice or self._voice_of(*own_names(self._mind.npc))
+        return self._voice or self._voice_of(*self._mind.own_names)
 
     async def _to_the_end(self, asking: Asking) -> Round:
         """Ask, act and ask again, and end the turn with what came of it; the last round."""
@@ -258,8 +281,7 @@ class Turn:
         if acted.spoke:
             self._mind.begun(self.heard)
         if acted.is_end or self._is_stale():
-            self._outcome = "answered"
-            self._mind.answered(self.heard, self.settings)
+            self._has_answered()
             return False
         return await self._asks_again(acted)
 
@@ -294,37 +316,25 @@ class Turn:
         return True
 
     async def _answered(self, reply: ChatReply, asking: Asking) -> None:
-        text, stored = reply.text, self._open_round.stored
-        recorded = fallback_record if reply.is_fallback else reply_record
-        said = [recorded(text)] if text else []
-        outcome = "answered" if text or self._has_spoken else "chose to say nothing"
-        await self._commits.finish(stored, said, outcome=outcome)
+        stored = self._open_round.stored
+        await self._ending.answered(stored, reply, has_spoken=self._has_spoken)
+        self._has_answered()
+        asking.say_rest(reply)
+
+    def _has_answered(self) -> None:
         self._outcome = "answered"
         self._mind.answered(self.heard, self.settings)
-        asking.say_rest(reply)
 
     async def _failed(self, error: Exception, asking: Asking) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
         stored, stale = self._open_round.stored, self._is_stale()
-        if isinstance(error, CancelledError) and not stale:
-            self._outcome = "dropped"
-            await self._commits.interrupt(stored, STOPPED)
-            return
-        if stale or isinstance(error, ModelStopped):
-            await self._drop(stale or on_one_line(error))
-            return
-        self._log(f"turn {stored.number}: {on_one_line(error)}")
-        if asking.has_said_the_start:  # what was said of it stands, and is closed by the end
-            await self._commits.fail(stored, on_one_line(error))
-            return
-        line = self._mind.fallback_line
-        await self._commits.fail(stored, on_one_line(error), new=[fallback_record(line)])
-        self._speaking.say(line, by_rote=True)
+        if not stale and not is_no_fault(error):
+            self._log(f"turn {stored.number}: {on_one_line(error)}")
+        voice = None if asking.has_said_the_start else self._speaking
+        self._outcome = await self._ending.failed(stored, error, stale=stale, voice=voice)
 
     async def _drop(self, why: str) -> None:
-        """Commit that nobody waits for the turn any more, or that nobody may speak."""
-        self._outcome = "dropped"
-        await self._commits.fail(self._open_round.stored, f"dropped: {why}")
+        self._outcome = await self._ending.dropped(self._open_round.stored, why)
 
     def _broken_off(self, error: Exception) -> "Deferred[None]":
         """Close the turn that could not go on; what is not in the history is not said."""
@@ -338,15 +348,8 @@ class Turn:
         """Say the fallback line where there is no turn to end."""
         if self._is_stale():
             return
-        line = self._mind.fallback_line
-        try:
-            await self._live.writer.write(
-                partial(conversations.append, self.heard.conversation, [fallback_record(line)])
-            )
-        except StoreError as error:
-            self._log(f"the fallback line was not written, nothing is said: {error}")
-            return
-        self._speaking.say(line, by_rote=True)
+        if problem := await self._ending.without_prompt(self._speaking):
+            self._log(problem)
 
     def _again(self, error: Exception) -> None:
         """Try later: the event is committed, the model was not asked."""

@@ -6,6 +6,7 @@ NPC's own has to pass. Without a model nothing is learnt; what fades and what sa
 tidied up all the same, once a day of the game.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,6 +50,7 @@ from evennia_ai.store.history.windows import windows
 ROLE: Final = "summariser"
 ANSWER_TOKENS: Final = 800
 MOST_REQUEST_TOKENS: Final = 8_000
+MOST_TIDIED: Final = 4096
 _DAY_HOURS: Final = 24.0
 _SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
 """What somebody said or did, and no summary of that."""
@@ -91,7 +93,8 @@ class Consolidator:
         self._settings: Final = conf.memory
         self._calls: Final = calls
         self._rules: Final = conf.compaction.rules  # how often it may fail, and how long it rests
-        self._tidied: dict[str, float] = {}  # when, in hours of the game, by NPC
+        # When, in hours of the game, by NPC; of those that were tidied last.
+        self._tidied: OrderedDict[str, float] = OrderedDict()
 
     def is_due(self, where: ConversationRef) -> bool:
         """Whether enough was said since the last time that a model is to be asked."""
@@ -122,6 +125,9 @@ class Consolidator:
         if is_early or not self._settings.enabled:
             return
         self._tidied[npc_ref] = now
+        self._tidied.move_to_end(npc_ref)
+        if len(self._tidied) > MOST_TIDIED:
+            self._tidied.popitem(last=False)
         held = memories.held_by(npc_ref)
         for kept, others in _doubles(held):
             memories.merge(npc_ref, kept, others, by=OF_NPC)

@@ -12,7 +12,8 @@ from typing import Any, Final
 from evennia.utils import logger
 
 from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.senses.presence import bystanders, label_of, object_of, own_names, seen_here
+from evennia_ai.game.senses.labels import label_of
+from evennia_ai.game.senses.presence import bystanders, object_of, seen_here
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.memory.learning import People, judged
@@ -32,6 +33,7 @@ from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
+from evennia_ai.text.word_forms import Languages
 
 MOST_RECALLED: Final = 20
 SCENE_MESSAGES: Final = 12
@@ -103,7 +105,7 @@ def remember(
         place_ref=where.place_ref,
         turn=source,
         author=OF_NPC,
-        scene=_scene(told, npc_ref, where, lines),
+        scene=_scene(told, npc_ref, where, lines, rules.recall.languages),
     )
     return kept(npc_ref, new, by=OF_NPC, most=rules.kept)
 
@@ -139,9 +141,9 @@ def recall(
         for memory in memories.held_by(npc_ref).memories
         if is_open(memory, moment) and about in (None, memory.about)
     ]
-    best = _best(found, compared_words(query), hours=moment.hours, rules=rules.recall)[
-        : max(0, min(limit, MOST_RECALLED))
-    ]
+    said = compared_words(query, rules.recall.languages)
+    ranked = _best(found, said, hours=moment.hours, rules=rules.recall)
+    best = ranked[: max(0, min(limit, MOST_RECALLED))]
     with one_transaction(f"recalling memories of NPC {npc_ref}"):
         memories.recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
     return best
@@ -157,7 +159,7 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
     npc = object_of(npc_ref)
     if npc is None:
         return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
-    own = dict.fromkeys((*own_names(npc), *_names(npc)))
+    own = dict.fromkeys((*npc.ai.own_names, *_names(npc)))
     others = [name for other in bystanders(npc) for name in _names(other)]
     someone = object_of(about) if about else None
     return People(
@@ -180,7 +182,13 @@ def _with_label(text: str, npc_ref: str, *, about: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: label, text, flags=re.IGNORECASE)
 
 
-def _scene(text: str, npc_ref: str, where: ConversationRef, lines: Sequence[Message] | None) -> str:
+def _scene(
+    text: str,
+    npc_ref: str,
+    where: ConversationRef,
+    lines: Sequence[Message] | None,
+    languages: Languages,
+) -> str:
     """The words around what is learnt: of the place, of who is seen there, and of what was said.
 
     Lines that lie back name who spoke; whoever is there by now need not have been.
@@ -191,7 +199,7 @@ def _scene(text: str, npc_ref: str, where: ConversationRef, lines: Sequence[Mess
         history = windows(where.id).history
         lines = history.between(history.newest_from(SCENE_MESSAGES), history.stop)
         there += [plain_name(other.key) for other in (seen_here(npc) if npc is not None else ())]
-    return scene_of(text, lines, there=there)
+    return scene_of(text, lines, there=there, languages=languages)
 
 
 def _names(character: Any) -> tuple[str, ...]:

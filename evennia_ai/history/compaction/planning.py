@@ -86,7 +86,7 @@ class NoPlanReason(StrEnum):
 
     ALL_KEPT = "every message belongs to the part that is kept"
     ONLY_SUMMARISED = "nothing is older than the kept part but an earlier summary"
-    TOO_LITTLE = "a summary may be as long as what it would stand for"
+    TOO_LITTLE = "too little was said yet: a summary would be about as long"
     NO_ROOM = (
         "what the prompt needs besides a summary leaves no room for one;"
         " raise the limit or shorten the components"

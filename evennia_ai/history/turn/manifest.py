@@ -116,6 +116,12 @@ class TurnManifest(PromptFigures):
         return cls(**told)
 
 
+def number_in(manifest: TurnManifest, index: int) -> str:
+    """What a message of the prompt is called on every screen: `#12` by its record."""
+    message = manifest.messages[index]
+    return f"#{message.record}" if isinstance(message, RecordedMessage) else str(index)
+
+
 _VERDICT: Final = tuple(one.name for one in fields(Verdict))
 _verdict_values: Final = attrgetter(*_VERDICT)
 

@@ -27,9 +27,7 @@ from evennia_ai.lorebook.activation.placed_entries import placed
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
 from evennia_ai.lorebook.book import Lorebook, Unmatched, packed
 from evennia_ai.lorebook.conditions import Facts
-from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.key_reader import EntryKeys
 from evennia_ai.lorebook.scan.window import Scan, Window
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
@@ -53,11 +51,12 @@ def _once(
     """What `make` gives, kept with the index for the scan depths that were asked for last."""
     known = book.key_index.memo.setdefault(slot, {})
     state = (book.seen, book.recursive, book.key_index.troubles)
-    if state not in known:
+    made = known.get(state)  # of another thread's too, which may clear what is kept
+    if made is None:
         if len(known) >= _MOST_KEPT:
             known.clear()
-        known[state] = make(book)
-    return known[state]
+        made = known[state] = make(book)
+    return made
 
 
 def _verdicts(book: ActiveBook) -> list[Verdict]:
@@ -91,24 +90,16 @@ def _reasons(book: ActiveBook) -> list[str]:
         facts={},
         replies=0,
     )
-    plain = map(_has_only_keys, book.key_index.entry_keys, book.entries)
-    asked = frozenset(book.key_index.asked)
-    usual = ""
-    reasons: list[str] = []
-    for index, is_plain in enumerate(plain):
-        if is_plain and usual and index not in asked:
-            reasons.append(usual)
-            continue
+
+    def reason(index: int) -> str:
         keys, identity = book.key_index.entry_keys[index], book.identities[index]
-        reasons.append(str(judge(book.entries[index], keys, view, identity=identity).reason))
-        if is_plain and index not in asked:
-            usual = reasons[-1]
+        return str(judge(book.entries[index], keys, view, identity=identity).reason)
+
+    alike = book.key_index.alike
+    reasons = [reason(next(iter(alike))) if alike else ""] * len(book.entries)
+    for index in {*range(len(reasons))} - alike:
+        reasons[index] = reason(index)
     return reasons
-
-
-def _has_only_keys(keys: EntryKeys, entry: LoreEntry) -> bool:
-    """Whether the entry is silent for the reason that most of a book are silent for."""
-    return keys.keys_decide and not keys.refused and not keys.patterns and entry.scan_depth is None
 
 
 _NO_FACTS: Final[Facts] = {}
@@ -235,8 +226,9 @@ class Activation:
         if self._called is not message_called:
             cause = str(judgement.reason.calling(self._called))
         reason = cause + ruling.words
-        for given_up in book.given_up(index):
-            reason = f"{reason}; {given_up.calling(self._called)}"
+        if book.window.given_up:
+            for given_up in book.given_up(index):
+                reason = f"{reason}; {given_up.calling(self._called)}"
         return Verdict(
             "activate",
             book.entries[index].origin,

@@ -21,7 +21,16 @@ from evennia_ai.lorebook.activation.candidate import (
 )
 from evennia_ai.lorebook.activation.lore_budget import survival
 from evennia_ai.lorebook.activation.timers import Timers
-from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix, missing
+from evennia_ai.lorebook.book import (
+    ATTACH_RANK,
+    IDENTITIES,
+    LABELS,
+    Lorebook,
+    identities_of,
+    index_of,
+    labels_of,
+    missing,
+)
 from evennia_ai.lorebook.entry import LoreEntry, Mention
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.lorebook.scan.hit_cache import EVENT
@@ -38,9 +47,6 @@ from evennia_ai.prompt.tokens import TokenCounter
 _SHOWN_PLACES: Final = 4
 _NOT_NEEDED: Final = Patience()
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
-_LABELS: Final = Slot[tuple[str, ...]]("labels")
-_IDENTITIES: Final = Slot[tuple[str, ...]]("identities")
-_BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
 # By the index of an entry what its text was rendered with, the text and its tokens.
 _TEXTS: Final = Slot[dict[int, tuple[object, str, int]]]("texts")
 
@@ -95,8 +101,8 @@ class ActiveBook:
         self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
         self.seen = self.depth
         self.recursive = rules.recursive if book.recursive is None else book.recursive
-        self.labels = _labels(book)
-        self.identities = _identities(book)
+        self.labels = book.memo.get(LABELS) or labels_of(book)
+        self.identities = book.memo.get(IDENTITIES) or identities_of(book)
         self.judged = self.window.memo.setdefault(JUDGED, {})
         self.candidates = self.window.memo.setdefault(CANDIDATES, {})
         self.asked: set[int] = set()
@@ -118,7 +124,7 @@ class ActiveBook:
     def ask_identities(self, identities: Iterable[str]) -> None:
         """Have these entries judged, as far as they are in this book."""
         for identity in identities:
-            index = _index_of(self.lorebook, identity)
+            index = index_of(self.lorebook, identity)
             if index is not None:
                 self.asked.add(index)
 
@@ -352,7 +358,7 @@ def entry_finder(active_books: Sequence[ActiveBook]) -> Callable[[str], LoreEntr
 
     def find(identity: str) -> LoreEntry | None:
         for book in active_books:
-            index = _index_of(book.lorebook, identity)
+            index = index_of(book.lorebook, identity)
             if index is not None:
                 return book.entries[index]
         return None
@@ -373,28 +379,3 @@ _STANDINGS: Mapping[str, Callable[[int], int]] = {
     "character_first": lambda rank: rank,
     "global_first": lambda rank: -rank if rank else -max(ATTACH_RANK.values()) - 1,
 }
-
-
-def _labels(book: Lorebook) -> tuple[str, ...]:
-    known = book.memo.get(_LABELS)
-    if known is None:
-        known = tuple(f"{book.label}#{entry.uid}" for entry in book.entries)
-        book.memo[_LABELS] = known
-    return known
-
-
-def _identities(book: Lorebook) -> tuple[str, ...]:
-    known = book.memo.get(_IDENTITIES)
-    if known is None:
-        name = identity_prefix(book.label, attach=book.attach)
-        known = tuple(f"{name}#{entry.uid}" for entry in book.entries)
-        book.memo[_IDENTITIES] = known = _labels(book) if name == book.label else known
-    return known
-
-
-def _index_of(book: Lorebook, identity: str) -> int | None:
-    known = book.memo.get(_BY_IDENTITY)
-    if known is None:
-        known = {identity: index for index, identity in enumerate(_identities(book))}
-        book.memo[_BY_IDENTITY] = known
-    return known.get(identity)

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import Anchor, Logic, LoreEntry, Position
+from evennia_ai.lorebook.scan.entry_keys import EntryKeys
 from evennia_ai.lorebook.scan.hit_cache import EVENT, FED, NOTE, SOMEWHERE, SOURCE, FoundKey
-from evennia_ai.lorebook.scan.key_reader import EntryKeys
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.lorebook.scan.window import Window
 from evennia_ai.prompt.components import Grant
@@ -55,6 +55,9 @@ def plain(text: str) -> EntryReason:
 
 def key_found(text: str, found: FoundKey) -> str:
     """Which key was found and where."""
+    place, (start, end), of = found
+    if place >= 0 <= start:  # by far the most
+        return f"key '{text[:_SHOWN_LENGTH]}' in {of or f'message {place + 1}'} at {start}-{end}"
     return f"key '{text[:_SHOWN_LENGTH]}' {place_of(found)}"
 
 
@@ -253,7 +256,8 @@ class Ruling:
     def words(self) -> str:
         """The details in words, each behind a semicolon."""
         if self._words is None:
-            self._words = "".join([f"; {detail}" for detail in self.details])
+            told = self.details
+            self._words = f"; {told[0]}" if len(told) == 1 else "".join([f"; {d}" for d in told])
         return self._words
 
 

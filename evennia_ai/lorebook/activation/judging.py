@@ -34,8 +34,8 @@ from evennia_ai.lorebook.activation.timers import Timers
 from evennia_ai.lorebook.conditions import Facts, unmet
 from evennia_ai.lorebook.entry import NO_GATES, NO_TIMING, LoreEntry
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.lorebook.scan.entry_keys import ALWAYS, EntryKeys
 from evennia_ai.lorebook.scan.hit_cache import ANYWHERE, FoundKey
-from evennia_ai.lorebook.scan.key_reader import ALWAYS, EntryKeys
 from evennia_ai.lorebook.scan.window import Window
 from evennia_ai.prompt.memo import typed_frozen
 

@@ -14,7 +14,7 @@ history.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.active_books import ActiveBook
@@ -33,7 +33,7 @@ from evennia_ai.prompt.expansion import DYNAMIC, ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import OF_LORE
-from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote
+from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote, note_origin
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.prompt.templates.template import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
@@ -41,9 +41,9 @@ from evennia_ai.prompt.trace import Verdict
 
 # The piece of an entry, and what of the prompt it was made for.
 _PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece]]("piece")
-NOTE_KEY: Final = "note_0"
-NOTE_ORIGIN: Final = "note:0"
+NOTE_KEY: Final = "note"
 _SEPARATOR: Final = "\n"
+_MADE_OF: Final = [one.name for one in fields(ActiveEntry) if one.init]
 _EXAMPLES: Final = "dialogue_examples"
 _AFTER: Final = "world_info_after"
 _JOINTS: Final[Mapping[Position, str]] = {"before": "world_info_before", "after": _AFTER}
@@ -160,7 +160,8 @@ def _as_the_application_does(entries: Sequence[ActiveEntry]) -> list[ActiveEntry
     for number, at in enumerate(by_order):
         stands = _application_place(entries[at], number, last - number)
         if entries[at].stands != stands:
-            standing[at] = replace(entries[at], stands=stands)
+            made_of = {name: getattr(entries[at], name) for name in _MADE_OF}
+            standing[at] = ActiveEntry(**{**made_of, "stands": stands})
     return standing
 
 
@@ -266,12 +267,12 @@ def _first_note(
     if piece is None and not (own and keeps_blank):
         return [*own, *made]
     claim = Claim(
-        origin=NOTE_ORIGIN,
+        origin=note_origin(note, 0),
         id=HISTORY_ID,
         key=NOTE_KEY,
         role=note.role,
         depth=note.injection_depth,
-        order=DEFAULT_ORDER,
+        order=note.order,
         joint=joint,
         stays=piece.claim.stays if piece else "",
     )
@@ -288,7 +289,7 @@ def _in_note(
         key=f"{side}{number:06}",
         role=note.role,
         depth=note.injection_depth,
-        order=DEFAULT_ORDER,
+        order=note.order,
         joint=joint,
         tier=_tier(entry),
         priority=entry.priority,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from evennia_ai.lorebook.entry import NO_GATES, NO_GROUPS, NO_TIMING, ClockName, LoreEntry, Timing
-from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.entry import NO_GATES, NO_GROUPS, NO_TIMING, LoreEntry, Timing
+from evennia_ai.lorebook.rules import ActivationRules, ClockName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,8 @@ class Changed(NamedTuple):
     """What a change made: the text, the stretch of it that is new, and the book it is."""
 
     text: str
+    place: slice
+    """Where in the text before stood what `piece` replaces."""
     piece: str
     book: Lorebook
     is_same: bool
@@ -61,7 +63,8 @@ def changed_in_place(
 
     `book` is what `text` was read as. FormatError: as `edits.change_entry`.
     """
-    stretches = _stretches(book, text)
+    locate(book, text)
+    stretches = book.of_entries.get(_STRETCHES)
     if stretches is None:
         return None
     place = stretches.of(at)
@@ -74,14 +77,18 @@ def changed_in_place(
     piece = json.dumps(now, ensure_ascii=False, allow_nan=False)
     after.of_entries[_STRETCHES] = stretches.with_length(at, len(piece))
     changed = "".join((text[: place.start], piece, text[place.stop :]))
-    return Changed(changed, piece, after, is_same=now == was)
+    return Changed(changed, place, piece, after, is_same=now == was)
 
 
-def _stretches(book: Lorebook, text: str) -> _Stretches | None:
-    """Where the entries stand, found once for a text."""
-    if _STRETCHES not in book.of_entries:
+def is_located(book: Lorebook) -> bool:
+    """Whether it is known where its entries stand."""
+    return _STRETCHES in book.of_entries
+
+
+def locate(book: Lorebook, text: str) -> None:
+    """Find where the entries stand, in whatever thread; the whole text is read for that, once."""
+    if not is_located(book):
         book.of_entries[_STRETCHES] = _found(book, text)
-    return book.of_entries.get(_STRETCHES)
 
 
 def _found(book: Lorebook, text: str) -> _Stretches | None:

@@ -15,8 +15,7 @@ from evennia_ai.lorebook.activation.lore_budget import budget_of
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
-from evennia_ai.lorebook.scan.key_reader import EntryKeys
+from evennia_ai.lorebook.scan.key_index import BookIndex, KeysOfEntries, book_index_of
 from evennia_ai.lorebook.scan.matching import searchable
 from evennia_ai.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
 from evennia_ai.prompt.dice import Dice
@@ -47,7 +46,7 @@ class Evidence:
     key_index: BookIndex
 
     @property
-    def entry_keys(self) -> Sequence[EntryKeys]:
+    def entry_keys(self) -> KeysOfEntries:
         """The keys of each entry as the engine looks for them."""
         return self.key_index.entry_keys
 

@@ -12,9 +12,9 @@ from typing import Final
 from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.lint_evidence import Evidence, evidence_of
-from evennia_ai.lorebook.entry import ClockName, LoreEntry
-from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.key_reader import ALWAYS, NEVER
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.rules import ActivationRules, ClockName
+from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.text.words import in_word
 

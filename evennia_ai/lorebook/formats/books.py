@@ -6,10 +6,12 @@ first. A file that cannot be read raises and changes nothing; what could be read
 notice on the book. The file's own JSON is not kept here: whoever stores it keeps it whole.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -115,13 +117,13 @@ def read_book(
     if attach not in ATTACH_RANK:
         known = ", ".join(ATTACH_RANK)
         raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
-    owns = _looked_at(data, where)
+    looked_at = _looked_at(data, where)
     read = _read(data, where)
     raw = read.book
     book = _checked(raw, where)
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
-    entries, notices = _entries(read, owns, label=label, where=where, absent=absent)
+    entries, notices = _entries(read, looked_at, label=label, where=where, absent=absent)
     return Lorebook(
         label=label,
         entries=entries,
@@ -175,11 +177,14 @@ def _keys_of(entry: LoreEntry) -> int:
     return keys + sum(map(len, (*entry.gates.additional, entry.gates.excluded)))
 
 
-# What entries say for themselves, by their names in the file.
-_OwnWords = Mapping[str, OwnWords | None]
+class _LookedAt(NamedTuple):
+    """The entries of a file, which are plain values, and what each says for itself."""
+
+    listed: Any
+    owns: Sequence[OwnWords | None] = ()
 
 
-def _looked_at(data: Any, where: str) -> _OwnWords:
+def _looked_at(data: Any, where: str) -> _LookedAt:
     """What the entries say for themselves; FormatError where a value is no plain one of JSON."""
     inner: Any = (
         data.get("data") if type(data) is dict and data.get("spec") == "lorebook_v3" else data
@@ -187,42 +192,48 @@ def _looked_at(data: Any, where: str) -> _OwnWords:
     listed = inner.get("entries") if type(inner) is dict else None
     if (type(listed) is not list and type(listed) is not dict) or len(listed) > MAX_ENTRIES:
         check_plain(data, kind="book", where=where)
-        return {}
+        return _LookedAt(None)
     raws = listed if isinstance(listed, list) else list(listed.values())
-    names = map(str, range(len(raws))) if isinstance(listed, list) else iter(listed)
-    owns = dict(zip(names, map(own_words, raws), strict=True))
-    if are_plain(raws, owns.values()):
-        frame = {**inner, "entries": dict.fromkeys(owns)}
+    owns = own_words(raws)
+    if are_plain(raws, owns):
+        names = listed if isinstance(listed, dict) else ()
+        frame = {**inner, "entries": dict.fromkeys(names)}
         check_plain(frame if inner is data else {**data, "data": frame}, kind="book", where=where)
     else:
         check_plain(data, kind="book", where=where)
-    return owns
+    return _LookedAt(listed, owns)
 
 
 def _entries(
-    read: Translation, owns: _OwnWords, *, label: str, where: str, absent: Absent
+    read: Translation, looked_at: _LookedAt, *, label: str, where: str, absent: Absent
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
+    raws = read.book["entries"]
+    listed = in_order(raws)
+    of_names = listed if isinstance(raws, list) else [*raws.items()]
+    is_as_it_was = raws is looked_at.listed  # else another program wrote it
+    owns = looked_at.owns if is_as_it_was else own_words([raw for _, raw in of_names])
+    if listed != of_names:
+        by_name = dict(zip(raws, owns, strict=True))
+        owns = [by_name[name] for name, _ in listed]
+    reader = EntryReader(label=label, absent=absent)
     entries: list[LoreEntry] = []
     doubted: dict[str, list[str]] = {}
     times: Counter[str] = Counter()
-    keys = 0
-    reader = EntryReader(label=label, absent=absent)
-    for index, (name, entry) in enumerate(in_order(read.book["entries"])):
-        plain = one_line(name)
-        at = f"{where}.entries[{plain}]"
-        made, found = reader.read(
-            entry, owns.get(name) or own_words(entry), index=index, default_uid=plain, where=at
-        )
+    for index, ((name, raw), own) in enumerate(zip(listed, owns, strict=True)):
+        made, found = reader.read(raw, own, index=index, name=name, where=where)
         uid = told_apart(made.uid, times)
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
-        keys += _keys_of(made)
-        entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
-        for doubt in dict.fromkeys((*read.doubts.get(index, ()), *found)):
-            doubted.setdefault(doubt, []).append(made.uid)
+        entries.append(made)
+        if found or index in read.doubts:
+            for doubt in dict.fromkeys((*read.doubts.get(index, ()), *found)):
+                doubted.setdefault(doubt, []).append(uid)
     notices = [f"{_entries_named(uids)}: {doubt}" for doubt, uids in doubted.items()]
-    if keys > MAX_BOOK_KEYS:
+    counts = [*accumulate(map(_keys_of, entries))]
+    if counts and counts[-1] > MAX_BOOK_KEYS:
+        first = bisect_right(counts, MAX_BOOK_KEYS)
+        entries[first:] = map(_without_keys, entries[first:])
         notices.insert(0, f"{_TOO_MANY_KEYS}; its last entries are never active")
     return tuple(entries), notices
 

@@ -24,7 +24,6 @@ from evennia_ai.lorebook.decorators import (
 )
 from evennia_ai.lorebook.entry import (
     AT_MENTION,
-    CLOCKS,
     MAX_KEY,
     Logic,
     LoreEntry,
@@ -51,6 +50,7 @@ from evennia_ai.lorebook.formats.values import (
     one_of,
     some_of,
 )
+from evennia_ai.lorebook.rules import CLOCKS
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
 from evennia_ai.prompt.messages import Role
 

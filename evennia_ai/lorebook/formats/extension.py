@@ -37,7 +37,6 @@ from evennia_ai.lorebook.entry import (
     NO_TIMING,
     SIDES,
     Anchor,
-    ClockName,
     Grouping,
     Mention,
     Patterns,
@@ -69,6 +68,7 @@ from evennia_ai.lorebook.formats.values import (
     is_number,
     one_of,
 )
+from evennia_ai.lorebook.rules import ClockName
 
 MAX_GROUPS: Final = 32
 MAX_GROUP_TEXT: Final = 2000

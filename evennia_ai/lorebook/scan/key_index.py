@@ -5,20 +5,19 @@ an index stays with its book, one for each such combination, and is shared by al
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import compress
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import NO_GATES, LoreEntry, SourceName
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
-from evennia_ai.lorebook.scan.key_reader import ALWAYS, EntryKeys, FilledKey, KeyReader
+from evennia_ai.lorebook.scan.entry_keys import ALWAYS, EntryKeys, keys_decide
+from evennia_ai.lorebook.scan.key_reader import FilledKey, KeyReader
 from evennia_ai.lorebook.scan.matching import KeyTable
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
-from evennia_ai.lorebook.scan.shelves import grouped
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.templates.template import Template, compile_template
@@ -32,16 +31,50 @@ _MOST_OF_OWNED, _SPARE_NUMBERS = 2, 1000
 _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 
 
+class KeysOfEntries:
+    """The keys of the entries of a book by their index; most are made when they are asked for."""
+
+    __slots__ = ("_changed", "_entries", "_made", "_read")
+
+    def __init__(
+        self,
+        read: Callable[[LoreEntry], EntryKeys],
+        entries: Sequence[LoreEntry],
+        made: dict[int, EntryKeys],
+    ) -> None:
+        self._read = read
+        self._entries = entries
+        self._made = made
+        self._changed: Mapping[int, EntryKeys] = {}
+
+    def __getitem__(self, index: int) -> EntryKeys:
+        keys = self._changed.get(index) or self._made.get(index)
+        if keys is None:
+            keys = self._made[index] = self._read(self._entries[index])
+        return keys
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def with_entry(self, index: int, keys: EntryKeys) -> "KeysOfEntries":
+        """The same where the entry of this index has other keys."""
+        changed = KeysOfEntries(self._read, self._entries, self._made)
+        changed._changed = {**self._changed, index: keys}
+        return changed
+
+
 @dataclass(frozen=True, slots=True)
 class BookIndex:
     """A book made ready for scanning."""
 
-    entry_keys: Sequence[EntryKeys]
+    entry_keys: KeysOfEntries
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
     """Which entries a key may wake."""
     asked: tuple[int, ...]
     """Those that are judged in every turn, because keys alone do not decide."""
+    alike: frozenset[int]
+    """Those that are silent for one and the same reason where no key of theirs is found."""
     deepest: int
     sources: tuple[SourceName, ...]
     """Those that any entry asks for."""
@@ -108,7 +141,8 @@ def _macros(book: Lorebook) -> dict[str, Template]:
             (entry.keys, entry.secondary_keys) if entry.gates is NO_GATES else entry.key_lists
             for entry in book.entries
         )
-        written = {text for several in lists for keys in several for text in keys if "{{" in text}
+        listed = [keys for several in lists for keys in several if keys]
+        written = {text for text in chain.from_iterable(listed) if "{{" in text}
         known = {text: compile_template(text, trust="imported") for text in sorted(written)}
         book.of_entries[_KEY_MACROS] = known
     return known
@@ -134,23 +168,32 @@ def _filled(
 
 def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey]) -> BookIndex:
     reader = KeyReader(rules, filled=filled)
-    entry_keys = tuple(map(reader.entry_keys, book.entries))
+    entries = book.entries
+    made, owners, plain = reader.book_keys(entries)
+    entry_keys = KeysOfEntries(reader.entry_keys, entries, made)
     one_text = PRESET_FLAGS[rules.rules].one_text
     in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
-    asked = partial(_asked_always, patterns=in_one_text)
+    by_words = [at for at in plain if not entries[at].constant]  # which nothing else wakes
+    others = sorted({*range(len(entries))}.difference(by_words))
     return BookIndex(
         entry_keys=entry_keys,
         table=table,
-        owners=grouped(
-            (key, index) for index, one in enumerate(entry_keys) for key in {*one.primary}
+        owners=owners,
+        asked=tuple(
+            [at for at in others if _asked_always(entries[at], entry_keys[at], in_one_text)]
         ),
-        asked=tuple(compress(range(len(entry_keys)), map(asked, book.entries, entry_keys))),
+        alike=frozenset([at for at in by_words if _is_silent_as_others(entries[at])]),
         deepest=_deepest(book),
         sources=_sources(book),
         patterns=in_one_text,
         reader=reader,
     )
+
+
+def _is_silent_as_others(entry: LoreEntry) -> bool:
+    """Whether an entry whose keys are words is silent for the reason that most are silent for."""
+    return bool(entry.keys) and entry.scan_depth is None and keys_decide(entry)
 
 
 def _deepest(book: Lorebook) -> int:
@@ -197,13 +240,14 @@ def _with_entry(index: BookIndex, was: Lorebook, book: Lorebook, *, at: int) -> 
     for number in {*keys.primary} - {*before.primary}:
         owners[number] = tuple(sorted((*owners.get(number, ()), at)))
     asked = {*index.asked} - {at}
-    if _asked_always(entry, keys, patterns={}):
+    if _asked_always(entry, keys, {}):
         asked.add(at)
     return BookIndex(
-        entry_keys=(*index.entry_keys[:at], keys, *index.entry_keys[at + 1 :]),
+        entry_keys=index.entry_keys.with_entry(at, keys),
         table=index.table.with_more(reader.keys(since=known)),
         owners=owners,
         asked=tuple(sorted(asked)),
+        alike=index.alike - {at},
         deepest=_deepest(book) if old.scan_depth else max(index.deepest, entry.scan_depth or 0),
         sources=index.sources if old.sources == entry.sources else _sources(book),
         patterns=index.patterns,

@@ -4,21 +4,25 @@ What a key is depends on the entry's flags and those of the rules, on the values
 and on whether it is written as a pattern; most are words, and get their number at once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, compress, count, islice, repeat
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.entry import MAX_KEY, NO_GATES, LoreEntry, Patterns
+from evennia_ai.lorebook.entry import MAX_KEY, NO_GATES, NO_GROUPS, LoreEntry, Patterns
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.lorebook.scan.entry_keys import (
+    ALWAYS,
+    NEVER,
+    BookKeys,
+    EntryKeys,
+    keys_decide,
+)
 from evennia_ai.lorebook.scan.matching import Fold
 from evennia_ai.lorebook.scan.regex.pattern import Pattern, Refused, is_delimited, read_pattern
-from evennia_ai.lorebook.scan.shelves import How, Key
-from evennia_ai.prompt.memo import typed_frozen
+from evennia_ai.lorebook.scan.shelves import How, Key, grouped
 
-# Numbers that stand for no key of the table: one that is always there, one that never is.
-ALWAYS: Final = -1
-NEVER: Final = -2
 # In place of a number: what the key is depends on more than its text and the flags.
 _TO_READ: Final = -3
 _SHOWN_REFUSALS: Final = 3
@@ -31,83 +35,77 @@ class FilledKey(NamedTuple):
     pattern: str
 
 
-@typed_frozen
-class EntryKeys:
-    """The keys of one entry by number, and as texts for reasons."""
-
-    primary: tuple[int, ...] = ()
-    texts: tuple[str, ...] = ()
-    secondary: tuple[int, ...] = ()
-    secondary_texts: tuple[str, ...] = ()
-    additional: tuple[tuple[int, ...], ...] = ()
-    excluded: tuple[int, ...] = ()
-    refused: str = ""
-    """Which of its keys can never be found, and why."""
-    scored: tuple[int, ...] = ()
-    """Those that count where a group takes the member with the most."""
-    scored_secondary: tuple[int, ...] = ()
-    patterns: tuple[Pattern, ...] = ()
-    barred: bool = False
-    """Whether it has none that could wake it."""
-    keys_decide: bool = False
-    """Whether nothing else is to be asked."""
-    hidden: str = ""
-    """What its text hides for recursion alone, each key on a line of its own."""
-
-    @property
-    def numbers(self) -> Iterator[int]:
-        """The numbers of all its keys."""
-        yield from self.primary
-        yield from self.secondary
-        for line in self.additional:
-            yield from line
-        yield from self.excluded
-
-
-def _keys_decide(entry: LoreEntry) -> bool:
-    """Whether the entry's keys alone say whether it is a candidate."""
-    asks_more = entry.constant or entry.conditions or entry.grouping.names
-    timing = entry.timing
-    return not (
-        asks_more
-        or (entry.secondary_keys and entry.selective)
-        or timing.delay
-        or timing.cooldown
-        or (entry.gates is not NO_GATES and entry.gates != NO_GATES)
-        or entry.recursion.delay_level
-        or entry.recursion.excluded
-    )
-
-
 _NO_KEYS: Final = EntryKeys()
 
 
-def _hidden(entry: LoreEntry) -> str:
-    template = entry.template
-    has_macros = "{{" in template.source
-    return "".join(f"\n{key}" for key in template.hidden_keys) if has_macros else ""
+# What `Key._make` does, without a step of the interpreter for each of ten thousand.
+_as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
 
 
 class _Numbers(dict[str, int]):
     """The number of each key as it is written, of entries that look for their keys alike."""
 
     def __init__(
-        self, keys: dict[Key | str, int], *, how: Callable[[str], How], fold: Fold | None, odd: str
+        self,
+        keys: dict[Key | str, int],
+        *,
+        hows: Callable[[Sequence[str]], Iterable[How]],
+        fold: Fold | None,
+        odd: str,
     ) -> None:
+        super().__init__()
         self._keys = keys
-        self._how = how
+        self._hows = hows
         self._fold = fold  # None where the case counts
         self._odd = odd  # what a key begins with that is to be read
+        self._to_read: set[str] = set()
 
     def __missing__(self, written: str) -> int:
-        text = written.strip()
-        number = _TO_READ
-        if text and len(text) <= MAX_KEY and "{{" not in text and not text.startswith(self._odd):
-            fold = self._fold
-            key = Key(fold(text) if fold else text, fold is None, self._how(text))
-            number = self._keys.setdefault(key, len(self._keys))
-        self[written] = number
-        return number
+        self.take_in([written])
+        return self[written]
+
+    def take_in(self, written: Iterable[str]) -> None:
+        """Give all these keys their numbers: ten thousand in steps that take all of them."""
+        fresh = [one for one in dict.fromkeys(written) if one not in self]
+        texts = list(map(str.strip, fresh))
+        if not self._are_plain(texts):
+            plain = [self._are_plain([text]) for text in texts]
+            odd = [one for one, is_plain in zip(fresh, plain, strict=True) if not is_plain]
+            self.update(zip(odd, repeat(_TO_READ)))
+            self._to_read.update(odd)
+            fresh, texts = list(compress(fresh, plain)), list(compress(texts, plain))
+        folded = texts if self._fold is None else map(self._fold, texts)
+        several = zip(folded, repeat(self._fold is None), self._hows(texts), strict=False)
+        keys: list[Key] = list(map(_as_key, several))
+        known = self._keys
+        new = [key for key in keys if key not in known] if known else keys
+        known.update(zip(dict.fromkeys(new), count(len(known)), strict=False))
+        self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
+
+    def _are_plain(self, texts: Sequence[str]) -> bool:
+        """Whether nothing but their texts and the flags says what keys are."""
+        together = "\n".join(["", *texts])
+        return (
+            all(texts)
+            and max(map(len, texts), default=0) <= MAX_KEY
+            and "{{" not in together
+            and f"\n{self._odd}" not in together
+        )
+
+    def has_words_of(self, entry: LoreEntry) -> bool:
+        """Whether all keys of an entry, which were taken in, are words and phrases."""
+        return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether nothing but its text and the flags says what a key is."""
+        odd = self._odd
+        return bool(text) and len(text) <= MAX_KEY and "{{" not in text and not text.startswith(odd)
+
+
+def _hidden(entry: LoreEntry) -> str:
+    template = entry.template
+    has_macros = "{{" in template.source
+    return "".join(f"\n{key}" for key in template.hidden_keys) if has_macros else ""
 
 
 class KeyReader:
@@ -142,6 +140,35 @@ class KeyReader:
             patterns == "by_form" and any(key.strip().startswith("/") for key in written)
         )
 
+    def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
+        """The keys of all entries of a book; those that are words get their numbers together."""
+        alike: defaultdict[object, list[int]] = defaultdict(list)
+        others: list[int] = []
+        for at, entry in enumerate(entries):
+            if entry.gates is NO_GATES and entry.grouping is NO_GROUPS and entry.is_usable:
+                alike[entry.case_sensitive, entry.match_whole_words, entry.patterns].append(at)
+            else:
+                others.append(at)
+        plain: list[int] = []
+        numbers: list[int] = []
+        owners: list[int] = []
+        for same in alike.values():
+            known = self._numbers_like(entries[same[0]])
+            known.take_in(chain.from_iterable([entries[at].keys for at in same]))
+            known.take_in(chain.from_iterable([entries[at].secondary_keys for at in same]))
+            words = [at for at in same if known.has_words_of(entries[at])]
+            if len(words) < len(same):
+                others += {*same}.difference(words)
+            keys = [entries[at].keys for at in words]
+            numbers += map(known.__getitem__, chain.from_iterable(keys))
+            owners += chain.from_iterable(map(repeat, words, map(len, keys)))
+            plain += words
+        made = {at: self.entry_keys(entries[at]) for at in others}
+        for at, one in made.items():
+            numbers += one.primary
+            owners += repeat(at, len(one.primary))
+        return BookKeys(made, grouped(numbers, owners), plain)
+
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
         """The entry's keys; those of an entry that can never be active are not looked for."""
         if not entry.is_usable:
@@ -157,7 +184,7 @@ class KeyReader:
             texts=tuple(map(str.strip, written)),
             secondary=secondary,
             secondary_texts=tuple(map(str.strip, second)) if second else (),
-            keys_decide=bool(primary) and _keys_decide(entry),
+            keys_decide=bool(primary) and keys_decide(entry),
             hidden=_hidden(entry),
         )
 
@@ -169,7 +196,7 @@ class KeyReader:
             patterns = self._patterns_of(entry)
             numbers = self._alike[flags] = _Numbers(
                 self._numbers,
-                how=partial(self._how, whole=self._is_whole(entry)),
+                hows=partial(self._hows, whole=self._is_whole(entry)),
                 fold=None if self._is_sensitive(entry) else self.fold,
                 odd={"all": "", "by_form": "/", "none": "{{"}[patterns],
             )
@@ -200,7 +227,7 @@ class KeyReader:
                 if number in self.patterns
             ),
             barred=barred,
-            keys_decide=bool(keys) and not barred and _keys_decide(entry),
+            keys_decide=bool(keys) and not barred and keys_decide(entry),
             hidden=_hidden(entry),
         )
 
@@ -280,7 +307,7 @@ class KeyReader:
 
     def _key(self, entry: LoreEntry, text: str) -> Key:
         sensitive = self._is_sensitive(entry)
-        how = self._how(text, whole=self._is_whole(entry))
+        how = next(iter(self._hows([text], whole=self._is_whole(entry))))
         return Key(text if sensitive else self.fold(text), sensitive, how)
 
     def _is_sensitive(self, entry: LoreEntry) -> bool:
@@ -291,9 +318,10 @@ class KeyReader:
         whole = entry.match_whole_words
         return self._rules.match_whole_words if whole is None else whole
 
-    def _how(self, text: str, *, whole: bool) -> How:
+    def _hows(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
+        """How each of these keys is looked for."""
         if not whole:
-            return "part"
+            return repeat("part", len(texts))
         if not self._flags.ascii_words:
-            return "word"
-        return "part" if len(text.split()) > 1 else "ascii"
+            return repeat("word", len(texts))
+        return ["part" if len(text.split()) > 1 else "ascii" for text in texts]

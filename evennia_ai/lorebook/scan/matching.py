@@ -16,6 +16,8 @@ from evennia_ai.lorebook.scan.regex.pattern import TEXT_SECONDS, Pattern, Search
 from evennia_ai.lorebook.scan.shelves import Key, Shelves
 
 _MOST_KNOWN, _MOST_BEGUN = 8192, 64
+MOST_CHARACTERS: Final = 2_000_000
+"""Of the texts whose hits a table remembers."""
 
 
 class Span(NamedTuple):
@@ -94,7 +96,7 @@ class KeyTable:
     expressions by number; `fold` is how the keys lost their case, and the texts must.
     """
 
-    __slots__ = ("_begun", "_folded", "_known", "_written", "fold", "patterns")
+    __slots__ = ("_begun", "_characters", "_folded", "_known", "_written", "fold", "patterns")
 
     def __init__(
         self,
@@ -109,6 +111,7 @@ class KeyTable:
         self._written = Shelves(written)
         self.patterns: Mapping[int, Pattern] = patterns or {}
         self._known: dict[tuple[str, int], Scanned] = {}
+        self._characters = 0
         self._begun: dict[tuple[str, int], SearchedText] = {}
 
     def with_more(self, keys: Iterable[tuple[int, Key]]) -> "KeyTable":
@@ -118,7 +121,7 @@ class KeyTable:
         made._folded = self._folded.with_more(folded)
         made._written = self._written.with_more(written)
         if not folded and not written:
-            made._known = self._known
+            made._known, made._characters = self._known, self._characters
         return made
 
     def hits(self, text: Searchable) -> Hits:
@@ -161,8 +164,9 @@ class KeyTable:
         return made
 
     def _remembered(self, slot: tuple[str, int], scanned: Scanned) -> Scanned:
-        if len(self._known) >= _MOST_KNOWN:
-            self._known = {}
+        self._characters += len(slot[0])
+        if len(self._known) >= _MOST_KNOWN or self._characters > MOST_CHARACTERS:
+            self._known, self._characters = {}, len(slot[0])
         self._known[slot] = scanned
         return scanned
 

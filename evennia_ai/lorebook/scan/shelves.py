@@ -7,7 +7,7 @@ be there.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -36,25 +36,28 @@ class Key(NamedTuple):
 
 # A key's text, its number and how it is looked for.
 _Needle = tuple[str, int, How]
+_Shelved = tuple[list[str], list[_Needle]]
 # What takes a text apart into that under which keys are listed.
 Split = Callable[[str], Iterable[str]]
 _Name = TypeVar("_Name", bound=Hashable)
-_Item = TypeVar("_Item")
+_Item = TypeVar("_Item", int, _Needle)
 
 
-def grouped(pairs: Iterable[tuple[_Name, _Item]]) -> dict[_Name, tuple[_Item, ...]]:
-    """The items of each name in their order. Most names have one, so no list is made for it."""
-    first: dict[_Name, tuple[_Item, ...]] = {}
-    several: dict[_Name, list[_Item]] = {}
-    for name, item in pairs:
-        if name not in first:
-            first[name] = (item,)
-        elif name in several:
-            several[name].append(item)
-        else:
-            several[name] = [*first[name], item]
-    first.update((name, tuple(items)) for name, items in several.items())
-    return first
+def grouped(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
+    """The items that stand beside each name, each once, from low to high.
+
+    Most names have one, so all are taken to have the last one first.
+    """
+    last = zip(names, zip(items, strict=True), strict=True)
+    found: dict[_Name, tuple[_Item, ...]] = dict(last)
+    if len(found) < len(names):
+        several: defaultdict[_Name, set[_Item]] = defaultdict(set)
+        for name, item in zip(names, items, strict=True):
+            if found[name][0] is not item:
+                several[name].add(item)
+        for name, those in several.items():
+            found[name] = tuple(sorted(those.union(found[name])))
+    return found
 
 
 class Shelves:
@@ -63,15 +66,15 @@ class Shelves:
     __slots__ = ("_listed",)
 
     def __init__(self, keys: Iterable[tuple[int, Key]]) -> None:
-        self._listed = {split: grouped(pairs) for split, pairs in _shelved(keys).items()}
+        self._listed = {split: grouped(*both) for split, both in _shelved(keys).items()}
 
     def with_more(self, keys: Iterable[tuple[int, Key]]) -> "Shelves":
         """These keys and more of them."""
         made = Shelves(())
         made._listed = dict(self._listed)
-        for split, pairs in _shelved(keys).items():
+        for split, both in _shelved(keys).items():
             index = made._listed[split] = dict(self._listed.get(split, {}))
-            for under, needle in pairs:
+            for under, needle in zip(*both, strict=True):
                 index[under] = (*index.get(under, ()), needle)
         return made
 
@@ -93,23 +96,25 @@ class Shelves:
                             yield number, at, at + len(needle)
 
 
-def _shelved(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, list[tuple[str, _Needle]]]:
-    shelved: defaultdict[Split, list[tuple[str, _Needle]]] = defaultdict(list)
+def _shelved(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
+    """For each split what the keys are listed under, and beside each the key."""
+    shelved: defaultdict[Split, _Shelved] = defaultdict(lambda: ([], []))
     for number, (text, _, how) in keys:
-        if text:
-            split, under = _shelf(text, how)
-            shelved[split].append((under, (text, number, how)))
+        if not text:
+            continue
+        is_word = how in _WHOLE and text.isascii() and text.isalnum()  # most are one
+        split, under = (_WHOLE[how], text) if is_word else _shelf(text, how)
+        unders, needles = shelved[split]
+        unders.append(under)
+        needles.append((text, number, how))
     return shelved
 
 
 def _shelf(text: str, how: How) -> tuple[Split, str]:
     """Where a key is listed."""
     split = _WHOLE.get(how)
-    if split is not None:
-        if text.isascii() and text.isalnum():  # most are one word
-            return split, text
-        if words := split(text):
-            return split, max(words, key=len)
+    if split is not None and (words := split(text)):
+        return split, max(words, key=len)
     if around := next(_around_blanks(text), ""):
         return _around_blanks, around
     pairs = pairs_of(text)

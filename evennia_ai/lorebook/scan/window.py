@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.lorebook.entry import LoreEntry, SourceName
+from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
 from evennia_ai.lorebook.scan.hit_cache import (
     ANYWHERE,
     EVENT,
@@ -25,7 +26,6 @@ from evennia_ai.lorebook.scan.hit_cache import (
     hit_cache_of,
 )
 from evennia_ai.lorebook.scan.key_index import BookIndex
-from evennia_ai.lorebook.scan.key_reader import ALWAYS
 from evennia_ai.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.lorebook.scan.regex.pattern import MOST_SEARCHED, Patience, Pattern, SearchedText
 from evennia_ai.prompt.history import History
@@ -244,6 +244,10 @@ class Window:
     ) -> tuple[int, FoundKey] | None:
         """The first of these keys that stands where `entry` sees it: its index, and where."""
         only_messages = not (self._fed or self._sources or self._key_index.patterns)
+        hears_what_is_said = not (self._newest or entry.hears_movement or depth < self._reached)
+        if only_messages and hears_what_is_said and min(numbers, default=NEVER) >= 0:  # most
+            said = self.hits.said
+            return next(((n, said[key]) for n, key in enumerate(numbers) if key in said), None)
         for at, number in enumerate(numbers):
             found = self._in_messages(number, entry, depth)
             if found is None and (not only_messages or number < 0):

@@ -15,14 +15,25 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 from evennia_ai import models
 from evennia_ai.cards.limits import as_text
 from evennia_ai.cards.loading import CardImport
+from evennia_ai.errors import StoreError
 from evennia_ai.prompt.components import Grant, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.core.authoring import Change, Revisions, checked_source
 from evennia_ai.store.core.snapshots import value_of
 
-Action = Literal["imported", "approved", "granted", "revoked", "reverted", "rejected", "removed"]
+Action = Literal[
+    "created",
+    "edited",
+    "imported",
+    "approved",
+    "granted",
+    "revoked",
+    "reverted",
+    "rejected",
+    "removed",
+]
 # After these the card is in force as the revision has it.
-IN_FORCE: Final = ("approved", "granted", "revoked", "reverted")
+IN_FORCE: Final = ("created", "edited", "approved", "granted", "revoked", "reverted")
 # What answers the imports before it.
 _ANSWERS: Final = ("approved", "rejected", "removed")
 _revisions: Final = Revisions(models.CardRevision)
@@ -99,6 +110,11 @@ def newest_number(name: str) -> int:
     return _revisions.newest_number(name=name)
 
 
+def last_changed_by(name: str) -> str:
+    """Who made the newest change of a card."""
+    return _revisions.last_changed_by(name=name)
+
+
 def changes(name: str) -> tuple[CardChange, ...]:
     """All changes of a card and all imports, oldest first; also of a card that was removed."""
     return tuple(_change(row) for row in _rows(name))
@@ -136,6 +152,20 @@ def revision(name: str, number: int) -> tuple[CardChange, CardFile]:
     """One change and the card's file then; NotStoredError: there is no such number."""
     row = revision_row(name, number)
     return _change(row), read_file(row.file)
+
+
+def in_force_then(name: str, number: int) -> tuple[CardChange, CardFile]:
+    """The same of a revision that was in force, which alone can be gone back to.
+
+    NotStoredError: there is no such number. StoreError: the revision never was in force.
+    """
+    then, file = revision(name, number)
+    if then.action not in IN_FORCE:
+        raise StoreError(
+            f"revision {number} of card '{name}' was {then.action} and never in force;"
+            " only a revision that was can be gone back to"
+        )
+    return then, file
 
 
 def who_gave(changes: Iterable[CardChange]) -> dict[Grant, CardChange]:

@@ -13,7 +13,13 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.components import refuse_unsettled
-from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError, StoreError
+from evennia_ai.errors import (
+    ComponentValueError,
+    EditConflictError,
+    FormatError,
+    NotStoredError,
+    StoreError,
+)
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
@@ -103,16 +109,12 @@ def revoke(name: str, grants: Grants, *, by: str) -> StoredCard:
 def revert(name: str, number: int, *, by: str) -> StoredCard:
     """Put the file and the grants of an earlier revision in force again.
 
-    NotStoredError: there is no such number. StoreError: the revision never was in force.
+    Errors as `card_revisions.in_force_then`.
     """
     with changing(CARDS, f"reverting card '{name}'"):
-        row = log.revision_row(name, number)
-        if row.action not in log.IN_FORCE:
-            raise StoreError(
-                f"revision {number} of card '{name}' was {row.action} and never in force;"
-                " only a revision that was can be gone back to"
-            )
-        return _put(name, row.file, action="reverted", grants=log.grants_from(row.grants), by=by)
+        then, _ = log.in_force_then(name, number)
+        file = log.revision_row(name, number).file
+        return _put(name, file, action="reverted", grants=then.grants, by=by)
 
 
 def remove(name: str, *, by: str) -> None:
@@ -148,6 +150,46 @@ def save_card(
         if number is not None:
             return approve(name, number, grants=grants, by=by)
         return _regranted(get_card(name), grants, action="granted", by=by)
+
+
+def create_card(name: str, file: CardFile, *, by: str) -> StoredCard:
+    """Put a card in force that a builder wrote in the game, with every grant: the builder vouches.
+
+    StoreError: a card of this name is in force. FormatError: as for `save_card`.
+    """
+    _refuse_unsettled(file)
+    with changing(CARDS, f"creating card '{name}'"):
+        if models.Card.objects.filter(name=checked_name(name, what="card")).exists():
+            raise StoreError(f"there is a card '{name}' already; card/set writes in it")
+        row = kept_file(file, what=f"card '{name}'")
+        return _put(name, row, action="created", grants=ALL_GRANTS, by=by)
+
+
+def edit_card(card: StoredCard, file: CardFile, *, keeps_greetings: bool, by: str) -> StoredCard:
+    """Put what a builder made of a card in its place, with the grants it has.
+
+    `keeps_greetings`: every greeting that was chosen has its number still. EditConflictError:
+    `card` is not what is in force any more. FormatError: as for `save_card`.
+    """
+    _refuse_unsettled(file)
+    with changing(CARDS, f"editing card '{card.name}'"):
+        current = card_or_none(card.name)
+        if current is None or current.sha256 != card.sha256:
+            raise EditConflictError(
+                f"card '{card.name}'",
+                card.revision,
+                log.newest_number(card.name),
+                log.last_changed_by(card.name),
+            )
+        row = kept_file(file, what=f"card '{card.name}'")
+        return _put(
+            card.name,
+            row,
+            action="edited",
+            grants=current.grants,
+            by=by,
+            keeps_greetings=keeps_greetings,
+        )
 
 
 def get_card(name: str) -> StoredCard:
@@ -192,10 +234,17 @@ def _regranted(card: StoredCard, grants: Grants, *, action: Action, by: str) -> 
 
 
 def _put(
-    name: str, file: models.CardFile, *, action: Action, grants: Grants, by: str
+    name: str,
+    file: models.CardFile,
+    *,
+    action: Action,
+    grants: Grants,
+    by: str,
+    keeps_greetings: bool = False,
 ) -> StoredCard:
     """Put a file with these grants in force, in the transaction that wants it."""
-    if models.Card.objects.filter(name=name).exclude(file_id=file.pk).exists():
+    others = models.Card.objects.filter(name=name).exclude(file_id=file.pk)
+    if not keeps_greetings and others.exists():
         _forget_greetings(name)
     number = log.record_card_revision(name, file, action=action, grants=grants, by=by)
     models.Card.objects.update_or_create(

@@ -112,6 +112,17 @@ def revision(key: str, number: int, *, scope: Scope) -> ComponentRevision:
     return _change(_revisions.numbered(rows, number, what=f"component '{key}'"))
 
 
+def component_then(key: str, number: int, *, scope: Scope) -> PromptComponent:
+    """A component as its revision of this number left it.
+
+    NotStoredError: there is no such number, or it is the one that removed the component.
+    """
+    then = revision(key, number, scope=scope).new
+    if then is None:
+        raise NotStoredError("component in revision", f"{key} {number}: it removed it")
+    return then
+
+
 def revert(key: str, number: int, *, by: str, scope: Scope = GAME) -> PromptComponent:
     """Give a component the value of an earlier revision, as a change of its own.
 
@@ -119,9 +130,7 @@ def revert(key: str, number: int, *, by: str, scope: Scope = GAME) -> PromptComp
     the one that removed the component.
     """
     with changing(COMPONENTS, f"reverting component '{key}'"):
-        then = revision(key, number, scope=scope).new
-        if then is None:
-            raise NotStoredError("component in revision", f"{key} {number}: it removed it")
+        then = component_then(key, number, scope=scope)
         current = _load()
         try:
             current.get(key, scope=scope)

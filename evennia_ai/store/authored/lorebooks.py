@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai import models
 from evennia_ai.errors import EditConflictError, NotStoredError
@@ -16,6 +16,8 @@ from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.book import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import book_texts
+from evennia_ai.store.authored.book_texts import Difference
 from evennia_ai.store.core.authoring import (
     Change,
     Revisions,
@@ -43,9 +45,17 @@ class StoredBook:
     source: str = field(compare=False)
     """Its text, which `sha256` tells from others: comparing megabytes takes long."""
     sha256: str
+    """Of the text, or of what one edit after the other changed in it (`book_texts`)."""
     revision: int
     scope: Scope | None = None
     locks: str = field(default="", compare=False)
+
+
+class CheckedText(NamedTuple):
+    """The text of a book that was looked at, and its hash."""
+
+    source: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,21 +80,52 @@ def save_book(
     *,
     by: str,
     expected_revision: int | None = None,
-    changed_part: str | None = None,
 ) -> StoredBook:
     """Store a lorebook under `name`, in place of the one that has it.
 
     The same text again changes nothing. `expected_revision` is the revision the editor looked at,
     0 where there was no book; EditConflictError says who changed it since. FormatError: the text
-    is no strict JSON object. `changed_part` is the entry's text in it that alone is another than in
-    the expected revision, where one was changed in its place: the rest is not checked again.
+    is no strict JSON object.
     """
+    text = checked_text(name, source, most=conf().max_source_characters)
+    return save_checked(name, text, by=by, expected_revision=expected_revision)
+
+
+def checked_text(name: str, source: str, *, most: int) -> CheckedText:
+    """A text of at most so many characters, looked at in whatever thread; errors as `save_book`."""
+    return CheckedText(source, _check(name, source, most=most))
+
+
+def save_checked(
+    name: str, text: CheckedText, *, by: str, expected_revision: int | None = None
+) -> StoredBook:
+    """Store a text that was looked at; else as `save_book`."""
     checked_name(name, what="lorebook")
     with changing(LOREBOOKS, f"saving lorebook '{name}'"):
         row = _row_or_none(name)
         _refuse_stale(name, row, expected_revision)
         action = "updated" if row else "created"
-        return _saved(name, row, source, action=action, by=by, changed_part=changed_part)
+        return _saved(name, row, text, action=action, by=by)
+
+
+def save_difference(
+    name: str, source: str, made: Difference, *, by: str, expected_revision: int
+) -> StoredBook:
+    """Store what the text of `expected_revision` is with one object in it `made` another.
+
+    `source` is the text with it. Nothing but the difference is checked and written. Errors as
+    `save_book`; NotStoredError: there is no such book.
+    """
+    with changing(LOREBOOKS, f"saving lorebook '{name}'"):
+        row = _row(name)
+        _refuse_stale(name, row, expected_revision)
+        over, most = book_texts.written_over(name, row.revision), conf().max_source_characters
+        if over is None:
+            text = checked_text(name, source, most=most)
+            return _saved(name, row, text, action="updated", by=by)
+        _check(name, source, most=most, changed_part=made.piece)
+        row.sha256 = made.sha256_after(row.sha256)
+        return _recorded(row, source, action="updated", by=by, difference=(over, made))
 
 
 def get_book(name: str) -> StoredBook:
@@ -102,7 +143,7 @@ def remove_book(name: str, *, by: str, expected_revision: int | None = None) -> 
     with changing(LOREBOOKS, f"removing lorebook '{name}'"):
         row = _row(name)
         _refuse_stale(name, row, expected_revision)
-        row.revision = _next_number(name, row)
+        row.revision = _next_number(row)
         _record(row, action="removed", by=by)
         row.delete()
         _attached.all_written()
@@ -116,26 +157,47 @@ def book_revisions(name: str) -> tuple[BookChange, ...]:
 
 def book_revision(name: str, number: int) -> BookRevision:
     """One change of a lorebook with the text it left; NotStoredError: there is no such number."""
-    row = _revisions.numbered(_revisions.of(name=name), number, what=f"lorebook '{name}'")
-    source = None if row.action == "removed" else row.source
+    rows = _revisions.of(name=name).defer("source")
+    row = _revisions.numbered(rows, number, what=f"lorebook '{name}'")
+    source = None if row.action == "removed" else book_texts.text_at(name, number)
     return value_of(BookRevision, row, source=source)
+
+
+def locks_then(name: str, number: int) -> tuple[str, dict[str, str]]:
+    """The lock of the book that a revision is of, and those of its entries by uid.
+
+    As they are now, or as the book was removed with them. NotStoredError: there is no such book.
+    """
+    row = _removal_after(name, number - 1) or _row(name)
+    return row.locks, dict(json.loads(row.entry_locks))
+
+
+def book_then(name: str, number: int) -> BookRevision:
+    """A lorebook as its revision of this number left it, which it can be reverted to.
+
+    NotStoredError: there is no such revision, it is the one that removed the book, or another book
+    has the name.
+    """
+    then = book_revision(name, number)
+    if then.source is None:
+        raise NotStoredError("lorebook in revision", f"{name} {number}: it removed it")
+    if _row_or_none(name) is not None and _removal_after(name, number) is not None:
+        why = "it is of a book that was removed; remove the one that has its name now"
+        raise NotStoredError("lorebook in revision", f"{name} {number}: {why}")
+    return then
 
 
 def revert_book(name: str, number: int, *, by: str) -> StoredBook:
     """Give a lorebook the text of an earlier revision, as a change of its own.
 
-    A book that was removed comes back with the locks it had, attached nowhere. NotStoredError:
-    there is no such revision, it is the one that removed the book, or another book has the name.
+    A book that was removed comes back with the locks it had, attached nowhere. Errors as
+    `book_then`.
     """
     with changing(LOREBOOKS, f"reverting lorebook '{name}'"):
-        then = book_revision(name, number).source
-        if then is None:
-            raise NotStoredError("lorebook in revision", f"{name} {number}: it removed it")
-        row, removal = _row_or_none(name), _removal_after(name, number)
-        if row is not None and removal is not None:
-            why = "it is of a book that was removed; remove the one that has its name now"
-            raise NotStoredError("lorebook in revision", f"{name} {number}: {why}")
-        return _saved(name, row or _row_like(removal), then, action="reverted", by=by)
+        then = book_then(name, number)
+        row = _row_or_none(name) or _row_like(_removal_after(name, number))
+        text = checked_text(name, str(then.source), most=conf().max_source_characters)
+        return _saved(name, row, text, action="reverted", by=by)
 
 
 def set_book_locks(name: str, locks: str, *, by: str) -> StoredBook:
@@ -210,41 +272,57 @@ def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
 
 
 def _saved(
-    name: str,
-    row: models.Lorebook | None,
+    name: str, row: models.Lorebook | None, text: CheckedText, *, action: str, by: str
+) -> StoredBook:
+    """The book with this text as a whole; a row that has no key yet is of one that comes back."""
+    if row is not None and row.pk is not None and _value(row).source == text.source:
+        return _value(row)
+    row = row or models.Lorebook(name=name)
+    row.sha256 = text.sha256
+    return _recorded(row, text.source, action=action, by=by)
+
+
+def _check(name: str, source: str, *, most: int, changed_part: str | None = None) -> str:
+    """The hash of what was looked at; FormatError where that is no strict JSON object."""
+    return checked_source(
+        source,
+        what=f"lorebook '{name}'",
+        most=most,
+        setting="EVENNIA_AI_MAX_SOURCE_CHARACTERS",
+        changed_part=changed_part,
+    )
+
+
+def _recorded(
+    row: models.Lorebook,
     source: str,
     *,
     action: str,
     by: str,
-    changed_part: str | None = None,
+    difference: tuple[int, Difference] | None = None,
 ) -> StoredBook:
-    digest = checked_source(
-        source,
-        what=f"lorebook '{name}'",
-        most=conf().max_source_characters,
-        setting="EVENNIA_AI_MAX_SOURCE_CHARACTERS",
-        changed_part=changed_part,
-    )
-    if row is not None and row.source == source:
-        return _value(row)
-    number = _next_number(name, row)
-    row = row or models.Lorebook(name=name)
-    row.source, row.sha256, row.revision = source, digest, number
+    """The book with a new text, and the change of it written down."""
+    row.revision = _next_number(row)
     row.added_by, row.added_at = by, time.time()
     row.save()
-    _record(row, action=action, by=by)
+    over, made = difference or (None, None)
+    _record(row, action=action, by=by, source=json.dumps(made) if made else source, over=over)
+    book_texts.remember(row.name, row.sha256, source)
     _attached.all_written()
     return _value(row)
 
 
-def _record(row: models.Lorebook, *, action: str, by: str) -> None:
+def _record(
+    row: models.Lorebook, *, action: str, by: str, source: str = "", over: int | None = None
+) -> None:
     """Write down what `row` is now, in the transaction that changes it."""
     _revisions.write(
         row.revision,
         action=action,
         by=by,
         name=row.name,
-        source="" if action == "removed" else row.source,
+        source=source,
+        over=over,
         locks=row.locks,
         entry_locks=row.entry_locks,
     )
@@ -262,8 +340,8 @@ def _row_like(removal: models.LorebookRevision | None) -> models.Lorebook | None
     return models.Lorebook(name=removal.name, locks=removal.locks, entry_locks=removal.entry_locks)
 
 
-def _next_number(name: str, row: models.Lorebook | None) -> int:
-    return _revisions.next_number(least=row.revision if row else 0, name=name)
+def _next_number(row: models.Lorebook) -> int:
+    return _revisions.next_number(least=row.revision if row.pk else 0, name=row.name)
 
 
 def _refuse_stale(name: str, row: models.Lorebook | None, expected_revision: int | None) -> None:
@@ -287,7 +365,8 @@ def _row_or_none(name: str) -> models.Lorebook | None:
 
 
 def _value(row: models.Lorebook, scope: Scope | None = None) -> StoredBook:
-    return value_of(StoredBook, row, scope=scope)
+    source = book_texts.text_now(row.name, row.revision, row.sha256)
+    return value_of(StoredBook, row, scope=scope, source=source)
 
 
 def _load(scope: Scope) -> tuple[StoredBook, ...]:

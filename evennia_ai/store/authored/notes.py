@@ -1,4 +1,4 @@
-"""Author's notes of NPCs, and their revisions: who changed which note, when, and to what.
+"""Author's notes of NPCs by their keys, and their revisions: who changed which, when, and to what.
 
 Numbers go on when a note is cleared and written again, so that a number means one text for ever.
 """
@@ -11,26 +11,39 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.errors import (
+    ComponentValueError,
+    EditConflictError,
+    NotStoredError,
+    StoreError,
+)
 from evennia_ai.foreign.fields import Must, checker, wrong_in
 from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
+from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_CONTENT, MAX_DEPTH, Order
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.notes import NoteMode
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.snapshots import NOTES, Snapshots, changing, value_of
 
-Action = Literal["created", "updated", "removed"]
+Action = Literal["created", "updated", "removed", "reverted"]
 
-MAX_POSITION: Final = 99
+NOTE: Final = "note"
+"""The key of the note that is meant where none is named."""
+MOST_NOTES: Final = 100
+"""Notes that one NPC may have."""
 MAX_EVERY: Final = 10**6
 # What a revision has columns of its own for.
-_KEPT_APART: Final = ("position", "revision")
+_KEPT_APART: Final = ("key", "revision")
 
 _revisions: Final = Revisions(models.NoteRevision)
 
 _FROM_0: Final = "a whole number, 0 or more"
+_Key = Annotated[
+    str,
+    Field(pattern=r"^([a-z][a-z0-9_]{0,39})?$"),
+    Must("a small letter, then small letters, digits or _, at most 40"),
+]
 _Text = Annotated[
     str,
     Field(max_length=MAX_CONTENT),
@@ -45,7 +58,8 @@ class StoredNote:
     `mode` says whether it keeps a place it once had (`evennia_ai.prompt.notes`).
     """
 
-    position: Annotated[int, Field(ge=0, le=MAX_POSITION)] = 0
+    key: _Key = NOTE
+    """"" where it is a note of a turn from before notes had keys."""
     content: _Text = ""
     depth: Annotated[int, Field(ge=0, le=MAX_DEPTH), Must(f"{_FROM_0}, at most {MAX_DEPTH}")] = 4
     role: Role = "system"
@@ -53,15 +67,18 @@ class StoredNote:
         int, Field(ge=0, le=MAX_EVERY), Must(f"{_FROM_0}, at most {MAX_EVERY}; 0 is never")
     ] = 1
     mode: NoteMode = "floating"
+    order: Order = DEFAULT_ORDER
+    """Which stands first at one depth, low first."""
+    enabled: bool = True
     revision: int = 0
 
     def __post_init__(self) -> None:
-        if not _is_allowed(self) and (wrong := wrong_in(self)):
+        if not _are_allowed(_values(self)) and (wrong := wrong_in(self)):
             field, wanted = wrong
             raise ComponentValueError(f"the note's {field}", getattr(self, field), wanted)
 
 
-_is_allowed: Final = checker(StoredNote)
+_values, _are_allowed = checker(StoredNote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +86,7 @@ class NoteChange(Change):
     """One change of a note."""
 
     npc_ref: str
-    position: int
+    key: str
     action: Action
     value: Mapping[str, Any] | None
     """What the note says since, None where it was removed."""
@@ -77,88 +94,134 @@ class NoteChange(Change):
 
 def set_note(
     npc_ref: str,
-    position: int = 0,
+    key: str = NOTE,
     *,
     by: str,
-    content: str | None = None,
-    depth: int | None = None,
-    role: Role | None = None,
-    every: int | None = None,
-    mode: NoteMode | None = None,
+    expected_revision: int | None = None,
+    **given: Any,
 ) -> StoredNote:
     """Set what is given of a note and leave the rest; the note as it is now.
 
-    ComponentValueError: a value is not allowed. TemplateError: the content is no valid template.
+    `given` are fields of `StoredNote`. `expected_revision` is the one that the editor looked at;
+    EditConflictError says who changed the note since. ComponentValueError: a value is not allowed.
+    TemplateError: the content is no valid template. StoreError: the NPC has too many notes.
     """
-    given = {"content": content, "depth": depth, "role": role, "every": every, "mode": mode}
-    wanted = {name: value for name, value in given.items() if value is not None}
-    with changing(NOTES, f"setting the note of NPC {npc_ref}"):
-        kept = {note.position: note for note in _load(npc_ref)}
-        old = kept.get(position, StoredNote(position=position))
-        note = replace(old, **wanted)  # type: ignore[arg-type]
-        if position in kept and note == old:
+    with changing(NOTES, f"setting the note '{key}' of NPC {npc_ref}"):
+        old = note_or_none(npc_ref, key)
+        if old is not None and expected_revision not in (None, old.revision):
+            by_whom = _revisions.last_changed_by(npc_ref=npc_ref, key=key)
+            raise EditConflictError(f"note '{key}'", expected_revision, old.revision, by_whom)
+        note = replace(old or StoredNote(key=key), **given)
+        if note == old:
             return old
-        compile_template(note.content, trust="builder")
-        action: Action = "updated" if position in kept else "created"
-        number = record_note_revision(npc_ref, position, action=action, value=_said(note), by=by)
-        note = replace(note, revision=number)
-        columns = {f.name: getattr(note, f.name) for f in fields(note)}
-        models.Note.objects.update_or_create(
-            npc_ref=npc_ref, position=position, defaults={**columns, "changed_by": by}
-        )
-        notes_for.written(npc_ref)
-    return note
+        return _put(npc_ref, note, action="updated" if old else "created", by=by)
 
 
-def clear_notes(npc_ref: str, *, by: str) -> int:
-    """Remove all notes of an NPC; how many there were."""
+def revert_note(npc_ref: str, key: str, number: int, *, by: str) -> StoredNote:
+    """Make a note what it was at a revision, as a change of its own; a removed one comes back.
+
+    NotStoredError: there is no such revision, or it is the one that removed the note.
+    """
+    with changing(NOTES, f"reverting the note '{key}' of NPC {npc_ref}"):
+        then, old = note_then(npc_ref, key, number), note_or_none(npc_ref, key)
+        if old is not None and said(old) == said(then):
+            return old
+        return _put(npc_ref, then, action="reverted", by=by)
+
+
+def clear_notes(npc_ref: str, key: str | None = None, *, by: str) -> int:
+    """Remove the note of this key, or all notes of an NPC; how many that were."""
     with changing(NOTES, f"clearing the notes of NPC {npc_ref} for {by}"):
-        for note in _load(npc_ref):
-            record_note_revision(npc_ref, note.position, action="removed", value=None, by=by)
-        removed, _ = models.Note.objects.filter(npc_ref=npc_ref).delete()
+        gone = [note for note in _load(npc_ref) if key in (None, note.key)]
+        for note in gone:
+            record_note_revision(npc_ref, note.key, action="removed", value=None, by=by)
+        keys = [note.key for note in gone]
+        models.Note.objects.filter(npc_ref=npc_ref, key__in=keys).delete()
         notes_for.written(npc_ref)
-    return removed
+    return len(gone)
 
 
-def note_then(npc_ref: str, position: int, number: int) -> StoredNote:
+def note_or_none(npc_ref: str, key: str) -> StoredNote | None:
+    """The note of this key, None where the NPC has none."""
+    return next((note for note in _load(npc_ref) if note.key == key), None)
+
+
+def note_then(npc_ref: str, key: str, number: int) -> StoredNote:
     """A note as its revision of this number left it.
 
     NotStoredError: there is no such number, or it is the one that removed the note.
     """
-    value = note_change(npc_ref, position, number).value
+    value = note_change(npc_ref, key, number).value
     if value is None:
-        raise NotStoredError("note in revision", f"{position} {number}: it removed it")
-    return StoredNote(position=position, revision=number, **value)
+        raise NotStoredError("note in revision", f"{key} {number}: it removed it")
+    return StoredNote(key=key, revision=number, **value)
+
+
+def note_of_turn(npc_ref: str, named: str | int, number: int) -> StoredNote:
+    """A note as a turn names it that was made with it: without a key where it then had none."""
+    note = note_then(npc_ref, key_named(named), number)
+    return replace(note, key="") if isinstance(named, int) else note
+
+
+def key_named(named: str | int) -> str:
+    """The key of a note that a turn names by it, or by its position from before notes had keys."""
+    if isinstance(named, str):
+        return named
+    return f"{NOTE}_{named:02}" if named else NOTE
 
 
 def record_note_revision(
-    npc_ref: str, position: int, *, action: Action, value: Mapping[str, Any] | None, by: str
+    npc_ref: str, key: str, *, action: Action, value: Mapping[str, Any] | None, by: str
 ) -> int:
     """Write down one change, in the transaction that makes it; the number it got."""
-    key: dict[str, Any] = {"npc_ref": npc_ref, "position": position}
     told = "" if value is None else canonical_json(dict(value))
-    number = _revisions.next_number(**key)
-    return _revisions.write(number, action=action, by=by, value=told, **key)
+    number = _revisions.next_number(npc_ref=npc_ref, key=key)
+    return _revisions.write(number, action=action, by=by, value=told, npc_ref=npc_ref, key=key)
 
 
-def note_change(npc_ref: str, position: int, number: int) -> NoteChange:
+def note_change(npc_ref: str, key: str, number: int) -> NoteChange:
     """One change of a note; NotStoredError: there is no such number."""
-    row = _revisions.of(npc_ref=npc_ref, position=position).filter(number=number).first()
-    if row is None:
-        raise NotStoredError(f"revision of note {position} of NPC {npc_ref} with number", number)
-    value = json.loads(row.value) if row.value else None
-    return value_of(NoteChange, row, value=value)
+    rows = _revisions.of(npc_ref=npc_ref, key=key)
+    return _change(_revisions.numbered(rows, number, what=f"note {key} of NPC {npc_ref}"))
 
 
-def _said(note: StoredNote) -> dict[str, Any]:
+def note_changes(npc_ref: str, key: str) -> tuple[NoteChange, ...]:
+    """All changes of a note, oldest first; also of one that was removed."""
+    return tuple(map(_change, _revisions.of(npc_ref=npc_ref, key=key)))
+
+
+def said(note: StoredNote) -> dict[str, Any]:
     """What a revision keeps of a note."""
     kept = {f.name: getattr(note, f.name) for f in fields(note)}
     return {name: value for name, value in kept.items() if name not in _KEPT_APART}
 
 
+def _change(row: Any) -> NoteChange:
+    value = said(StoredNote(key=row.key, **json.loads(row.value))) if row.value else None
+    return value_of(NoteChange, row, value=value)
+
+
+def _put(npc_ref: str, note: StoredNote, *, action: Action, by: str) -> StoredNote:
+    """Write a note and the change of it down, in the transaction that wants it."""
+    if not note.key:
+        raise ComponentValueError("the note's key", "", "a word")
+    others = models.Note.objects.filter(npc_ref=npc_ref).exclude(key=note.key)
+    if others.count() >= MOST_NOTES:
+        raise StoreError(f"an NPC has at most {MOST_NOTES} notes; note/clear removes one")
+    compile_template(note.content, trust="builder")
+    number = record_note_revision(npc_ref, note.key, action=action, value=said(note), by=by)
+    note = replace(note, revision=number)
+    columns = {f.name: getattr(note, f.name) for f in fields(note)}
+    models.Note.objects.update_or_create(
+        npc_ref=npc_ref, key=note.key, defaults={**columns, "changed_by": by}
+    )
+    notes_for.written(npc_ref)
+    return note
+
+
 def _load(npc_ref: str) -> tuple[StoredNote, ...]:
     names = [f.name for f in fields(StoredNote)]
-    rows = models.Note.objects.filter(npc_ref=npc_ref).order_by("position").values(*names)
+    rows = models.Note.objects.filter(npc_ref=npc_ref).order_by("order", "key").values(*names)
     return tuple(StoredNote(**row) for row in rows)
 
 

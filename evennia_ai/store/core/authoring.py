@@ -50,14 +50,16 @@ def checked_source(
     """The hash of `text`; FormatError where it is no strict JSON object, or too long.
 
     `most` characters are allowed, by the setting of this name. `changed_part` is the one object in
-    it that is not as it was when all the rest was checked: then nothing else is looked at.
+    it that is not as it was when all the rest was checked: then nothing else is looked at, and the
+    hash is that of this part.
     """
     if len(text) > most:
         raise FormatError(
             "size", f"{what} has {len(text)} characters and the limit is {most} ({setting})"
         )
-    _check_object(text if changed_part is None else changed_part, what=what)
-    return sha256(text.encode()).hexdigest()
+    looked_at = text if changed_part is None else changed_part
+    _check_object(looked_at, what=what)
+    return sha256(looked_at.encode()).hexdigest()
 
 
 def _check_object(text: str, *, what: str) -> None:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
@@ -42,7 +42,9 @@ class Bound(Generic[V]):
     most: Callable[[], int]
     """The most that all values kept may weigh together."""
     let_go: Callable[[V], None]
-    """Is told what is kept no more because of the bound."""
+    """Is told what is kept no more, or never was; who asked for it may still use it."""
+    is_spent: Callable[[V], bool] = lambda _: False
+    """Whether it was let go, and is therefore not kept again."""
 
 
 class _Kept(OrderedDict[K, V]):
@@ -58,6 +60,9 @@ class _Kept(OrderedDict[K, V]):
         self._weight = 0
 
     def put(self, key: K, value: V) -> None:
+        if self._bound is not None and self._bound.is_spent(value):
+            self.take_out(key)
+            return
         self[key] = value
         if self._bound is None:
             return
@@ -66,13 +71,18 @@ class _Kept(OrderedDict[K, V]):
         self._weight += weight - self._weights.get(key, 0)
         self._weights[key] = weight
         while self._weight > self._bound.most() and len(self) > 1:
-            oldest, gone = next(iter(self.items()))
-            self.take_out(oldest)
-            self._bound.let_go(gone)
+            self.take_out(next(iter(self)))
 
     def take_out(self, key: K) -> None:
-        self.pop(key, None)
+        gone = self.pop(key, None)
         self._weight -= self._weights.pop(key, 0)
+        if gone is not None:
+            self.let_go(gone)
+
+    def let_go(self, value: V) -> None:
+        """Tell that a value is not kept, where there is a bound."""
+        if self._bound is not None:
+            self._bound.let_go(value)
 
 
 class Snapshots(Generic[K, V]):
@@ -177,7 +187,8 @@ class Snapshots(Generic[K, V]):
         with self._lock:
             # What was dropped meanwhile may be older than the drop: use it, do not keep it.
             if generation == self._generation:
-                if key in self._kept:
+                if key in self._kept:  # another thread read it meanwhile
+                    self._kept.let_go(value)
                     return self._kept[key]
                 self._kept.put(key, value)
         return value
@@ -215,8 +226,8 @@ class Snapshots(Generic[K, V]):
                 self._kept.put(key, write.values[key])
             else:
                 self._kept.take_out(key)
-                if self._bound is not None and key in write.values:
-                    self._bound.let_go(write.values[key])
+                if key in write.values:
+                    self._kept.let_go(write.values[key])
 
 
 class Snapshot(Snapshots[None, V]):
@@ -266,6 +277,7 @@ def of_kind(name: str) -> list[Snapshots[Any, Any]]:
 
 def forget_everything() -> None:
     """Drop all snapshots of this process, for a reload by hand and for tests."""
+    _seen.clear()
     for snapshots in list(_everything):
         snapshots.drop_all()
 
@@ -280,6 +292,7 @@ KNOWLEDGE: Final = "knowledge"
 LORE_STATES: Final = "lore_states"
 
 _seen: dict[str, int] = {}
+"""By kind the number up to which all changes are known here: seen by a refresh, or our own."""
 
 
 @contextmanager
@@ -296,9 +309,20 @@ def one_transaction(doing: str) -> Iterator[None]:
 def changing(kind: str, doing: str) -> Iterator[None]:
     """A transaction that writes one kind of authored thing; writers of one kind take turns."""
     with one_transaction(doing):
-        if not StateRevision.objects.filter(name=kind).update(number=F("number") + 1):
-            StateRevision.objects.create(name=kind, number=1)
+        rows = StateRevision.objects.filter(name=kind)
+        if not rows.update(number=F("number") + 1):
+            rows.create(name=kind, number=1)
+        transaction.on_commit(partial(_changed_here, kind, rows.values_list("number").get()[0]))
         yield
+
+
+def _changed_here(kind: str, number: int) -> None:
+    """This process made the change of this number, and its snapshots know of it.
+
+    Where another process made the one before, that stays to be seen by a refresh.
+    """
+    if _seen.get(kind, 0) == number - 1:
+        _seen[kind] = number
 
 
 def refresh_if_changed() -> frozenset[str]:
@@ -310,7 +334,7 @@ def refresh_if_changed() -> frozenset[str]:
         numbers = dict(StateRevision.objects.values_list("name", "number"))
     except DatabaseError as error:
         raise StoreError(f"the state revisions cannot be read: {error}") from error
-    changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind) != number)
+    changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind, 0) != number)
     # Seen before dropped: what is loaded from now on is at least as new as these numbers.
     _seen.update(numbers)
     for kind in changed:

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -32,10 +33,18 @@ from evennia_ai.store.history.record_rows import (
     end_of,
     insert,
     record_from,
+    records_at,
     ref_of,
     rows_after,
 )
-from evennia_ai.store.history.windows import HISTORY, empty, grown, windows
+from evennia_ai.store.history.windows import (
+    HISTORY,
+    Window,
+    empty,
+    grown,
+    leave,
+    windows,
+)
 
 _OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
 
@@ -46,15 +55,19 @@ def conversation(
     kind: ConversationKind,
     partner_ref: str = "",
     place_ref: str = "",
+    like: ConversationRef | None = None,
 ) -> ConversationRef:
-    """The NPC's conversation in a room, or in private with one partner; opened when it is new."""
+    """The NPC's conversation in a room, or in private with one partner; opened when it is new.
+
+    One that is opened `like` another is as old as that one, and its first speaker's client too.
+    """
     room = kind == "room"
     if bool(partner_ref) == room or bool(place_ref) != room:
         raise StoreError(
             f"a {kind} conversation is told by {'place_ref' if room else 'partner_ref'} alone"
         )
     key = (npc_ref, kind, partner_ref, place_ref)
-    return _conversations(key) or _opened(key)
+    return _conversations(key) or _opened(key, like)
 
 
 def kept(
@@ -144,14 +157,29 @@ def append_each(
     return [(window.history, record) for (_, window, _), record in zip(known, records, strict=True)]
 
 
+def counts(record: Record) -> bool:
+    """Whether a record that was heard still counts: no builder has taken it back since."""
+    window = windows(record.conversation)
+    is_older = record.segment < window.controlled_from
+    return not is_older or any(message.record == record.id for message in window.history)
+
+
 def written(conversation: ConversationRef, end: End, new: NewRecord) -> tuple[Record, End]:
     """The record of `new` after `end`, written in the current transaction, past the window.
 
     And the end of the conversation after it.
     """
-    rows = rows_after(end, conversation.id, [new])
-    (record,) = _inserted([conversation], rows)
-    return record, end_of(rows[0])
+    (record,) = written_all(conversation, end, [new])
+    return record, replace(
+        end, seq=record.seq, sha256=record.sha256, totals=end.totals.after(record)
+    )
+
+
+def written_all(
+    conversation: ConversationRef, end: End, new: Sequence[NewRecord]
+) -> tuple[Record, ...]:
+    """The records of `new` after `end`, written as `written` does."""
+    return _inserted([conversation], rows_after(end, conversation.id, new))
 
 
 def _inserted(where: Sequence[ConversationRef], rows: Sequence[NewRow]) -> tuple[Record, ...]:
@@ -194,9 +222,10 @@ _COLUMNS: Final = ("npc_ref", "kind", "partner_ref", "place_ref")
 _key: Final[Callable[[ConversationRef], _Key]] = attrgetter(*_COLUMNS)
 
 
-def _opened(key: _Key) -> ConversationRef:
+def _opened(key: _Key, like: ConversationRef | None) -> ConversationRef:
+    opened_at, origin = (like.opened_at, like.origin) if like else (time.time(), "")
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
-        row = models.Conversation(**_named(key), opened_at=time.time())
+        row = models.Conversation(**_named(key), opened_at=opened_at, origin=origin)
         try:
             with transaction.atomic():
                 row.save()
@@ -251,26 +280,53 @@ def begin_segment(
         "tail": [record.place for record in tail],
     }
     with one_transaction(f"beginning a segment of {conversation}"):
-        begins = replace(summary, meta=meta)
-        record, end = written(conversation, window.end.next_segment(), begins)
-        history = project_newest(
-            [record],
-            totals=end.totals,
-            segment=end.segment,
-            tail={kept.place: kept for kept in tail},
+        return segment_begun(conversation, window, replace(summary, meta=meta), tail=tail)
+
+
+def segment_begun(
+    conversation: ConversationRef, window: Window, first: NewRecord, *, tail: Sequence[Record]
+) -> Record:
+    """The first record of a new segment, in the current transaction; it keeps `tail`.
+
+    What the old one held beside that is let go with the commit. `window` is the newest one.
+    HistoryConflictError: another process wrote to it.
+    """
+    record, end = written(conversation, window.end.next_segment(), first)
+    history = project_newest(
+        [record],
+        totals=end.totals,
+        segment=end.segment,
+        tail={kept.place: kept for kept in tail},
+    )
+    began = replace(
+        window, history=history, end=end, cut=0, has_turn=False, anchors=NO_ANCHORS, texts=None
+    )
+    if record.kind is RecordKind.CONTROL:
+        is_anew = not end.totals.replies
+        began = replace(
+            began,
+            controlled_from=end.segment,
+            begun_from=end.segment if is_anew else window.begun_from,
+            first_reply=None if is_anew else window.first_reply,
         )
-        grew = replace(
-            window, history=history, end=end, cut=0, has_turn=False, anchors=NO_ANCHORS, texts=None
-        )
-        windows.wrote(conversation.id, grew)
-        refuse_what_came_between(conversation, window.end)
+    windows.wrote(conversation.id, began)
+    # Not before: what is let go is kept no more, and the new window goes on from the old one.
+    transaction.on_commit(partial(leave, window, kept={kept.id for kept in tail}))
+    refuse_what_came_between(conversation, window.end)
     return record
 
 
 def opening_summary(conversation: ConversationRef) -> Record | None:
-    """The summary that the newest segment begins with; None where it begins with none."""
+    """The summary that the newest segment begins with; None where it begins with none.
+
+    A segment that a control began begins with the first record that the control kept.
+    """
     newest = windows(conversation.id).end.segment
     first = next(records_in(conversation, newest), None) if newest > 1 else None
+    if first is not None and first.kind is RecordKind.CONTROL:
+        first = next(
+            iter(records_at(conversation.id, first.meta.get("tail", ())[:1]).values()), None
+        )
     return first if first is not None and first.kind is RecordKind.SUMMARY else None
 
 

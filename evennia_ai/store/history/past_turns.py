@@ -222,6 +222,20 @@ def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Re
     return [(where, record) for where, record in found if not record.is_erased]
 
 
+def arrived(*, since: float) -> list[tuple[ConversationRef, Record]]:
+    """Who came where NPCs perceived it since then, in order. StoreError: it cannot be read."""
+    with one_transaction("looking for who came"):
+        newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
+        seen = [
+            pk
+            for pk, kind, created_at in newest[:MOST_LOOKED_AT]
+            if kind == RecordKind.EVENT.value and created_at >= since
+        ]
+        rows = models.Record.objects.filter(pk__in=seen, meta__contains='"event":"arrive"')
+        rows = rows.select_related("conversation").order_by("pk")
+        return [(ref_of(row.conversation), record_from(row)) for row in rows]
+
+
 def _came_to_nothing(turn: models.Turn) -> bool:
     """Whether a stop cut the turn short before its NPC did anything; it does one turn at a time."""
     if turn.state != "interrupted":

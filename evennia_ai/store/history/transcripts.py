@@ -41,7 +41,8 @@ from evennia_ai.store.history.record_rows import (
 from evennia_ai.store.history.windows import lore_states, remember_lore
 
 _CHUNK: Final = 500
-_INTERRUPTED: Final = "the transcript was made before the reply"
+WITHOUT_END: Final = "the transcript was made before the reply"
+"""The outcome of a turn that was under way in the transcript, of whose end no record tells."""
 
 
 def export_lines(conversation: ConversationRef) -> Iterator[str]:
@@ -154,7 +155,7 @@ class _Taken:
             tokens=manifest.tokens,
             cut=manifest.cut,
             model=manifest.model,
-            outcome=_INTERRUPTED if was_open else turn.outcome,
+            outcome=WITHOUT_END if was_open else turn.outcome,
             created_at=turn.created_at,
             ended_at=time.time() if was_open else turn.ended_at,
         )

@@ -33,6 +33,7 @@ from evennia_ai.history.records import (
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.sending import Draft, Handle, key_of, sent_messages
 from evennia_ai.lorebook.activation.timers import LoreState
+from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.inserting import Insert
@@ -106,17 +107,22 @@ def begin(
     conversation: ConversationRef,
     *,
     draft: Draft,
+    sent: Sent | None = None,
     event: Record | None = None,
     lore: LoreState | None = None,
     recalled: Sequence[int] = (),
     at_hours: float = 0.0,
     client: str = "",
+    composed_in: int | None = None,
 ) -> BegunTurn:
     """Commit a prompt that is about to be sent; call the model only after it, with its messages.
 
+    `sent` is the prompt as the account of the next one asks for it, None where none is to be made;
     `event` was committed when it was heard; `lore` is what its lore remembers from now on, None
     where that stays as it is; `client` is what they type at who say what it answers, and is the
-    conversation's origin where it has none. StoreError: nothing was committed, so ask no model.
+    conversation's origin where it has none. `composed_in` is the segment whose history the prompt
+    shows, None for the newest one. StoreError: nothing was committed, so ask no model.
+    HistoryConflictError: a builder has said meanwhile that not all of it counts.
     """
     npc_ref = conversation.npc_ref
     # Read before the transaction: on SQLite one that reads first may not get to write.
@@ -125,6 +131,8 @@ def begin(
     is_first = bool(client) and not conversations.origin(conversation)
     if event is not None and event.segment < window.remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
+    if composed_in is not None and composed_in < window.controlled_from:
+        raise HistoryConflictError(str(conversation))
     texts = draft.texts
     stored = stored_texts(conversation, texts)
     doing = f"beginning a turn of NPC {npc_ref}"
@@ -138,7 +146,7 @@ def begin(
         messages = _checked(manifest, handles)
         begun = _inserted(conversation, number, manifest, event)
         next_number.wrote(npc_ref, number + 1)
-        remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors)
+        remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors, sent=sent)
         if is_first:
             conversations.spoken_from(conversation, client)
         if lore is not None and lore != known:

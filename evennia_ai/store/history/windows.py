@@ -10,7 +10,7 @@ other, so looking changes nothing.
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -18,12 +18,14 @@ from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.history.projection import extended, let_go, project_newest
+from evennia_ai.history.projection import extended, let_go, let_go_texts, project_newest
 from evennia_ai.history.records import CONVERSATION, NewRecord, Record, RecordKind, canonical_json
 from evennia_ai.history.turn.manifest import anchors_from
 from evennia_ai.history.turn.sending import NewText, TextKey, key_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, state_from
+from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import SpentMemo
 from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.core.snapshots import LORE_STATES, Bound, Snapshots, changing
@@ -44,13 +46,16 @@ MOST_KNOWN: Final = 64
 """Texts of a conversation that are kept in memory, the last used ones."""
 GREETING: Final = "greeting"
 """In the meta of a record: which greeting of its card the NPC said."""
+HEARD_BY: Final = "heard_by"
+"""In the meta of a greeting: the references of the people who were there."""
 HISTORY: Final = "history"
 """The kind of stored thing that all snapshots of the history are made from."""
 
 # The rows a history is made of. The meta is canonical JSON: no text in it looks like the flag.
-_SHOWN: Final = Q(kind__in=[kind.value for kind in CONVERSATION]) | Q(
+_SHOWN: Final = Q(kind__in=[kind.value for kind in (*CONVERSATION, RecordKind.CONTROL)]) | Q(
     kind=RecordKind.CONTEXT_BLOCK.value, meta__contains='"stays":true'
 )
+_OPENERS: Final = (RecordKind.ERASURE.value, RecordKind.CONTROL.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +77,34 @@ class Window:
     """The meta of the first thing the NPC said, None where it said nothing yet."""
     remembered_from: int = 1
     """The segment that the last erasure began, 1 where nothing was erased."""
+    controlled_from: int = 0
+    """The segment that a builder's last control began, 0 where there was none."""
+    begun_from: int = 1
+    """The segment of the last control that left nothing the NPC said: there it began anew."""
     texts: Mapping[TextKey, Record] | None = None
     """The texts that prompts of this segment used, the last ones at the end; None: not known."""
+    sent: Sent | None = None
+    """The prompt that was sent last, None where this process does not know it."""
+    sent_texts: int = 0
+    """How many of its messages are texts, which the history does not hold."""
 
     @property
     def greeting(self) -> int | None:
         """The index of the greeting that the NPC said first; None for none or another start."""
         found = (self.first_reply or {}).get(GREETING)
         return found if isinstance(found, int) else None
+
+
+def greeted(conversation: ConversationRef) -> frozenset[str]:
+    """The references of who has heard the NPC's greeting there since it began anew."""
+    rows = models.Record.objects.filter(
+        conversation_id=conversation.id,
+        segment__gte=windows(conversation.id).begun_from,
+        kind=RecordKind.ASSISTANT.value,
+        meta__contains=f'"{HEARD_BY}":',
+    )
+    metas = map(json.loads, rows.values_list("meta", flat=True))
+    return frozenset(ref for meta in metas for ref in meta.get(HEARD_BY, ()))
 
 
 def empty() -> Window:
@@ -131,14 +156,17 @@ def _load(conversation_id: int) -> Window:
         return empty()
     end = end_of(last)
     cut, anchors = _newest_turn(conversation_id, segment=end.segment)
+    remembered_from, controlled_from, begun_from = _load_openers(rows, end.segment)
     return Window(
         history=_load_history(rows.filter(segment=end.segment), last, cut),
         end=end,
         cut=cut or 0,
         has_turn=cut is not None,
         anchors=anchors,
-        first_reply=_load_first_reply(rows) if end.totals.replies else None,
-        remembered_from=_load_remembered_from(rows, end.segment),
+        first_reply=_load_first_reply(rows, begun_from) if end.totals.replies else None,
+        remembered_from=remembered_from,
+        controlled_from=controlled_from,
+        begun_from=begun_from,
     )
 
 
@@ -178,37 +206,75 @@ def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
         limit += max(wanted, 1)
 
 
+def history_upto(row: models.Record, *, cut: int | None) -> History:
+    """The history as this row had left it: its newest messages, and all since the cut if any."""
+    rows = models.Record.objects.filter(
+        conversation_id=row.conversation_id, segment=row.segment, seq__lte=row.seq
+    )
+    return _load_history(rows, row, cut)
+
+
 def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
     """The records that a segment which begins with a summary kept of those before it."""
     places = [place for record in first for place in record.meta.get("tail", ())]
     return records_at(first[0].conversation, places) if places else {}
 
 
-def _load_remembered_from(rows: Any, newest: int) -> int:
+def _load_openers(rows: Any, newest: int) -> tuple[int, int, int]:
+    """The newest segments that an erasure began, a control, and one that left no reply."""
+    remembered_from, controlled_from, begun_from = 1, 0, 1
     if newest == 1:
-        return 1
-    firsts = rows.filter(segment__in=range(2, newest + 1), seq=1)
-    erasures = firsts.filter(kind=RecordKind.ERASURE.value).order_by("-segment")
-    return erasures.values_list("segment", flat=True).first() or 1
+        return remembered_from, controlled_from, begun_from
+    firsts = rows.filter(segment__in=range(2, newest + 1), seq=1, kind__in=_OPENERS)
+    told = firsts.order_by("segment").values_list("segment", "kind", "replies")
+    for segment, kind, replies in told:
+        if kind == RecordKind.ERASURE:
+            remembered_from = segment
+        else:
+            controlled_from, begun_from = segment, begun_from if replies else segment
+    return remembered_from, controlled_from, begun_from
 
 
-def _load_first_reply(rows: Any) -> Mapping[str, Any]:
-    replies = rows.filter(kind=RecordKind.ASSISTANT.value).order_by("segment", "seq")
+def _load_first_reply(rows: Any, begun_from: int) -> Mapping[str, Any]:
+    replies = rows.filter(kind=RecordKind.ASSISTANT.value, segment__gte=begun_from)
+    replies = replies.order_by("segment", "seq")
     meta = replies.values_list("meta", flat=True).first()
     return {} if meta is None else json.loads(meta)
 
 
 def _weight(window: Window) -> int:
     """In messages; what a window takes beside them is told as a few."""
-    return len(window.history) + len(window.texts or ()) + EMPTY_WEIGHT
+    return len(window.history) + _sent_beside(window) + len(window.texts or ()) + EMPTY_WEIGHT
 
 
-def _let_go(window: Window) -> None:
-    let_go(window.history)
+def _sent_beside(window: Window) -> int:
+    """How many messages of the prompt that was sent last are not those of the window's history."""
+    sent = window.sent
+    if sent is None:
+        return 0
+    is_same = sent.segment == window.history.segment
+    return window.sent_texts if is_same else len(sent.messages)
 
 
-_KEPT: Final = Bound(weight=_weight, most=lambda: conf().messages_in_memory, let_go=_let_go)
-windows: Final = Snapshots(HISTORY, _load, bound=_KEPT)
+def leave(window: Window, *, kept: Collection[str] = ()) -> None:
+    """Let go what a window held that is over, but for the records of these ids."""
+    let_go(message for message in window.history if message.record not in kept)
+    let_go_texts(text for text in (window.texts or {}).values() if text.id not in kept)
+
+
+def _is_spent(window: Window) -> bool:
+    """Whether it was let go while somebody went on from it."""
+    oldest = window.history.between(window.history.earlier, window.history.earlier + 1)
+    return any(isinstance(message.memo, SpentMemo) for message in oldest)
+
+
+KEPT: Final = Bound(
+    weight=_weight,
+    most=lambda: conf().messages_in_memory,
+    let_go=leave,
+    is_spent=_is_spent,
+)
+windows: Final = Snapshots(HISTORY, _load, bound=KEPT)
 
 
 def stored_texts(
@@ -242,8 +308,12 @@ def remember_turn(
     *,
     cut: int,
     anchors: Anchors = NO_ANCHORS,
+    sent: Sent | None = None,
 ) -> None:
-    """The current transaction writes a turn: the texts of its prompt, how it was cut, its notes."""
+    """The current transaction writes a turn: the texts of its prompt, how it was cut, its notes.
+
+    What is kept of the prompt as it was `sent` tells what the next one shares with it.
+    """
     window = windows(conversation.id)
     kept = [
         (key, text)
@@ -251,9 +321,17 @@ def remember_turn(
         if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK  # facts do not come again
     ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
-    windows.wrote(
-        conversation.id, replace(window, cut=cut, has_turn=True, anchors=anchors, texts=texts)
+    let_go_texts(text for key, text in (window.texts or {}).items() if key not in texts)
+    after = replace(
+        window,
+        cut=cut,
+        has_turn=True,
+        anchors=anchors,
+        texts=texts,
+        sent=sent,
+        sent_texts=sum(message.record is None for message in sent.messages) if sent else 0,
     )
+    windows.wrote(conversation.id, after)
 
 
 def _texts_looked_up(

@@ -86,7 +86,7 @@ class DatabaseBackend:
         hits: dict[PageName, Hit] = {}
         for page, (_, score) in zip(rows, found.names, strict=True):
             if page is not None and page.name not in hits:
-                part = passage(page.body, found.rarities)
+                part = passage(page.body, found.rarities, found.languages)
                 hits[page.name] = Hit(page=page, passage=part, score=score)
         return tuple(hits.values())
 
@@ -145,6 +145,8 @@ class Near:
 
     name: PageName
     place: int
+    similarity: float
+    """The cosine of that part's vector and of what is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +211,8 @@ def nearest(
         if similar[row] < LEAST_SIMILAR or len(found) == most:
             break
         if name.namespace in within:
-            found.setdefault(name, Near(name=name, place=place))
+            one = Near(name=name, place=place, similarity=float(similar[row]))
+            found.setdefault(name, one)
     return list(found.values())
 
 

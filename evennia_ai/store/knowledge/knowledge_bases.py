@@ -20,10 +20,12 @@ from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
+from evennia_ai.settings.conf import conf
 from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.authoring import check_locks, check_scope
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots, changing, value_of
 from evennia_ai.store.knowledge import page_rows
+from evennia_ai.text.word_forms import Languages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,7 @@ MAX_TOLD: Final = 4000
 MAX_WORDS: Final = 50
 """Topics and keywords of a base."""
 
+_BY_WORDS: Final = "words"
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # From wide to narrow; the first is the game.
 _SCOPE_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
@@ -119,7 +122,9 @@ def save_base(info: BaseInfo, *, by: str) -> BaseInfo:
         row = models.KnowledgeBase.objects.filter(key=info.key).first()
         if row is not None and _columns(_value(row)) == _columns(info):
             return _value(row)
-        new = row or models.KnowledgeBase(key=info.key, revision=0)
+        new = row or models.KnowledgeBase(
+            key=info.key, revision=0, indexed_for=indexed_for(conf().knowledge_languages)
+        )
         for column, value in _columns(info).items():
             setattr(new, column, value)
         new.revision += 1
@@ -169,6 +174,25 @@ def base_row(key: str) -> models.KnowledgeBase:
 
 def base_id(key: str) -> int:
     """The id of a base's row, for the store alone; NotStoredError: there is none of this key."""
+    return _indexed(key)[0]
+
+
+def languages_of(key: str) -> Languages:
+    """The languages in which pages of a base are found; NotStoredError: there is no such base."""
+    return languages_in(_indexed(key)[1])
+
+
+def indexed_for(languages: Languages) -> str:
+    """What the column of this name has where pages are found in these languages."""
+    return " ".join([_BY_WORDS, *languages])
+
+
+def languages_in(indexed_for: str) -> Languages:
+    """The languages that this column names."""
+    return tuple(indexed_for.split()[1:])
+
+
+def _indexed(key: str) -> tuple[int, str]:
     try:
         return _ids()[key]
     except KeyError:
@@ -274,8 +298,9 @@ def _load() -> Mapping[str, BaseInfo]:
     return MappingProxyType({info.key: info for info in values})
 
 
-def _load_ids() -> Mapping[str, int]:
-    return MappingProxyType(dict(models.KnowledgeBase.objects.values_list("key", "pk")))
+def _load_ids() -> Mapping[str, tuple[int, str]]:
+    rows = models.KnowledgeBase.objects.values_list("key", "pk", "indexed_for")
+    return MappingProxyType({key: (pk, indexed_for) for key, pk, indexed_for in rows})
 
 
 _bases: Final = snapshots.Snapshot(KNOWLEDGE, _load)

@@ -41,12 +41,9 @@ from evennia_ai.store.knowledge.page_rows import (
     rows_named,
     title_row,
 )
-from evennia_ai.store.knowledge.page_search import PageChange, index
+from evennia_ai.store.knowledge.page_search import INDEXED, PageChange, index
 
 BATCH: Final = 200
-
-INDEXED: Final = 10_000
-"""Pages whose words are written at once: a common word's postings change with each of them."""
 
 _LINK_COLUMNS: Final = ("base_id", "page_id", "kind", "place", "namespace", "title", "folded")
 

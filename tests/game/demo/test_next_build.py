@@ -17,6 +17,7 @@ from evennia_ai.knowledge.pages.page import PageDraft, page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.knowledge import knowledge_bases, pages
+from server.conf.at_server_startstop import things_to_try
 from tests.game.demo.finding import tagged
 from world import build_demo
 from world.demo_content import DEMO, DemoContent, read_content
@@ -52,6 +53,34 @@ def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoCont
         here = [obj for obj in tagged(f"room:{one.room}").contents if obj.key == one.key]
         assert [obj.db.desc for obj in here] == [one.desc]
         assert set(one.aliases) <= set(here[0].aliases.all())
+
+
+def test_what_belongs_to_the_scenery_stays(content: DemoContent) -> None:
+    anna = AccountDB.objects.get_account_from_name("anna").characters.all()[0]
+    for thing in content.objects:
+        there = tagged(f"room:{thing.room}").contents
+        (made,) = (obj for obj in there if obj.key == thing.key)
+        assert not made.access(anna, "get")
+
+
+def test_a_thing_of_an_older_demo_stays_too_unless_somebody_locked_it() -> None:
+    seal, post = (obj for obj in tagged("room:bell_steps").contents if not obj.destination)
+    built = [name for name in ServerConfig.objects.conf(build_demo.BUILT) if "stays:" not in name]
+    ServerConfig.objects.conf(build_demo.BUILT, built)
+    seal.locks.add("get:all()")
+    post.locks.add("get:perm(Builder)")
+    assert f"object {seal.key} stays where it is" in build_demo.build()
+    assert (seal.locks.get("get"), post.locks.get("get")) == ("get:false()", "get:perm(Builder)")
+
+
+def test_who_comes_into_play_is_shown_three_things_to_try() -> None:
+    anna = AccountDB.objects.get_account_from_name("anna").characters.all()[0]
+    anna.location = tagged("room:landing")
+    told = list(things_to_try(anna))
+    assert [line.split("  ")[1] for line in told] == ["talk oren hello", "look tide board", "north"]
+    assert max(map(len, told)) < 80
+    anna.location = None
+    assert list(things_to_try(anna)) == []
 
 
 def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(

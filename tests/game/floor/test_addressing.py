@@ -37,7 +37,12 @@ def said(text="Good evening.", **fields):
         (said(kind="talk", to_ref="7"), Addressed.MEANT, "spoken to directly"),
         (said("Oren!", kind="talk", to_ref="8"), Addressed.NONE, "said to somebody else"),
         (said(kind="whisper", private=True), Addressed.MEANT, "whispered to"),
-        (said("waves to Oren.", kind="pose", alone=True), Addressed.NONE, "a pose"),
+        (said("waves.", kind="pose", alone=True), Addressed.NONE, "a pose"),
+        (said("waves to Oren.", kind="pose"), Addressed.MEANT, "a pose at it"),
+        (said("asks the old ferryman the way.", kind="pose"), Addressed.MEANT, "a pose at it"),
+        (said("kicks Oren's stool.", kind="pose"), Addressed.NONE, "a pose"),
+        (said("nods at Brida.", kind="pose", alone=True), Addressed.NONE, "a pose"),
+        (said("nods at Oren.", kind="pose", hops=1), Addressed.NONE, "a pose"),
         (said("Oren, come", hops=3), Addressed.MEANT, "called by name"),
         (said("Oren, come", hops=4), Addressed.NONE, "4 NPC replies in a row, 3 are allowed"),
         (said(hops=1, alone=True), Addressed.NONE, "said by an NPC that names it not"),
@@ -87,6 +92,21 @@ def test_the_npc_answers_when_it_is_meant_and_only_then(event, claim, why):
 )
 def test_a_mode_says_what_else_is_answered(mode, event, claim):
     assert address_of(event, replace(OREN, mode=mode)).claim is claim
+
+
+def test_among_npcs_alone_a_greeting_to_nobody_is_for_one_of_them():
+    among = replace(OREN, is_among_npcs=True)
+    assert address_of(said("Good evening."), among).claim is Addressed.WILLING
+    assert address_of(said("Good evening, Brida."), among).claim is Addressed.NONE
+    assert address_of(said("It is raining."), among).claim is Addressed.NONE
+    assert address_of(said("Good evening.", hops=1), among).claim is Addressed.NONE
+    decides = replace(among, mode="decide")
+    assert address_of(said("Good evening."), decides).claim is Addressed.UNDECIDED
+
+
+def test_one_that_answers_whispers_only_answers_no_pose():
+    quiet = replace(OREN, mode="whisper_only")
+    assert address_of(said("waves to Oren.", kind="pose"), quiet).claim is Addressed.NONE
 
 
 def test_what_it_reacts_to_is_answered_by_one_of_those_there():

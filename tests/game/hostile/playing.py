@@ -9,7 +9,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest.mock import patch
 
+from evennia_ai.commands.screens import COLOURS
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.tools.registry import toolbox_of
 from evennia_ai.history.turn.replay import replay
@@ -37,16 +39,18 @@ OTHERS: Mapping[str, RoleProfile] = {
 LOOKED_AT = (
     "ai oren",
     "ai/context oren",
-    "ai/history oren",
-    "ai/history oren/2",
+    "ai/context oren = full",
+    "ai/context oren = changes",
+    "ai/history oren = full",
+    "ai/history oren/2 = full",
     "ai/log oren",
     "ai/memory oren",
     "ai/why oren/1",
     "ai/why oren = 1",
     "ai/why oren = mood",
-    "ai/replay oren = 1",
-    "ai/replay oren = 2",
-    "component/preview oren = hello",
+    "ai/replay oren = 1 full",
+    "ai/replay oren = 2 full",
+    "component/preview/full oren = hello",
     "lore/why oren = 1",
 )
 """What a builder looks at after the turns."""
@@ -136,7 +140,8 @@ def _copied(person: Any) -> Screen:
 def _looked_at(scene: Scene) -> Screen:
     screen = Screen()
     for line in LOOKED_AT:
-        screen.sent += scene.shown_to_builder(line)
+        with patch.dict(COLOURS, clear=True):  # what has a colour still, others gave it
+            screen.sent += scene.shown_to_builder(line)
     return screen
 
 

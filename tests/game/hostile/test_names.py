@@ -7,7 +7,7 @@ Issue 14, High 2 and Medium 5: somebody called `Tamsin:` spoke with Tamsin's lab
 import pytest
 
 from evennia_ai.game.inputs.facts import candidates
-from evennia_ai.game.senses.presence import settled_label
+from evennia_ai.game.senses.labels import settled_label
 from evennia_ai.prompt.names import folded
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories

@@ -41,7 +41,7 @@ def whisper(scene: Scene, text: str) -> None:
 
 
 def pose(scene: Scene, text: str) -> None:
-    scene.types(scene.anna, f"pose {text}", is_ours=False)
+    scene.types(scene.anna, f"pose nods at Oren: {text}", is_ours=False)
 
 
 def player_name(scene: Scene, text: str) -> None:

@@ -13,7 +13,8 @@ from twisted.python.failure import Failure
 from evennia_ai.game.inputs.book_builds import LONG, BookBuilds
 from evennia_ai.minds import parse_cache
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.cards import assign, save_card
+from evennia_ai.store.authored.lorebooks import attach, get_book, save_book
 from evennia_ai.store.history import turns
 
 FERRY = "The ferry sails with the tide."
@@ -180,3 +181,42 @@ def test_short_books_and_clocks_without_threads_read_in_place(stage, readers):
     stage.says(stage.anna, "Oren, when does the ferry sail?")
     assert tells(stage, FERRY)
     assert readers == [get_ident()]
+
+
+def a_card_with_a_long_book() -> None:
+    entries = [
+        {"keys": ["ferry"], "content": FERRY, "enabled": True, "insertion_order": 1},
+        {"keys": ["nothing"], "content": "x" * LONG, "enabled": True, "insertion_order": 2},
+    ]
+    data = {"name": "Oren", "character_book": {"name": "tides", "entries": entries}}
+    card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
+    save_card("oren", json.dumps(card), by="builder")
+
+
+def test_the_long_book_of_a_card_is_waited_for_and_the_trace_says_so(stage, threads, monkeypatch):
+    a_card_with_a_long_book()
+    assign(stage.npc.ai.ref, "oren", by="builder")
+    found: list[int] = []
+    read = parse_cache.character_book
+    monkeypatch.setattr(
+        parse_cache, "character_book", lambda card: found.append(get_ident()) or read(card)
+    )
+    stage.says(stage.anna, "Oren, when does the ferry sail?")
+    assert stage.model.requests == []
+    threads.finish()
+    stage.passes()
+    assert tells(stage, FERRY)
+    assert told_of(stage, "tides") == ["it was read for this turn, which waited"]
+    assert len(found) == 1
+    assert get_ident() not in found
+
+
+def test_who_wants_all_of_a_book_waits_and_whoever_it_need_not_does_not(stage, threads):
+    long_book(FERRY, name="eighth")
+    builds, stored = stage.running.runtime().book_builds, get_book("eighth")
+    waits = builds.read_first(stored)
+    assert waits is not None
+    assert not waits.called
+    threads.finish()
+    assert waits.called
+    assert builds.read_first(stored) is None

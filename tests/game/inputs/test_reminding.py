@@ -128,13 +128,14 @@ def test_a_turn_from_before_there_were_weights_is_judged_as_it_was_then(talking)
         second_percent=0,
         against="itself",
     )
-    talking.talks_with(lambda request: "Aye.", memory=MemorySettings(recall=before))
+    settings = {"memory": MemorySettings(recall=before), "knowledge_languages": ()}
+    talking.talks_with(lambda request: "Aye.", **settings)
     talking.says(talking.anna, "Oren, ferry number 2!")
     turn = turns.last_turn(talking.npc.ai.ref)
     rules = turn.manifest.inputs["memories"]["rules"]
     for name in ("neighbours", "scene", "meaning", "second"):
         del rules[f"{name}_percent"]
-    del rules["against"], rules["relevance_percent"]
+    del rules["against"], rules["relevance_percent"], rules["languages"]
 
     past = PastReader().inputs(turn)
     assert past.inputs.rules.memory == before

@@ -45,9 +45,19 @@ KEPT_IN = {
     *("KnowledgePosting", "VaultedChunk"),
 }
 COMMANDS = (
-    *("ai oren", "ai/context oren", "ai/why oren", "ai/history oren", "ai/history oren/2"),
+    *(
+        "ai oren",
+        "ai/context oren = full",
+        "ai/context oren = history",
+        "ai/context oren = lore",
+        "ai/context oren = left out",
+        "ai/context oren = changes",
+        "ai/why oren",
+        "ai/history oren = full",
+        "ai/history oren/2 = full",
+    ),
     *("ai/cache oren", "ai/memory oren", "ai/tools oren", "ai/set oren", "ai/verify oren"),
-    *("ai/log oren", "ai/limits oren", "ai/replay oren = 1", "ai/replay oren = 5"),
+    *("ai/log oren", "ai/limits oren", "ai/replay oren = 1 full", "ai/replay oren = 5 full"),
     *("ai/debug oren", "ai/why oren/2", "ai/why oren = tool"),
 )
 

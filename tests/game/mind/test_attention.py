@@ -95,6 +95,20 @@ class TestTurnTaking:
             stage.passes(100)
         assert len(spoken(stage)) == 5
 
+    def test_of_npcs_that_are_greeted_all_at_once_one_answers(self, stage, brida):
+        stage.talks_with(own_name)
+        stage.ben.location = None
+        stage.says(stage.anna, "Good evening, all.")
+        stage.passes(100)
+        said = [line for line in stage.screen_of(stage.anna) if line.endswith('here."')]
+        assert len(said) == 1
+
+    def test_among_people_a_greeting_to_nobody_is_not_for_an_npc(self, stage, brida):
+        stage.talks_with(own_name)
+        stage.says(stage.anna, "Good evening, all.")
+        stage.passes(100)
+        assert spoken(stage) == []
+
     def test_what_is_said_to_a_player_is_answered_by_no_npc(self, stage):
         stage.talks_with(own_name)
         changed(stage.npc, mode="always")

@@ -9,8 +9,8 @@ from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey, Limits
 from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.clients.scripted import ScriptedModel
+from evennia_ai.llm.offline.responder import OfflineResponder
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.llm.resilience import CircuitBreaker, Guarded
 from evennia_ai.store import model_calls
@@ -84,7 +84,7 @@ class TestNoModel:
 
     def test_the_offline_responder_is_not_limited(self, offline: Any) -> None:
         said = [line for line in offline.screen_of(offline.ben) if line.startswith("Oren")]
-        assert said == ['Oren says, "Hm."'] * 6
+        assert len(said) == 6
 
     def test_what_it_answers_counts_for_nobody(self, offline: Any) -> None:
         assert used(offline) == (0, 0)
@@ -94,8 +94,9 @@ class TestNoModel:
         key = CallKey(npc_ref=offline.npc.ai.ref, player_ref=str(offline.anna.id))
         for _ in range(2):
             runtime().limits.begun(key)
+        before = len(offline.screen_of(offline.ben))
         asks(offline, 1)
-        assert offline.screen_of(offline.ben)[-1] == 'Oren says, "Hm."'
+        assert offline.screen_of(offline.ben)[before:][-1].startswith("Oren says")
 
     def test_it_is_told_as_what_it_is(self, offline: Any) -> None:
         assert set(outcomes(offline)) == {"unsent:offline"}

@@ -138,6 +138,28 @@ def test_what_waits_is_written_in_order_and_in_one_transaction(
     assert counted() == {"a": 5}
 
 
+@pytest.mark.req("S2-27")
+def test_what_reads_is_done_in_its_place_between_two_transactions(
+    writer, reactor, commits, monkeypatch
+):
+    def fails() -> None:
+        raise StoreError("no")
+
+    def read() -> tuple[bool, dict[str, int]]:
+        return connection.in_atomic_block, counted()
+
+    monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
+    held, count = Held(writer), partial(raised, "a")
+    given = [writer.write(count), writer.read(read), writer.read(fails), writer.write(count)]
+    told = outcomes(given)
+    held.open()
+    reactor.hear_all(writer)
+    first, seen, refused, last = told
+    assert (first, seen, last) == (1, (False, {"a": 1}), 2)
+    assert str(refused) == "no"
+    assert len(commits) == 2
+
+
 def test_more_than_belong_together_are_several_transactions(writer, reactor, commits, monkeypatch):
     monkeypatch.setattr(module, "MOST_TOGETHER", 3)
     monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)

@@ -36,7 +36,14 @@ ADMINS = "view:perm(Admin)"
 # What shows texts of prompts, records, memories or pages: typed so, and whether the canary is
 # there for whom the lock lets in.
 SHOWS = {
-    "ai/context": (["ai/context oren"], True),
+    "ai/context": (
+        [
+            "ai/context oren",
+            *(f"ai/context oren = {part}" for part in ("full", "history", "lore", "left out")),
+            *(f"ai/context oren/{turn} = changes" for turn in (2, 3)),
+        ],
+        True,
+    ),
     "ai/why": (
         [
             *(f"ai/why oren = {number}" for number in range(14)),
@@ -46,15 +53,25 @@ SHOWS = {
         ],
         True,
     ),
-    "ai/replay": (["ai/replay oren = 1", "ai/replay oren = 2", "ai/replay oren = 3"], True),
-    "ai/history": (["ai/history oren", "ai/history oren/2"], True),
+    "ai/replay": (
+        ["ai/replay oren = 1 full", "ai/replay oren = 2 full", "ai/replay oren = 3 full"],
+        True,
+    ),
+    "ai/history": (["ai/history oren = full", "ai/history oren/2 = full"], True),
     "ai/memory": (
         ["ai/memory oren", "ai/memory oren/#{memory}", "ai/memory oren/#{memory} = importance 8"],
         True,
     ),
     "ai/debug": ([f"ai/debug oren/{turn}" for turn in (1, 2, 3)], True),
+    "ai/branch": (["ai/branch oren/3", "ai/branch oren"], False),
+    "ai/branch/prompt": (["ai/branch oren/3", "ai/branch/prompt oren = full"], False),
     "ai/export": (["ai/export oren/{conversation}"], False),
-    "component/preview": (["component/preview oren", "component/preview oren = And now?"], True),
+    "component/": (["component oren"], False),
+    "component/preview": (["component/preview oren", "component/preview oren = And now?"], False),
+    "component/preview/full": (
+        ["component/preview/full oren", "component/preview/full oren = And now?"],
+        True,
+    ),
     "lore/why": (["lore/why oren = kb_meta_prompt"], True),
     "kb/": (["kb", "kb secrets"], True),
     "kb/pages": (["kb/pages secrets", "kb/pages cellar"], False),
@@ -79,14 +96,27 @@ SHOWS = {
 # What shows no text of the kind, with the rooms of the tests that tell what it does show; those
 # that change a page are refused like those that show it.
 SHOWS_NOTHING = {
-    *("ai/compact", "ai/forget", "ai/import", "ai/limits", "ai/list", "ai/off", "ai/on"),
+    *(
+        "ai/branch/close",
+        "ai/compact",
+        "ai/forget",
+        "ai/import",
+        "ai/limits",
+        "ai/list",
+        "ai/start",
+        "ai/tell",
+        "ai/off",
+        "ai/on",
+    ),
+    *("ai/correct", "ai/reset", "ai/retry", "ai/undo"),
     *("ai/pause", "ai/profile", "ai/resume", "ai/set", "ai/startall", "ai/stopall", "ai/tools"),
     *(f"card/{verb}" for verb in ("", "approve", "assign", "export", "grant", "greeting")),
     *(f"card/{verb}" for verb in ("import", "reject", "remove", "report", "revert", "revisions")),
-    *("card/revoke", "card/unassign"),
-    *(f"component/{verb}" for verb in ("", "context", "create", "depth", "edit", "enable")),
+    *("card/revoke", "card/unassign", "card/create", "card/set", "card/edit", "card/spawn"),
+    *(f"component/{verb}" for verb in ("context", "create", "depth", "edit", "enable")),
     *(f"component/{verb}" for verb in ("move", "off", "order", "remove", "revert", "revisions")),
-    *("component/role", "component/volatile"),
+    *(f"component/{verb}" for verb in ("description", "name", "priority", "required", "role")),
+    "component/volatile",
     *(f"kb/{verb}" for verb in ("approve", "bind", "edit", "hints/remove", "import", "lock")),
     *(f"kb/{verb}" for verb in ("import/run", "new", "refuse", "remove", "rename", "restricted")),
     *("kb/release", "kb/revert", "kb/set", "kb/unbind"),
@@ -95,7 +125,8 @@ SHOWS_NOTHING = {
     *(f"lore/{verb}" for verb in ("order", "position", "remove", "revert", "revisions")),
     *("lore/secondary", "lore/set"),
     *(f"lorekeeper/{verb}" for verb in ("", "in", "pages", "revise", "type")),
-    *(f"note/{verb}" for verb in ("", "clear", "depth", "every", "mode", "role")),
+    *(f"note/{verb}" for verb in ("", "clear", "depth", "edit", "every", "mode")),
+    *(f"note/{verb}" for verb in ("off", "on", "order", "revert", "revisions", "role")),
     *("read/", "show/", "talk/"),
 }
 
@@ -246,16 +277,21 @@ def test_no_face_shows_what_a_view_lock_hides(searched, looks, rank):
 
 
 def test_what_is_withheld_is_told_with_its_reason_and_not_how_long_it_is(searched, looks):
-    told = looks("Builder", "ai/replay oren = 2", "ai/debug oren/2", "ai/history oren")
+    told = looks("Builder", "ai/replay oren = 2 full", "ai/debug oren/2", "ai/history oren = full")
     assert "[withheld: knowledge base 'secrets'; its view lock hides it from you]" in _flat(told)
     assert "[withheld: a page of knowledge base 'cellar'; its view lock" in _flat(told)
     assert "The Hoard" not in told
     assert str(len(PASSAGE)) not in told
 
 
+def test_who_may_not_see_what_was_said_cannot_have_it_told_in_a_branch(searched, looks):
+    assert "is hidden from you by its lock" in _flat(looks("Builder", "ai/branch oren/3"))
+    assert "Branch of Oren from turn" in looks("Admin", "ai/branch oren/3")
+
+
 def test_the_hash_is_that_of_what_was_sent(stage, searched, looks):
     sent = turns.turn(stage.npc.ai.ref, 2).manifest.sha256
-    told = looks("Builder", "ai/replay oren = 2")
+    told = looks("Builder", "ai/replay oren = 2 full")
     assert f"sha256 {sent}" in told
     assert "the same bytes as were sent" in told
 
@@ -273,8 +309,8 @@ def test_a_summary_of_what_was_told_is_hidden_with_it(stage, searched, looks):
     (room,) = conversations_of(stage.npc.ai.ref)
     new = NewRecord(kind=RecordKind.SUMMARY, role="system", body=f"{CANARY} lies low.")
     conversations.append(room, [new])
-    assert CANARY not in looks("Builder", "ai/history oren")
-    assert CANARY in looks("Admin", "ai/history oren")
+    assert CANARY not in looks("Builder", "ai/history oren = full")
+    assert CANARY in looks("Admin", "ai/history oren = full")
 
 
 def test_a_hidden_memory_is_not_told_by_changing_it(searched, looks):
@@ -313,7 +349,7 @@ def _made_again(*keys):
 @pytest.mark.parametrize("undoing", UNDOINGS)
 def test_it_stays_hidden_whatever_becomes_of_the_page(searched, looks, undoing):
     UNDOINGS[undoing]()
-    told = looks("Builder", *(f"ai/replay oren = {turn}" for turn in (1, 2, 3, 4)))
+    told = looks("Builder", *(f"ai/replay oren = {turn} full" for turn in (1, 2, 3, 4)))
     assert "Turn 4 of Oren" in told
     assert PASSAGE not in _flat(told)
     assert "[secrets] The Hoard" not in told and "[cellar] The Hoard" not in told
@@ -322,7 +358,7 @@ def test_it_stays_hidden_whatever_becomes_of_the_page(searched, looks, undoing):
 def test_a_result_of_which_nobody_knows_where_it_is_from_is_hidden(searched, looks):
     models.VaultedChunk.objects.all().delete()
     models.KnowledgeSearch.objects.all().delete()
-    told = looks("Builder", "ai/replay oren = 2", "ai/history oren")
+    told = looks("Builder", "ai/replay oren = 2 full", "ai/history oren = full")
     assert "of which page is not known; its view lock" in _flat(told)
     assert "] The Hoard" not in told
 
@@ -333,7 +369,7 @@ def test_who_may_see_it_all_is_shown_all_as_before(searched, looks):
         knowledge_bases.save_base(BaseInfo(key=key, name=info.name), by="Ada")
     page = pages.page("cellar", page_name("The Hoard"))
     pages.save_page("cellar", PageDraft(page=_locked(page, ""), was=page.revision, by="Ada"))
-    told = looks("Builder", "ai/replay oren = 2", "ai/history oren", "ai/memory oren")
+    told = looks("Builder", "ai/replay oren = 2 full", "ai/history oren = full", "ai/memory oren")
     assert "withheld" not in told
     assert CANARY in told
 

@@ -4,9 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from twisted.internet.defer import Deferred
 
-from evennia_ai.game.senses.presence import label_of, settled_label
+from evennia_ai.errors import StoreError
+from evennia_ai.game.senses import labels
+from evennia_ai.game.senses.labels import label_of, settled_label
 from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.memories import NewlyNamed, names_known_by, settle_names
 from tests.conftest import forget_objects
 
 NPC = "evennia_ai.game.npc.AINPC"
@@ -70,8 +74,6 @@ def test_a_line_settles_what_all_who_see_the_speaker_call_them(stage, no_queries
 
 
 def test_a_name_is_settled_for_each_as_it_knows_those_before(stage):
-    from evennia_ai.store.memories import NewlyNamed, names_known_by, settle_names
-
     other = stage.make("Berta", NPC)
     ref = str(stage.ben.id)
     settle_names([NewlyNamed(npc_ref=str(other.id), folded="anna", people=[ref])])
@@ -83,8 +85,6 @@ def test_a_name_is_settled_for_each_as_it_knows_those_before(stage):
 
 
 def test_who_cannot_see_somebody_settles_nothing(stage):
-    from evennia_ai.store.memories import names_known_by
-
     blind = stage.make("Berta", NPC)
     stage.anna.locks.add(f"view:not id({blind.id})")
     settled_label(stage.npc, stage.anna)
@@ -109,3 +109,59 @@ def test_a_name_of_which_there_are_many_leaves_room_for_the_others(stage):
     assert label_of(stage.npc, guest) != "Guest"
     assert label_of(stage.npc, carl) != "Carl"
     assert str(older.id) in stage.npc.ai.foreseen_names["carl"]
+
+
+class WaitingWriter:
+    """Stands for a writer whose database is locked: what it is given waits."""
+
+    def __init__(self):
+        self.given = []
+
+    def write(self, job):
+        waiting = Deferred()
+        self.given.append((job, waiting))
+        return waiting
+
+    def goes_on(self):
+        for job, waiting in self.given:
+            waiting.callback(job())
+
+
+@pytest.fixture
+def writer(stage, monkeypatch):
+    made = WaitingWriter()
+    monkeypatch.setattr(stage.running.runtime().writer, "write", made.write)
+    return made
+
+
+def test_what_somebody_is_called_holds_before_it_is_written(stage, writer):
+    berta = stage.make("Berta", NPC)
+    both, another = (stage.npc, berta), stage.make("Anna", PERSON)
+    people = (stage.anna, another)
+    called = [settled_label(npc, person) for person in people for npc in both]
+    assert called == [label_of(npc, person) for person in people for npc in both]
+    assert len(set(called)) == 2
+    assert len(writer.given) == 2  # once for all who see them
+    writer.goes_on()
+    assert called == [settled_label(npc, person) for person in people for npc in both]
+    assert len(writer.given) == 2
+    assert [dict(npc.ai.foreseen_names) for npc in both] == [{}, {}]
+
+
+def test_what_could_not_be_written_is_written_when_they_are_perceived_again(stage, writer):
+    settled_label(stage.npc, stage.anna)
+    writer.given.pop()[1].errback(StoreError("the database is away"))
+    settled_label(stage.npc, stage.anna)
+    writer.goes_on()
+    assert names_known_by(str(stage.npc.id))["anna"] == {str(stage.anna.id): 1}
+
+
+def test_what_is_foreseen_is_bounded(stage, monkeypatch):
+    monkeypatch.setattr(labels, "MOST_FORESEEN", 3)
+    for number in range(9):
+        guest = stage.make(f"Guest {number}", PERSON, None)
+        assert label_of(stage.npc, guest) == f"Guest {number}"
+    foreseen = stage.npc.ai.foreseen_names
+    assert "guest8" in foreseen
+    assert "guest0" not in foreseen
+    assert len(foreseen) <= 3 + 3  # one is asked for, and two are here

@@ -1,9 +1,11 @@
 """What an NPC hears, from speakers of every kind."""
 
 import pytest
+from evennia.locks.lockhandler import get_all_lockfuncs
 from evennia.objects.objects import DefaultCharacter
-from evennia.utils.create import create_object
+from evennia.utils.create import create_account, create_object
 
+from evennia_ai.game.senses import presence
 from evennia_ai.game.senses.perception import AISpeakerMixin
 from evennia_ai.game.senses.utterance import Utterance, uttered
 from tests.effort import little_work
@@ -188,3 +190,59 @@ def test_the_rank_is_the_highest_permission_of_the_speaker(stage, heard, permiss
         stage.anna.permissions.add(permission)
     stage.says(stage.anna, "hello")
     assert heard[0].speaker_rank == rank
+
+
+def _ranks_while(stage, heard, *changes):
+    """The rank of Anna in what she says after each of these."""
+    for change in changes:
+        change()
+        stage.says(stage.anna, "hello")
+    return [event.speaker_rank for event in heard]
+
+
+def test_a_permission_that_is_given_or_taken_away_counts_at_once(stage, heard):
+    permissions = stage.anna.permissions
+    assert _ranks_while(
+        stage,
+        heard,
+        permissions.clear,
+        lambda: permissions.add("Admin"),
+        lambda: permissions.remove("Admin"),
+    ) == ["Player", "Admin", "Player"]
+
+
+@pytest.mark.req("S0-26")
+def test_of_who_is_played_the_account_tells_and_both_when_it_is_quelled(stage, heard):
+    account = create_account("Mira", email="", password="a-long-password-1")
+    stage.anna.account = account
+    assert _ranks_while(
+        stage,
+        heard,
+        lambda: account.permissions.add("Admin"),
+        lambda: account.attributes.add("_quell", True),
+        lambda: stage.anna.permissions.add("Builder"),
+        lambda: account.attributes.remove("_quell"),
+        account.permissions.clear,
+    ) == ["Admin", "Player", "Builder", "Admin", "Player"]
+
+
+def test_who_passes_by_every_lock_has_the_highest_rank(stage, heard):
+    account = create_account("Mira", email="", password="a-long-password-1", is_superuser=True)
+    stage.anna.account = account
+    assert _ranks_while(
+        stage,
+        heard,
+        lambda: stage.anna.locks.cache_lock_bypass(stage.anna),
+        lambda: account.attributes.add("_quell", True),
+        lambda: stage.anna.locks.cache_lock_bypass(stage.anna),
+    ) == ["Developer", "Developer", "Player"]
+
+
+def test_a_lock_of_the_game_is_asked_each_time(stage, heard, monkeypatch):
+    asked = iter([False] * 4 + [True] + [True])
+    monkeypatch.setitem(get_all_lockfuncs(), "perm", lambda *_, **__: next(asked))
+    presence._locks_of_ranks.cache_clear()
+    try:
+        assert _ranks_while(stage, heard, dict, dict) == ["Player", "Developer"]
+    finally:
+        presence._locks_of_ranks.cache_clear()

@@ -1,15 +1,17 @@
 """What NPCs see: who comes and goes, who gives them what, who looks at them, where they are."""
 
-from types import SimpleNamespace
+from collections import OrderedDict
 
 import pytest
 from evennia.objects.objects import DefaultRoom
 from evennia.utils.create import create_object
+from twisted.internet.defer import maybeDeferred
 
 from evennia_ai.game.senses.utterance import acting
 from evennia_ai.game.senses.witness import AIRoomMixin, watch_logins
 from evennia_ai.game.speech.output import speak
 from evennia_ai.settings.npc import USUAL
+from evennia_ai.store.memories import settle_names
 
 
 class WatchedRoom(AIRoomMixin, DefaultRoom):
@@ -22,12 +24,15 @@ class Mind:
     def __init__(self):
         self.heard = []
         self.told = []
-        self.foreseen_names = {}
+        self.foreseen_names = OrderedDict()
 
     is_busy = False
     settings = USUAL
-    known_view = SimpleNamespace(char_name="Oren")
+    own_names = ("Oren",)
     hear = property(lambda self: self.heard.append)
+
+    def settle_names(self, new):
+        return maybeDeferred(settle_names, new)
 
     def receive(self, text, from_obj):
         """Speech is no matter of these tests."""

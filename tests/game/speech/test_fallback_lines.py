@@ -9,8 +9,8 @@ import pytest
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.models.endpoints import Access
-from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.clients.scripted import ScriptedModel
+from evennia_ai.llm.offline.responder import OfflineResponder
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import lorebooks
@@ -49,6 +49,7 @@ def _at_a_limit(stage: Any) -> str:
 def _without_a_model_or_anything_to_quote(stage: Any) -> str:
     stage.opens(Access(model=OfflineResponder("I am lost in thought just now.")))
     stage.says(stage.anna, "Oren?")
+    stage.says(stage.anna, "Oren, wo ist der Leuchtturm?")
     return LOST
 
 

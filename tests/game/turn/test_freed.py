@@ -9,6 +9,7 @@ from collections import Counter
 from evennia_ai.compose import Composition
 from evennia_ai.game.mind.pending_answer import PendingAnswer
 from evennia_ai.game.turn.turn import Turn
+from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.prompt import Prompt
 
 BIG = (Turn, PendingAnswer, Composition, Prompt)
@@ -28,3 +29,20 @@ def test_a_turn_that_is_over_is_freed_without_a_search(stage):
     assert under_way[Turn] == 1
     assert "Aye." in stage.screen_of(stage.anna)[-1]
     assert left == []
+
+
+def test_facts_of_past_prompts_know_nothing_that_knows_them(stage):
+    stage.talks_with(lambda _: "Aye.")
+    before = _facts()
+    for speaker in (stage.anna, stage.ben) * 2:  # other facts each time
+        stage.says(speaker, "Oren, will you take me over?")
+    # The transaction of the test holds them all; what held each other is what is looked at.
+    facts = sorted(_facts(but=before), key=lambda one: one.seq)
+    assert [bool(one.memo) for one in facts] == [False, False, False, True]
+
+
+def _facts(but=()):
+    """The facts of prompts that are in memory, without those that were there before."""
+    known = set(map(id, but))
+    found = (one for one in gc.get_objects() if type(one) is Record and id(one) not in known)
+    return [one for one in found if one.kind is RecordKind.CONTEXT_BLOCK]

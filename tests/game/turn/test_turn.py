@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.turn.turn import STOPPED
+from evennia_ai.game.turn.ending import STOPPED
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.components import update
@@ -391,7 +391,10 @@ def test_an_npc_in_the_middle_of_a_turn_stays_in_memory(stage):
     assert stage.npc.at_idmapper_flush() is True
 
 
-def test_a_responder_may_quote_only_lore_that_reached_the_prompt(stage):
+def test_a_responder_may_quote_only_lore_that_reached_the_prompt(stage, monkeypatch):
+    from evennia_ai.llm.clients.scripted import ScriptedModel
+
+    monkeypatch.setattr(ScriptedModel, "offline", True)  # only such a one is told what to quote
     lore = {"keys": ["bell"], "content": "The bell is cracked.", "extensions": {}, "enabled": True}
     book = {"entries": [{**lore, "insertion_order": 1, "use_regex": False}]}
     lorebooks.save_book("bells", json.dumps(book), by="tests")

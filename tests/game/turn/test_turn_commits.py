@@ -5,9 +5,14 @@ from django.db.utils import OperationalError
 
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game.mind import handler
-from evennia_ai.game.turn import turn
+from evennia_ai.game.recording.writer import Writer
+from evennia_ai.game.turn import rounds, turn
+from evennia_ai.game.turn.turn import Turn
 from evennia_ai.llm.chat import sent_sha256
+from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, turns
+
+PERSON = "evennia.objects.objects.DefaultCharacter"
 
 
 @pytest.mark.req("S2-01")
@@ -91,6 +96,54 @@ def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table
     stage.passes(5)
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
     assert not any("Traceback" in line for line in logged)
+
+
+@pytest.mark.req("S2-27")
+def test_a_first_turn_asks_the_store_where_it_is_written(stage, monkeypatch):
+    """A lock, a slow disk and hundreds of messages to read hold up the writer's thread alone."""
+    from django.db import connection
+
+    stage.make("Guest", PERSON, None)
+    stage.says(stage.ben, "The tide is out, they say.")
+    stage.make("Guest", PERSON)
+    forget_everything()
+    in_turn, in_job, elsewhere, drafted = [], [], [], []
+
+    def noted(execute, sql, *args):
+        is_ours = "evennia_ai_" in sql or '"db_key" IN' in sql
+        if in_turn and not in_job and is_ours:
+            elsewhere.append(sql)
+        return execute(sql, *args)
+
+    def taken_on(writer, job, **kwargs):
+        in_job.append(job)
+        try:
+            return real_taken_on(writer, job, **kwargs)
+        finally:
+            in_job.pop()
+
+    async def first_round(turn):
+        in_turn.append(turn)
+        try:
+            return await real_round(turn)
+        finally:
+            in_turn.pop()
+
+    def draft_of(*args, **kwargs):
+        drafted.append(bool(in_job))
+        return real_draft(*args, **kwargs)
+
+    real_taken_on, real_round, real_draft = Writer._taken_on, Turn._first_round, rounds.draft_of
+    monkeypatch.setattr(Writer, "_taken_on", taken_on)
+    monkeypatch.setattr(Turn, "_first_round", first_round)
+    monkeypatch.setattr(rounds, "draft_of", draft_of)
+    model = stage.talks_with("Aye.")
+    with connection.execute_wrapper(noted):
+        stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+    assert any("Guest (another)" in message.content for message in model.requests[0].messages)
+    assert drafted == [True]
+    assert elsewhere == []
 
 
 @pytest.mark.req("S2-27")

@@ -191,10 +191,10 @@ def test_hidden_reasoning_is_no_part_of_a_summary(stage):
 
 def test_without_a_model_the_summary_is_an_extract(stage):
     from evennia_ai.game.models.endpoints import Access
-    from evennia_ai.llm.clients.offline import OfflineResponder
+    from evennia_ai.llm.offline.responder import OfflineResponder
 
     stage.opens(Access(model=OfflineResponder("Hm.", name="offline")), compaction=rules(), **SMALL)
-    goes_on(stage, 2 * FULL)  # its lines for want of an answer are no part of the history
+    goes_on(stage, 2 * FULL)  # its lines are short
 
     assert (segment_of(stage) > 1, of_kind(stage, RecordKind.INVOKE)) == (True, [])
     assert 'Anna said "' in history_of(stage)[0]

@@ -38,7 +38,6 @@ def step(stage: Any, kind: str, words: str) -> None:
         stage.passes(IDLE_SECONDS)
     elif kind == "restart":
         forget_everything()
-        stage.npc.ai._sent.clear()
     elif kind == "by hand":
         runtime().compactor.compact_room(stage.npc.ai, by="Mara")
     elif kind == "erase":
@@ -122,7 +121,6 @@ def play_and_undo(stage: Any, steps: Any, *, blocks: str) -> int:
             raise UndoneError
     except UndoneError:
         forget_everything()
-        stage.npc.ai._sent.clear()
     return segments
 
 

@@ -59,11 +59,18 @@ def told(entry: LoreEntry) -> dict[str, Any]:
 @given(raws=st.lists(V3, min_size=2, max_size=6) | st.lists(WORLD, min_size=2, max_size=6))
 def test_each_entry_is_what_it_would_be_alone(raws):
     reader = entries_alike.EntryReader(label="book", absent=NO_ICONS)
-    for index, raw in enumerate([*raws, *raws]):
-        where = {"index": index, "default_uid": f"n{index}", "where": "here"}
-        alone, notices = outcome(lambda r, w=where: read_entry(r, label="book", **w), raw)
-        own = entries_alike.own_words(raw)
-        among, among_notices = outcome(lambda r, o=own, w=where: reader.read(r, o, **w), raw)
+    twice = [*raws, *raws]
+    for index, (raw, own) in enumerate(zip(twice, entries_alike.own_words(twice), strict=True)):
+        name = f"n{index}"
+        alone, notices = outcome(
+            lambda r, n=name, i=index: read_entry(
+                r, label="book", index=i, default_uid=n, where=f"here.entries[{n}]"
+            ),
+            raw,
+        )
+        among, among_notices = outcome(
+            lambda r, o=own, n=name, i=index: reader.read(r, o, index=i, name=n, where="here"), raw
+        )
         assert among == alone
         assert among_notices == notices
 

@@ -1,11 +1,13 @@
 """What a book looks for: keys by number, macros in keys, patterns, what can never be found."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evennia_ai.lorebook.entry import MAX_KEY
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.entry_keys import NEVER
 from evennia_ai.lorebook.scan.key_index import INDEXES, book_index_of
-from evennia_ai.lorebook.scan.key_reader import NEVER
 from evennia_ai.prompt.dice import Dice
 from tests.lorebook.builders import DICE, a_book, a_scan, an_entry, awake, reasons, texts
 
@@ -26,6 +28,48 @@ def test_a_key_of_several_entries_is_looked_for_once():
     key_index = an_index(book)
     coin, gate = key_index.entry_keys[0].primary
     assert key_index.owners == {coin: (0, 2), gate: (0, 1)}
+
+
+ODD_KEYS = st.lists(
+    st.sampled_from(["coin", " Coin ", "gate house", "", "/a+/i", "{{user}}", "k" * 1001, "месяц"]),
+    max_size=4,
+)
+ODD_ENTRIES = st.fixed_dictionaries(
+    {"keys": ODD_KEYS, "secondary_keys": ODD_KEYS},
+    optional={
+        "enabled": st.just(False),
+        "use_regex": st.just(True),
+        "case_sensitive": st.just(True),
+        "constant": st.just(True),
+        "content": st.sampled_from(["@@exclude_keys sea\nLore.", "@@activate\nLore."]),
+        "extensions": st.just({"group": "moons"}),
+    },
+)
+
+
+@pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
+@given(entries=st.lists(ODD_ENTRIES, max_size=6))
+def test_what_is_made_of_all_entries_together_is_what_each_would_be_by_itself(preset, entries):
+    rules = ActivationRules(rules=preset)
+    book = a_book(*(an_entry(**fields) for fields in entries))
+    index = an_index(book, rules=rules, values={"user": "Anna"})
+    key_of = dict(list(index.reader.keys()))
+    owners: dict[object, list[int]] = {}
+    for at, fields in enumerate(entries):
+        alone = an_index(a_book(an_entry(**fields)), rules=rules, values={"user": "Anna"})
+        its_key = dict(list(alone.reader.keys()))
+        one, other = index.entry_keys[at], alone.entry_keys[0]
+        assert (one.texts, one.keys_decide, one.refused) == (
+            other.texts,
+            other.keys_decide,
+            other.refused,
+        )
+        numbers = zip(one.numbers, other.numbers, strict=True)
+        assert all(key_of.get(n, n < 0) == its_key.get(m, m < 0) for n, m in numbers)
+        assert (at in index.asked, at in index.alike) == (0 in alone.asked, 0 in alone.alike)
+        for number in {*one.primary}:
+            owners.setdefault(number, []).append(at)
+    assert index.owners == {number: tuple(those) for number, those in owners.items()}
 
 
 def test_a_key_that_counts_case_is_another_one():

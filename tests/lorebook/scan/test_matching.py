@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.lorebook.scan import matching
 from evennia_ai.lorebook.scan.matching import KeyTable, searchable
-from evennia_ai.lorebook.scan.shelves import Key
+from evennia_ai.lorebook.scan.shelves import Key, Shelves
 from evennia_ai.text.words import first_bounded
 from tests.effort import little_work
 
@@ -167,3 +168,19 @@ def test_what_is_found_is_the_key_and_whole_words_are_a_subset(text, key, sensit
 @given(st.text(alphabet="ab é-船", max_size=12), st.text(alphabet="abé船", min_size=1, max_size=2))
 def test_a_key_between_blanks_is_always_found(text, key):
     assert found(key, f"{text} {key} {text}") is not None
+
+
+def test_what_is_remembered_of_texts_is_bounded_by_their_length(monkeypatch):
+    monkeypatch.setattr(matching, "MOST_CHARACTERS", 100)
+    looked_at: list[str] = []
+    table, places = a_table(make_key("coin")), Shelves.places
+
+    def counted(self, text, words):
+        looked_at.append(text)
+        return places(self, text, words)
+
+    monkeypatch.setattr(Shelves, "places", counted)
+    short, long = searchable("a coin"), searchable("long " * 19)
+    for text in (short, short, long, short, short):
+        table.hits(text)
+    assert looked_at.count(short.folded) == 2 * 2  # for folded keys, and for the others

@@ -32,6 +32,7 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{USER}}{{Reverse:aB}}{{RANDOM:x}}{{Pick:y}}", "AnnaBaxy"),
         ("{{COMMENT: x}}{{Hidden_Key:x}}", ""),
         ("<USER> <user>", "Anna Anna"),
+        ("<u\u017fer> <USER>", "<u\u017fer> Anna"),  # a long s is an s where case is ignored
         ("{{random: a b }}", " a b "),
         ("{{random::x}}{{random:,}}", "x"),
         ("{{pick:a\\,b}}{{pick::c\\,d}}", "a,bc,d"),

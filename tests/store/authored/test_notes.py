@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.errors import ComponentValueError, NotStoredError, TemplateError
+from evennia_ai.errors import (
+    ComponentValueError,
+    EditConflictError,
+    NotStoredError,
+    StoreError,
+    TemplateError,
+)
 from evennia_ai.store.authored import notes
 from evennia_ai.store.authored.notes import StoredNote, note_change, record_note_revision
 from evennia_ai.store.core.snapshots import forget_everything
@@ -38,9 +44,10 @@ def test_a_change_that_changes_nothing_gives_no_revision():
     assert notes.set_note("12", by="builder", content="Be brief.").revision == 1
 
 
+@pytest.mark.req("S3-09")
 def test_notes_stand_in_their_order():
-    notes.set_note("12", 1, by="builder", content="second")
-    notes.set_note("12", 0, by="builder", content="first")
+    notes.set_note("12", "scene", by="builder", content="second")
+    notes.set_note("12", by="builder", content="first")
 
     assert [note.content for note in notes.notes_for("12")] == ["first", "second"]
 
@@ -61,14 +68,16 @@ def test_another_npc_has_its_own():
         ({"role": "wizard"}, "role 'wizard'"),
         ({"mode": "stuck"}, "mode 'stuck'"),
         ({"content": "a\x00"}, "content"),
-        ({"position": 100}, "position 100"),
+        ({"key": "The Scene"}, "key 'The Scene'"),
+        ({"order": "first"}, "order 'first'"),
+        ({"enabled": "no"}, "enabled 'no'"),
     ],
 )
 def test_a_bad_value_changes_nothing(fields, told):
     notes.set_note("12", by="builder", content="Be brief.")
 
     with pytest.raises(ComponentValueError, match=f"the note's {told}"):
-        notes.set_note("12", by="builder", **fields)
+        notes.set_note("12", **{"by": "builder", "key": "note", **fields})
     assert [note.content for note in notes.notes_for("12")] == ["Be brief."]
 
 
@@ -79,8 +88,8 @@ def test_a_bad_template_changes_nothing():
 
 
 def test_notes_are_cleared():
-    notes.set_note("12", 0, by="builder", content="a")
-    notes.set_note("12", 1, by="builder", content="b")
+    notes.set_note("12", by="builder", content="a")
+    notes.set_note("12", "b", by="builder", content="b")
 
     assert notes.clear_notes("12", by="builder") == 2
     assert notes.notes_for("12") == ()
@@ -100,10 +109,10 @@ def test_every_change_of_a_note_can_be_read_back():
     notes.set_note("12", by="Tam", mode="anchored")
 
     kind = StoredNote(content="Be kind.", depth=2, revision=2)
-    assert notes.note_then("12", 0, 1) == StoredNote(content="Be brief.", revision=1)
-    assert notes.note_then("12", 0, 2) == kind
-    assert notes.note_then("12", 0, 3) == replace(kind, mode="anchored", revision=3)
-    assert note_change("12", 0, 2).changed_by == "Tam"
+    assert notes.note_then("12", "note", 1) == StoredNote(content="Be brief.", revision=1)
+    assert notes.note_then("12", "note", 2) == kind
+    assert notes.note_then("12", "note", 3) == replace(kind, mode="anchored", revision=3)
+    assert note_change("12", "note", 2).changed_by == "Tam"
 
 
 def test_a_note_that_was_cleared_goes_on_with_new_numbers():
@@ -112,15 +121,69 @@ def test_a_note_that_was_cleared_goes_on_with_new_numbers():
     note = notes.set_note("12", by="Mara", content="Be kind.")
 
     assert note.revision == 3
-    assert notes.note_then("12", 0, 1).content == "Be brief."
+    assert notes.note_then("12", "note", 1).content == "Be brief."
     with pytest.raises(NotStoredError, match="it removed it"):
-        notes.note_then("12", 0, 2)
+        notes.note_then("12", "note", 2)
     with pytest.raises(NotStoredError, match="with number 4"):
-        notes.note_then("12", 0, 4)
+        notes.note_then("12", "note", 4)
 
 
 def test_a_revision_from_before_there_were_modes_is_of_a_note_that_floats():
     said = {"content": "Be brief.", "depth": 4, "role": "system", "every": 1}
-    record_note_revision("12", 0, action="created", value=said, by="Mara")
+    record_note_revision("12", "note", action="created", value=said, by="Mara")
 
-    assert notes.note_then("12", 0, 1).mode == "floating"
+    assert notes.note_then("12", "note", 1).mode == "floating"
+
+
+def test_a_note_that_was_removed_comes_back_as_it_was():
+    notes.set_note("12", "scene", by="Mara", content="Be brief.", depth=2)
+    notes.clear_notes("12", "scene", by="Tam")
+
+    back = notes.revert_note("12", "scene", 1, by="Lea")
+
+    assert back == StoredNote(key="scene", content="Be brief.", depth=2, revision=3)
+    assert notes.notes_for("12") == (back,)
+    assert [one.action for one in notes.note_changes("12", "scene")] == [
+        *("created", "removed", "reverted")
+    ]
+
+
+def test_what_is_so_already_is_not_reverted():
+    note = notes.set_note("12", by="Mara", content="Be brief.")
+
+    assert notes.revert_note("12", "note", 1, by="Lea") == note
+
+
+@pytest.mark.req("S3-09")
+def test_only_the_note_of_the_key_is_cleared():
+    notes.set_note("12", by="b", content="first")
+    notes.set_note("12", "scene", by="b", content="second")
+
+    assert notes.clear_notes("12", "scene", by="b") == 1
+    assert [note.key for note in notes.notes_for("12")] == ["note"]
+
+
+@pytest.mark.req("S3-09")
+def test_who_edited_a_note_that_another_changed_is_told():
+    notes.set_note("12", by="Mara", content="Be brief.")
+    notes.set_note("12", by="Tam", content="Be kind.")
+
+    with pytest.raises(EditConflictError, match="changed by Tam"):
+        notes.set_note("12", by="Mara", expected_revision=1, content="Be long.")
+
+
+def test_an_npc_has_so_many_notes_and_no_more():
+    for at in range(notes.MOST_NOTES):
+        notes.set_note("12", f"n{at}", by="b", content="x")
+
+    with pytest.raises(StoreError, match="at most 100 notes"):
+        notes.set_note("12", "one_more", by="b", content="x")
+    assert notes.set_note("12", "n7", by="b", content="y").content == "y"
+
+
+def test_a_note_of_a_turn_from_before_keys_has_none():
+    notes.set_note("12", by="b", content="first")
+    notes.set_note("12", "note_01", by="b", content="second")
+
+    assert notes.note_of_turn("12", 1, 1) == StoredNote(key="", content="second", revision=1)
+    assert notes.note_of_turn("12", "note", 1).key == "note"

@@ -1,8 +1,11 @@
 """Snapshots: what a transaction, its rollback and its commit let whom see, other processes too."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F
+from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
@@ -89,7 +92,7 @@ class TestBound:
         self.read(shelves, "ba")
         assert self.read(shelves, "a") == 0
 
-    def test_what_is_dropped_weighs_nothing(self, shelves, gone):
+    def test_what_is_dropped_weighs_nothing_and_is_told(self, shelves, gone):
         self.read(shelves, "abc")
         shelves.snapshots.drop("a")
         shelves.snapshots.drop("b")
@@ -97,7 +100,12 @@ class TestBound:
         assert self.read(shelves, "cde") == 0
         shelves.snapshots.drop_all()
         assert self.read(shelves, "abc") == 3
-        assert gone == []
+        assert gone == [4, 4]
+
+    def test_what_was_let_go_meanwhile_is_not_kept_again(self, shelves):
+        shelves.snapshots._kept._bound = replace(shelves.snapshots._bound, is_spent=bool)
+        shelves.snapshots._kept.put("a", 4)
+        assert self.read(shelves, "a") == 1
 
 
 def test_the_writer_sees_its_own_write_before_the_commit(shelf):
@@ -238,7 +246,8 @@ def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
     lorebooks.attach("harbour", GAME, by="builder")
     notes.set_note("12", by="builder", content="Be brief.")
     another_process_writes("cards", "UPDATE evennia_ai_card SET grants = ''")
-    another_process_writes("lorebooks", "UPDATE evennia_ai_lorebook SET source = '{}'")
+    another_process_writes("lorebooks", "UPDATE evennia_ai_lorebookrevision SET source = '{}'")
+    another_process_writes("lorebooks", "UPDATE evennia_ai_lorebook SET sha256 = 'of another'")
     another_process_writes("notes", "UPDATE evennia_ai_note SET content = 'Be long.'")
 
     assert snapshots.refresh_if_changed() == {"cards", "lorebooks", "notes"}
@@ -253,6 +262,45 @@ def test_nothing_is_dropped_when_nothing_changed():
 
     assert snapshots.refresh_if_changed() == frozenset()
     assert components.registry() is before
+
+
+def we_write_a_note() -> None:
+    """A change that this process commits; the test's own transaction goes on."""
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        notes.set_note("12", by="builder", content="Be brief.")
+
+
+@pytest.mark.usefixtures("refreshed")
+def test_what_this_process_wrote_is_not_read_again():
+    we_write_a_note()
+    we_write_a_note()
+    known = notes.notes_for("12")
+
+    assert snapshots.refresh_if_changed() == frozenset()
+    assert notes.notes_for("12") is known
+
+
+@pytest.mark.usefixtures("refreshed")
+@pytest.mark.parametrize("ours", ["before", "after", "both"])
+def test_what_another_process_wrote_beside_ours_is_seen(ours):
+    if ours in ("before", "both"):
+        we_write_a_note()
+    another_process_writes("notes", "UPDATE evennia_ai_note SET content = 'Be long.'")
+    if ours in ("after", "both"):
+        we_write_a_note()
+
+    assert snapshots.refresh_if_changed() == {"notes"}
+    assert snapshots.refresh_if_changed() == frozenset()
+
+
+@pytest.mark.usefixtures("refreshed")
+def test_a_write_of_ours_that_is_rolled_back_hides_no_other():
+    with transaction.atomic():
+        notes.set_note("12", by="builder", content="Be brief.")
+        transaction.set_rollback(True)
+    another_process_writes("notes", "UPDATE evennia_ai_note SET content = 'Be long.'")
+
+    assert snapshots.refresh_if_changed() == {"notes"}
 
 
 @pytest.mark.usefixtures("refreshed")

@@ -5,13 +5,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.history.records import RecordKind
+from evennia_ai.prompt.cache_account import Sent
+from evennia_ai.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import append, begin_segment, conversation
-from evennia_ai.store.history.windows import WINDOW_MESSAGES, remember_turn, windows
+from evennia_ai.store.history.windows import (
+    KEPT,
+    WINDOW_MESSAGES,
+    remember_turn,
+    windows,
+)
 from tests.properties import up_to
 from tests.store.builders import a_line, a_reply, a_staying_text, said, talked
 
 SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="system", name="")
+
+WEIGHED = KEPT.weight
 
 
 @pytest.fixture
@@ -135,6 +144,32 @@ class TestOpening:
         talked(quay, WINDOW_MESSAGES)
 
         assert windows(quay.id).history.earlier <= 17
+
+
+class TestWhatWasSent:
+    """The last prompt takes room among what the setting bounds."""
+
+    def test_its_texts_count_beside_the_history(self, quay):
+        talked(quay, 3)
+        before = WEIGHED(windows(quay.id))
+        self.is_sent(quay, texts=20)
+
+        assert WEIGHED(windows(quay.id)) == before + 20
+
+    def test_after_a_compaction_all_of_it_counts(self, quay):
+        talked(quay, 3)
+        self.is_sent(quay, texts=20)
+        before = WEIGHED(windows(quay.id))
+        begin_segment(quay, SUMMARY, summarised=windows(quay.id).history, first_kept=6)
+
+        assert len(windows(quay.id).history) == 1
+        assert WEIGHED(windows(quay.id)) == before + 1
+
+    def is_sent(self, where, *, texts):
+        """A turn of this conversation whose prompt had so many texts."""
+        made = [Message("system", f"Text {number}.") for number in range(texts)]
+        said = windows(where.id).history
+        remember_turn(where, {}, cut=0, sent=Sent(messages=[*made, *said], segment=said.segment))
 
 
 @settings(max_examples=up_to(25), deadline=None)

@@ -1,9 +1,7 @@
 """Searching pages in the database of the tests."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
+from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
@@ -13,8 +11,6 @@ from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta,
 from evennia_ai.knowledge.postings import SPAN
 from evennia_ai.store.knowledge import page_search, pages
 from evennia_ai.store.knowledge.knowledge_bases import remove_base, save_base
-
-postings = import_module("evennia_ai.migrations.0027_postings")
 
 
 def a_base(key="harbour"):
@@ -247,17 +243,40 @@ def test_an_edit_writes_the_words_that_changed_and_no_others(harbour):
     assert "cross" not in told
 
 
-def test_a_migration_writes_the_postings_of_pages_that_are_there(harbour):
+def test_after_migrations_pages_of_an_older_version_are_found(harbour):
     write(harbour, "Ferry", "at dawn")
     write(a_base("castle"), "Moat", "at dawn")
     stored = list(models.KnowledgePosting.objects.order_by("word", "field", "base").values())
     models.KnowledgePosting.objects.all().delete()
+    models.KnowledgeBase.objects.update(indexed_for="")
 
-    postings.write(apps, None)
+    call_command("migrate", verbosity=0)
 
     again = list(models.KnowledgePosting.objects.order_by("word", "field", "base").values())
     assert len(again) == len(stored) > 0
     assert found("dawn") == ["Ferry"]
+
+
+@pytest.mark.req("S0-44")
+def test_after_migrations_pages_are_found_in_a_language_that_was_added(harbour, settings_of_ai):
+    write(harbour, "Moor", "Drei H\u00e4user stehen dort.")
+    assert found("Haus") == []
+
+    settings_of_ai(KNOWLEDGE_LANGUAGES=["de"])
+    assert found("Haus") == []
+
+    call_command("migrate", verbosity=0)
+    assert found("Haus") == ["Moor"]
+    assert found("H\u00e4usern") == ["Moor"]
+
+
+def test_what_is_indexed_for_the_languages_that_are_set_is_left_alone(harbour):
+    write(harbour, "Ferry", "at dawn")
+
+    with CaptureQueriesContext(connection) as asked:
+        call_command("migrate", verbosity=0)
+
+    assert not [one for one in asked if "evennia_ai_knowledgeposting" in one["sql"]]
 
 
 def test_a_search_that_fails_says_where(harbour, monkeypatch):

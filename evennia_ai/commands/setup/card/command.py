@@ -6,13 +6,11 @@ nothing until a builder approves it, and an approved card may only what was gran
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
-from evennia.objects.models import ObjectDB
-
 from evennia_ai.cards.card import Card, greetings
-from evennia_ai.cards.exporting import FORMS, Form
+from evennia_ai.cards.exporting import FORM_OF, FORMS, Form
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import Steps, waits
@@ -21,40 +19,42 @@ from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import written
 from evennia_ai.commands.setup.card.importing import CardImports, saw_card
+from evennia_ai.commands.setup.card.revisions import CardRevisions
 from evennia_ai.commands.setup.card.shown import (
     card_named,
-    import_in_words,
     plain_name,
     size_in_words,
 )
-from evennia_ai.errors import NotStoredError
+from evennia_ai.commands.setup.card.writing import CardWriting
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile
+from evennia_ai.store.authored.card_revisions import CardFile
 from evennia_ai.store.authored.cards import (
     Assignment,
     StoredCard,
     card_or_none,
     get_card,
-    known_name,
 )
 from evennia_ai.text.columns import WIDTH, clipped, first_line, wrapped
 
 _MOST_GREETINGS: Final = 60
 _MOST_LEFT_OUT: Final = 12
-MOST_SHOWN: Final = 50
 _EXPORT: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]"
 
 
-class CmdCard(CardImports):
+class CmdCard(CardWriting, CardRevisions, CardImports):
     """
     Import character cards, say what they may do, and give them to NPCs
 
     Usage:
       card
       card <name>
+      card/create <name> [= <description>]
+      card/set <name>[/<field> [= <text>]]
+      card/edit <name>/<field>
+      card/spawn <card> [= <name of the NPC>]
       card/import [<file> [= <name>]]
       card/report <name>[/<number>]
       card/approve <name>[/<number>] [= <grant>, <grant>...]
@@ -65,11 +65,16 @@ class CmdCard(CardImports):
       card/unassign <npc>
       card/greeting <npc> [= <number> | off]
       card/export <name>[/<number>] [= json | png | charx [with v2]]
-      card/revisions <name>
+      card/revisions <name> [= <number>]
       card/revert <name> = <number>
       card/remove <name>
 
     Switches:
+      create    - make a card of your own; it is in force at once
+      set       - write one field of a card; without a text: show it, without a
+                  field: list them all
+      edit      - open the editor on a field
+      spawn     - make an NPC here who plays a card
       import    - read a card from a file of the game's card folder and report
                   on it: JSON, PNG, APNG or CHARX, also behind a JPEG picture;
                   it waits for approval. Without a file: list the files there.
@@ -88,11 +93,17 @@ class CmdCard(CardImports):
                   card; without a value: list them, 0 is the first message
       export    - write a card into the card folder, as a new file; 'png with
                   v2' adds the copy for programs that know V2 only
-      revisions - who imported, approved, granted and changed what, and when
-      revert    - put an earlier revision in force again, with its grants
+      revisions - who imported, approved, granted and changed what, and when;
+                  with a number: what is different in it from the one before
+      revert    - put an earlier revision in force again, with its grants; what
+                  that would change is shown, and you are asked, first
       remove    - let it be in force no longer, where nobody plays it
 
     Examples:
+      card/create Mira = Mira sells herbs and knows every cure but her own.
+      card/set Mira/greeting/1 = Careful, that one bites.
+      card/set Mira/depth_prompt = Mira is in a hurry today.
+      card/spawn Mira
       card/import
       card/import oren.json = Ferryman
       card/report Ferryman
@@ -108,6 +119,13 @@ class CmdCard(CardImports):
     first. Another file of the same name waits beside the card in force, and
     what that was granted is not carried over.
 
+    Fields: name, nickname, description, personality, scenario, first_message,
+    greeting/<number>, group_greeting/<number>, examples, system_prompt,
+    post_history, depth_prompt, depth_prompt/depth, depth_prompt/role,
+    creator_notes, creator, version and tags. The next free number adds a
+    greeting, an empty text takes one away. Each edit is a revision with the
+    grants the card has; one that was made here has all of them.
+
     Grants: fields, system_prompt, after_history, positions, roles, lore_budget
     and regex; card/grant <name> tells what each allows.
     """
@@ -118,6 +136,9 @@ class CmdCard(CardImports):
     auto_help = True
     verbs = {
         "": "look",
+        "create": "create",
+        "set": "set_field",
+        **alike("edit spawn"),
         "import": "import_file",
         **alike(
             "report approve reject grant revoke assign unassign greeting export "
@@ -198,59 +219,6 @@ class CmdCard(CardImports):
         only = " where several may speak" if index >= len(greetings(card)) else ""
         self.say(f"{npc.key} opens each new conversation{only} with greeting {index}: {text}")
 
-    def revisions(self) -> None:
-        usage = "card/revisions <name>"
-        name = plain_name(self.wanted(usage), usage)
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        changes = log.changes(name)
-        if not changes:
-            raise NotStoredError("card", name, store.card_names())
-        self.show(_history(name, changes))
-
-    def revert(self) -> None:
-        text, value = self.both("card/revert <name> = <number>")
-        name, number = known_name(text), whole_number(value, what="revision")
-        then, _ = log.revision(name, number)
-        card = store.card_or_none(name)
-        is_same = card is not None and (card.sha256, card.grants) == (then.sha256, then.grants)
-        if is_same and then.action in IN_FORCE:
-            self.say(f"Card {name} is so already; nothing was changed.")
-            return
-        greeters = store.greeters_of(name)
-        back = store.revert(name, number, by=self.typed_by)
-        self.read_ahead(back)
-        was = f"before it was revision {card.revision}" if card else "before it was not in force"
-        self.say(
-            f"Card {name} is what it was at revision {number}, {shown.may_in_words(back.grants)};"
-            f" {was}, this is revision {back.revision}. Played by"
-            f" {shown.players_in_words(name)}."
-        )
-        if silenced := shown.silenced(name, greeters):
-            self.show(silenced)
-
-    def remove(self) -> None:
-        usage = "card/remove <name>"
-        card = self.card_typed(usage)
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        imports = log.waiting(card.name)
-        gone_npcs = _gone(card.name)
-        if set(store.players_of(card.name)) - set(gone_npcs):
-            raise CommandError(
-                f"Card {card.name} is played by {shown.players_in_words(card.name)}; first give"
-                " them another with card/assign, or none with card/unassign. Nothing was changed."
-            )
-        for ref in gone_npcs:
-            store.unassign(ref, by=self.typed_by)
-        store.remove(card.name, by=self.typed_by)
-        gone = "; ".join(import_in_words(one) for one in imports[-6:])
-        waited = f" What waited of it waits no longer: {gone}." if imports else ""
-        self.say(
-            f"Card {card.name} is in force no longer;"
-            f" card/revert {card.name} = {card.revision} brings it back.{waited}"
-        )
-
     @waits
     def export(self) -> Steps:
         name, number = shown.revision_named(self.wanted(_EXPORT))
@@ -279,8 +247,7 @@ class CmdCard(CardImports):
 
     def _form(self, file: CardFile) -> tuple[Form, bool]:
         """The kind of file that was typed, or the one the card came in; whether with V2's copy."""
-        own = "png" if file.carrier == "apng" else file.carrier
-        words = [own] if self.rhs is None else self.rhs.lower().split()
+        words = [FORM_OF[file.carrier]] if self.rhs is None else self.rhs.lower().split()
         form, rest = (words[0] if words else ""), words[1:]
         if form not in FORMS or rest not in ([], ["with", "v2"]):
             raise CommandError(
@@ -338,22 +305,3 @@ def _listed(npc: NPC, played: Assignment, card: Card) -> Iterator[str]:
     yield from and_more(lines, most=_MOST_GREETINGS, more="      and {} more")
     on = "no greeting" if played.greeting is None else f"greeting {played.greeting}"
     yield f"{npc.key} opens with {on}; card/greeting {npc.key} = <number> or off changes that."
-
-
-def _gone(card_name: str) -> list[str]:
-    """The NPCs that play a card and were deleted."""
-    refs = store.players_of(card_name)
-    there = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs]).values_list("id", flat=True)
-    return [ref for ref in refs if int(ref) not in set(there)]
-
-
-def _history(name: str, changes: Sequence[CardChange]) -> Iterator[str]:
-    """The changes of a card, oldest first; the file by the beginning of its hash."""
-    yield f"Revisions of card {name}; card/revert goes back to one that was in force:"
-    if len(changes) > MOST_SHOWN:
-        yield f"       and {len(changes) - MOST_SHOWN} older ones"
-    for change in changes[-MOST_SHOWN:]:
-        yield clipped(f"{change.number:5}  {shown.changed_in_words(change)}", WIDTH)
-        grants = f"; grants: {shown.grants_in_words(change.grants)}"
-        told = grants if change.action in IN_FORCE else ""
-        yield clipped(f"       file {change.sha256[:12]}{told}", WIDTH)

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.limits import CardLimits
@@ -22,7 +23,7 @@ from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.settings.game import Conf
-from evennia_ai.store.authored.card_revisions import CardFile, file_of
+from evennia_ai.store.authored.card_revisions import CardFile, file_of, json_file
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.text.columns import clipped, visible
 
@@ -75,7 +76,7 @@ def _reported(
 
 def differences(old: StoredCard, read: ReadCard) -> str:
     """A sentence about the fields in which a file is not the card in force."""
-    changed = list(changed_fields(json.loads(old.source), read.found.raw))
+    changed = [name for name, _, _ in changed_fields(json.loads(old.source), read.found.raw)]
     if not changed:
         return f"No field differs from revision {old.revision}, which is in force."
     more = f" and {len(changed) - _MOST_FIELDS} more" if len(changed) > _MOST_FIELDS else ""
@@ -83,18 +84,28 @@ def differences(old: StoredCard, read: ReadCard) -> str:
     return f"Differs from revision {old.revision}, which is in force, in: {listed}{more}."
 
 
-def changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """The fields that differ between two files of a card, by name; an empty one is none."""
+def changed_fields(
+    old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """The fields that differ in two files of a card: name, value before, value now.
+
+    An empty one is none, and when a file was written is no difference.
+    """
     before, after = _fields(old), _fields(new)
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
-        if was != now and not (was in _EMPTY and now in _EMPTY):
-            yield name
+        if name != "modification_date" and was != now and not (was in _EMPTY and now in _EMPTY):
+            yield name, was, now
 
 
 def _fields(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     data = raw.get("data")
     return data if "spec" in raw and isinstance(data, dict) else raw
+
+
+def new_file_of(card: Card, *, modified_at: int, limits: CardLimits) -> CardFile:
+    """The JSON file of a card that is made in the game."""
+    return json_file(dump_card(card, "json", modified_at=modified_at, limits=limits).decode())
 
 
 def written(

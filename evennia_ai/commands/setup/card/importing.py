@@ -18,7 +18,6 @@ from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import ReadCard, differences, read_path, read_stored
-from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf
@@ -184,7 +183,7 @@ class CardImports(CardWork):
     def grant(self) -> Steps:
         """Give a card grants; without a value, tell of all grants."""
         usage = "card/grant <name> [= <grant>, <grant>...]"
-        card = self.card_typed(usage)
+        card = shown.card_typed(self, usage)
         if self.rhs is None:
             yield from self._tell_grants(card)
             return
@@ -200,7 +199,7 @@ class CardImports(CardWork):
 
     def revoke(self) -> None:
         usage = "card/revoke <name> = <grant>, <grant>..."
-        card = self.card_typed(usage)
+        card = shown.card_typed(self, usage)
         gone = _typed(self, usage) & card.grants
         if not gone:
             has = f"none of that, only {shown.grants_in_words(card.grants)}"
@@ -223,10 +222,6 @@ class CardImports(CardWork):
         return self.worked(
             f"Reading card {label}", lambda progress: read_stored(file, grants, given, progress)
         )
-
-    def card_typed(self, usage: str) -> StoredCard:
-        """The card in force that stands left of "="."""
-        return card_named(plain_name(self.wanted(usage), usage))
 
     def _show_report(self, change: CardChange, lines: Sequence[str], *, waits_still: bool) -> None:
         """Show the report, and remember till a reload that this builder was shown it."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.commands.base import CommandError, and_more, day_and_time
+from evennia_ai.commands.base import CommandError, StrictCommand, and_more, day_and_time
 from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
@@ -53,6 +53,11 @@ def card_named(wanted: str) -> StoredCard:
                 " and card/revert brings it back. Nothing was changed."
             )
     return store.get_card(name)
+
+
+def card_typed(command: StrictCommand, usage: str) -> StoredCard:
+    """The card in force that stands left of "="."""
+    return card_named(plain_name(command.wanted(usage), usage))
 
 
 def numbered(text: str) -> Named:
@@ -292,5 +297,5 @@ def _waiting(name: str) -> Iterator[str]:
 def _is_now(change: CardChange, card: StoredCard) -> bool:
     """Whether the change is what made the card what it is: the last that put its file in force."""
     return change.number == card.revision or (
-        change.action == "approved" and change.sha256 == card.sha256
+        change.action in ("created", "edited", "approved") and change.sha256 == card.sha256
     )

@@ -122,8 +122,9 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
       hints/remove - <number>: take a hint away
       rename     - <new title>: a redirect stays
       lock       - <lock string> or off: who may view and search it
-      revisions  - who changed it, and when
-      revert     - <n>: make it what it was then
+      revisions  - who changed it, and when; <n>: what one changed
+      revert     - <n>: show what making it as it was then would change, and do
+                   so after a question
       remove     - remove it
 
     Switches for drafts, pages that somebody proposes:

@@ -9,10 +9,12 @@ told, and it stays, because it may be meant so.
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import checked_locks, counted_number
+from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.knowledge import shown
 from evennia_ai.commands.setup.knowledge.shown import (
@@ -30,6 +32,7 @@ from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.pages import PageRevision
 from evennia_ai.text.columns import hanging
+from evennia_ai.text.differences import differences
 
 
 def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:
@@ -100,16 +103,28 @@ class KnowledgePages(StrictCommand):
         )
 
     def revisions(self) -> None:
-        self.refuse_value()
-        info, name = self._typed("revisions")
+        """Who changed a page; with a number, what that revision changed."""
+        info, name = self._typed("revisions", " [= <revision>]")
         page_to_change(self.caller, info, name)
         changes = store.revisions(info.key, name)
         if not changes or not self._may_see_past(info, name):
             raise CommandError(f"There are no revisions of {info.key}/{name}.")
-        self.show(shown.history_of(f"{info.key}/{name}", changes))
+        if self.rhs is None:
+            self.show(shown.history_of(f"{info.key}/{name}", changes))
+            return
+        number = counted_number(self.rhs, what="revision")
+        then = self.then(info, name, number)
+        older = next((one.number for one in reversed(changes) if one.number < number), 0)
+        before = store.at_revision(shown.stored_base(info).key, name, older)
+        if before is not None and not self._sees(before):
+            raise CommandError(
+                f"You may not see what revision {number} changed: its lock hides it."
+            )
+        told = list(differences(_text(before), write_page(then))) or ["Nothing is different."]
+        self.show([*hanging(f"{info.key}/{name}, what revision {number} changed:"), *diffed(told)])
 
-    def revert(self) -> None:
-        """Give a page the text it had at a revision; a removed one comes back."""
+    def revert(self) -> Run:
+        """Give a page the text it had at a revision, after a question; a removed one comes back."""
         usage = f"kb/revert {PAGE} = <revision>"
         text, value = self.both(usage)
         info, name = shown.page_typed(self.caller, text, usage=usage)
@@ -117,12 +132,20 @@ class KnowledgePages(StrictCommand):
         shown.refuse_change(self.caller, info)
         now = page_to_change(self.caller, info, name)
         then = self.then(info, name, number)
-        if now is not None and now.sha256 == then.sha256:
-            self.say(f"{info.key}/{name} is so already; nothing was changed.")
-            return
         back = replace(then, locks=now.locks if now else then.locks)
+        return self._revert_after_yes(info, now, back, number)
+
+    def _revert_after_yes(
+        self, info: BaseInfo, was: Page | None, back: Page, number: int
+    ) -> Generator[str, Any, None]:
+        name = back.name
+        changes = list(differences(_text(was), write_page(back)))
+        now = partial(page_to_change, self.caller, info, name)
+        what = f"{info.key}/{name}"
+        if not (yield from self.goes_back(what, number, changes=changes, now=now)):
+            return
         note = f"as in revision {number}"
-        after = self._save(info, back, was=now.revision if now else "", note=note)
+        after = self._save(info, back, was=was.revision if was else "", note=note)
         self.say(
             f"{info.key}/{after.name} is what it was at revision {number}; this is revision"
             f" {after.revision}."
@@ -147,8 +170,8 @@ class KnowledgePages(StrictCommand):
         locks = [change.locks for change in changes if change.action == "removed"]
         return all(allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))
 
-    def _typed(self, switch: str) -> tuple[BaseInfo, PageName]:
-        usage = f"kb/{switch} {PAGE}"
+    def _typed(self, switch: str, value: str = "") -> tuple[BaseInfo, PageName]:
+        usage = f"kb/{switch} {PAGE}{value}"
         return shown.page_typed(self.caller, self.wanted(usage), usage=usage)
 
     def _page(self, text: str, usage: str) -> tuple[BaseInfo, Page]:
@@ -238,6 +261,11 @@ class KnowledgePages(StrictCommand):
         found = store.with_field(shown.stored_base(info).key, FIELD)
         seen = [page for page in found if shown.may_see(self.caller, page)]
         self.show(_lines(info, seen))
+
+
+def _text(page: Page | None) -> str:
+    """A page as its author writes it; nothing where there is none."""
+    return "" if page is None else write_page(page)
 
 
 def _newest(changes: Sequence[PageRevision]) -> str:

@@ -98,7 +98,7 @@ def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
         lines += titled(title, text) if text else []
     if not page.body.strip():
         return [*lines, "  no text"]
-    return [*lines, f"  about {ESTIMATE.count(page.body)} tokens:", "", page.body]
+    return [*lines, f"  about {ESTIMATE.count(page.body)} tokens:", "", *wrapped(page.body, WIDTH)]
 
 
 def hits_shown(info: BaseInfo, query: str, hits: Sequence[Hit]) -> list[str]:

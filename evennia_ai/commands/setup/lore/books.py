@@ -1,86 +1,44 @@
 """The switches of `lore` that treat a book as a whole: files, where it counts, its revisions."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
+from twisted.internet.defer import inlineCallbacks
+
+from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import (
     CommandError,
-    StrictCommand,
+    Run,
+    and_more,
     counted,
     revision_in_words,
 )
-from evennia_ai.commands.folder import file_in, new_file, offered
+from evennia_ai.commands.folder import new_file, offered, path_in, size_of, text_file
 from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
+from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
+from evennia_ai.commands.setup.lore.changes import saved, written_down
 from evennia_ai.commands.setup.lore.named import written
+from evennia_ai.commands.setup.lore.revisions import book_differences, history_of, source_of
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import parse_json
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
+from evennia_ai.lorebook.formats.books import read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
+from evennia_ai.lorebook.scan.key_index import prepare_index
+from evennia_ai.minds.parse_cache import know_read
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored import lorebooks as store
-from evennia_ai.store.authored.lorebooks import BookChange
+from evennia_ai.store.authored.lorebooks import BookChange, BookRevision, CheckedText, StoredBook
 from evennia_ai.text.columns import WIDTH, clipped, visible
 
-MOST_SHOWN: Final = 50
-# Of how many changes it is told what they changed, and in books up to which length: texts are read.
-MOST_COMPARED: Final = 10
-LONGEST_COMPARED: Final = 200_000
-_MOST_IDS: Final = 6
-
-
-def history_of(name: str, changes: Sequence[BookChange]) -> list[str]:
-    """The changes of a book, oldest first, with what the newest ones changed."""
-    lines = [f"Revisions of lorebook '{name}'; /revert goes back to one of them:"]
-    if len(changes) > MOST_SHOWN:
-        lines.append(f"       and {len(changes) - MOST_SHOWN} older ones")
-    compared = {change.number for change in changes[-MOST_COMPARED:]}
-    for at, change in list(enumerate(changes))[-MOST_SHOWN:]:
-        lines.append(clipped(visible(revision_in_words(change)), WIDTH))
-        if change.number in compared:
-            older = changes[at - 1] if at else None
-            lines += [clipped(f"         {told}", WIDTH) for told in _compared(older, change)]
-    return lines
-
-
-def _compared(older: BookChange | None, newer: BookChange) -> Iterator[str]:
-    """What a change did to the entries, one line each kind; nothing where it is too long to say."""
-    before = _entries(older) if older else {}
-    after = _entries(newer)
-    if before is None or after is None:
-        return
-    kinds = {
-        "new": [uid for uid in after if uid not in before],
-        "removed": [uid for uid in before if uid not in after],
-        "changed": [uid for uid in after if uid in before and after[uid] != before[uid]],
-    }
-    for kind, uids in kinds.items():
-        if uids:
-            more = f" and {len(uids) - _MOST_IDS} more" if len(uids) > _MOST_IDS else ""
-            ids = ", ".join(f"#{visible(uid)}" for uid in uids[:_MOST_IDS])
-            yield f"{kind}: {ids}{more}"
-
-
-def _entries(change: BookChange) -> Mapping[str, Any] | None:
-    """The entries of a book after a change as their file says them, by id."""
-    source = store.book_revision(change.name, change.number).source
-    if source is None:
-        return {}
-    if len(source) > LONGEST_COMPARED:
-        return None
-    data = json.loads(source)
-    try:
-        read = read_book(data).entries
-    except FormatError:  # stored by other means than the command, or by another version
-        return None
-    raw = in_order(unwrapped(data)["entries"])
-    return {entry.uid: given for entry, (_, given) in zip(read, raw, strict=True)}
-
-
+_MOST_LINES: Final = 200
 _MOST_NOTICES: Final = 6
 # What a book can be exported as.
 _FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Mapping[str, Any]]]] = {
@@ -89,7 +47,7 @@ _FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Mapping[str, Any
 }
 
 
-class LoreBooks(StrictCommand):
+class LoreBooks(CardWork):
     """Everything that moves whole books."""
 
     def attach(self) -> None:
@@ -107,7 +65,8 @@ class LoreBooks(StrictCommand):
             return
         self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
 
-    def import_file(self) -> None:
+    @waits
+    def import_file(self) -> Steps:
         """Store the lorebook of a file; it is read whole before anything is written."""
         folder = conf().card_folder
         if not self.lhs:
@@ -115,17 +74,28 @@ class LoreBooks(StrictCommand):
             return
         if self.rhs is not None and not self.rhs:
             raise CommandError("Usage: lore/import <file> [= <name>]")
-        text, book, twice = _read(file_in(folder, self.lhs, command="lore/import"), self.lhs)
+        path = path_in(folder, self.lhs, command="lore/import")
+        read = partial(_read, path, self.lhs, conf())
+        if size_of(path) >= named.LONG:
+            text, book, twice = yield self.worked(f"Reading {path.name}", lambda _: read())
+        else:
+            text, book, twice = read()
         name = self.rhs or (book.label if book.label != _UNNAMED else self.lhs.split(".")[0])
+        if named.card_called(name) is not None:
+            yield self._imported_into_card(name, text.source, book)
+            return
+        named.refuse_card(name, "there is no card {card} in force. Nothing was imported.")
         known = named.stored_book(name)
         if known is not None:
             known = named.whole_book_to_change(self.caller, known.name)
-        stored = store.save_book(
-            known.name if known else name,
-            text,
-            by=self.typed_by,
-            expected_revision=known.revision if known else 0,
+        revision = known.revision if known else 0
+        name = known.name if known else name
+        write = partial(
+            store.save_checked, name, text, by=self.typed_by, expected_revision=revision
         )
+        stored = yield written_down(write, len(text.source))
+        if book.label == stored.name:  # else its entries have another label
+            know_read(stored, book)
         if known is not None and stored.revision == known.revision:
             self.say(f"Lorebook {stored.name} has this very text already; nothing was changed.")
             return
@@ -137,6 +107,16 @@ class LoreBooks(StrictCommand):
         for notice in (*twice, *book.notices)[:_MOST_NOTICES]:
             self.say(f"note: {notice}")
 
+    @inlineCallbacks
+    def _imported_into_card(self, name: str, text: str, book: Lorebook) -> Steps:
+        """Put the book of a file in the place of the one inside a card."""
+        made = unwrapped(as_v3(json.loads(text), name=book.label))
+        stored = yield saved(
+            self, named.stored_book(name) or name, lambda _: made, by=self.typed_by
+        )
+        count = counted(len(book.entries), "entry", "entries")
+        self.say(f"The book inside {stored.name} has {count} now. Revision {stored.revision}.")
+
     def export(self) -> None:
         book = named.book_named(self.caller, self.wanted("lore/export <book> [= v3 | world]"))
         for uid, locks in named.locks_there(book).items():
@@ -146,8 +126,8 @@ class LoreBooks(StrictCommand):
                     f" {locks}. Nothing was written."
                 )
         text, form = book.source, "to the letter"
-        if self.rhs is not None:
-            form = self.rhs.lower()
+        if self.rhs is not None or named.card_called(book.name):
+            form = (self.rhs or "v3").lower()
             if form not in _FORMATS:
                 raise CommandError(
                     f"'{self.rhs}' is no format; there are {' and '.join(_FORMATS)}."
@@ -158,32 +138,84 @@ class LoreBooks(StrictCommand):
         self.say(f"Wrote lorebook {book.name} ({form}) to {path.name} in {path.parent}.")
 
     def revisions(self) -> None:
-        name, changes = self._changes("lore/revisions <book>", "view")
-        self.refuse_value()
-        self.show(history_of(name, changes))
+        """Who changed a book; with a number, what that revision changed in its entries."""
+        self._refuse_revisions()
+        name, changes = self._changes("lore/revisions <book> [= <revision>]", "view")
+        if self.rhs is None:
+            self.show(history_of(name, changes))
+            return
+        number = whole_number(self.rhs, what="revision")
+        then = store.book_revision(name, number)
+        lock, _ = store.locks_then(name, number)
+        if not allows(self.caller, lock, "view"):
+            raise CommandError(f"There is no revision {number} of lorebook '{name}' for you.")
+        older = next((one for one in reversed(changes) if one.number < number), None)
+        head = f"Lorebook '{name}', revision {revision_in_words(then).strip()}:"
+        told = self._differences(older, then) or ["No entry is different."]
+        self.show([clipped(visible(head), WIDTH), *diffed(told)])
 
-    def revert(self) -> None:
-        """Give a book the text it had at a revision; a removed one comes back."""
+    def _differences(self, older: BookChange | None, newer: BookChange) -> list[str]:
+        """What is different in the book, and in the entries that the caller may see."""
+        _, locks = store.locks_then(newer.name, newer.number)
+        before = source_of(older) if older else None
+        lines = book_differences(
+            before,
+            source_of(newer),
+            sees=lambda uid: allows(self.caller, locks.get(uid, ""), "view"),
+        )
+        if lines is None:
+            return ["It is too long to be compared here; lore/export writes all of it."]
+        return and_more(lines, most=_MOST_LINES)
+
+    def revert(self) -> Run:
+        """Give a book the text of a revision, after a question; a removed one comes back."""
         _, value = self.both("lore/revert <book> = <revision>")
+        self._refuse_revisions()
         number = whole_number(value, what="revision")
         name, changes = self._changes("lore/revert <book> = <revision>", "edit")
-        was = changes[-1].number
         if named.stored_book(name) is not None:
             named.whole_book_to_change(self.caller, name)
         self._refuse_locked(name, changes, number)
-        back = store.revert_book(name, number, by=self.typed_by)
-        if back.revision == was:
-            self.say(f"Lorebook {name} is so already; nothing was changed.")
+        return self._revert_after_yes(store.book_then(name, number))
+
+    def _revert_after_yes(self, then: BookRevision) -> Generator[str, Any, None]:
+        name = then.name
+
+        def now() -> BookChange:
+            return store.book_revisions(name)[-1]
+
+        was, number = now(), then.number
+        what, changes = f"lorebook {name}", self._differences(was, then)
+        if not (yield from self.goes_back(what, number, changes=changes, now=now)):
             return
-        count = counted(named.entry_count(back), "entry", "entries")
+        self._go_back(then, was)
+
+    @waits
+    def _go_back(self, then: BookRevision, was: BookChange) -> Steps:
+        name, number, by = then.name, then.number, self.typed_by
+
+        def go() -> tuple[StoredBook, int]:
+            back = store.revert_book(name, number, by=by)
+            return back, named.entry_count(back)
+
+        back, entries = yield written_down(go, len(then.source or ""))
+        count = counted(entries, "entry", "entries")
         self.say(
-            f"Lorebook {name} is what it was at revision {number}; before it was revision {was},"
-            f" this is revision {back.revision}. It has {count}; {self._counts_in(name)}."
+            f"Lorebook {name} is what it was at revision {number}; before it was revision"
+            f" {was.number}, this is revision {back.revision}. It has {count};"
+            f" {self._counts_in(name)}."
+        )
+
+    def _refuse_revisions(self) -> None:
+        named.refuse_card(
+            self.lhs or "",
+            "it changes with the card: card/revisions {card}, card/revert {card}.",
         )
 
     def _place(self, switch: str) -> tuple[str, Scope, str]:
         """The book's name, and the place of it that was typed, as a scope and in words."""
         text, where = self.both(f"lore/{switch} <book> = <place>")
+        named.refuse_card(text, "it counts where the card is played. Nothing was changed.")
         book = named.book_to_change(self.caller, text)
         known = store.attachments(book.name)
         scope = place_named(self.caller, where, known=known)
@@ -224,12 +256,20 @@ class LoreBooks(StrictCommand):
 _UNNAMED: Final = "book"
 
 
-def _read(content: bytes, file_name: str) -> tuple[str, Lorebook, tuple[str, ...]]:
-    """The text of a file, the book in it, and a notice for each member written twice."""
+def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Lorebook, tuple[str, ...]]:
+    """The text of a file, the book in it, and a notice for each member written twice.
+
+    A long one is made ready too, for the turns to come; in whatever thread.
+    """
+    most = given.max_source_characters
+    content = text_file(path, file_name, most_characters=most)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"{file_name}: is no UTF-8 text (byte {error.start})"
         raise FormatError("book", problem) from error
     data, twice = parse_json(text, kind="book", where=file_name)
-    return text, read_book(data), twice
+    book = read_book(data)
+    if len(text) >= named.LONG:
+        prepare_index(book, rules=given.lore)
+    return store.checked_text(book.label, text, most=most), book, twice

@@ -1,17 +1,37 @@
 """Changes of books: the book's own JSON changed, and stored as a revision.
 
-A revision knows which one it was made from. An entry of a long book is changed where it stands.
+A revision knows which one it was made from. An entry of a long book is changed where it stands; any
+other change of a long book is made, read and written beside the game, and counts once it is ready.
+The book inside a card is changed beside the game as any edit of a card is, and as a revision of it.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
+from twisted.internet.defer import Deferred, inlineCallbacks
+
+from evennia_ai.cards.card import Card
+from evennia_ai.commands.background_work import CardWork
 from evennia_ai.commands.base import CommandError
-from evennia_ai.commands.setup.lore.named import LONG, OpenBook, OpenEntry, opened, written
+from evennia_ai.commands.setup.lore.named import (
+    LONG,
+    OF_CARD,
+    OpenBook,
+    OpenEntry,
+    card_called,
+    entry_locks,
+    opened,
+    stored_book,
+    written,
+)
 from evennia_ai.commands.setup.lore.typed import member_in_words
 from evennia_ai.errors import FormatError
+from evennia_ai.game.runtime import runtime
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.edits import (
     add_entry,
     change_entry,
@@ -19,53 +39,68 @@ from evennia_ai.lorebook.editing.edits import (
     new_book,
     remove_entry,
 )
-from evennia_ai.lorebook.editing.in_place import Changed, changed_in_place
+from evennia_ai.lorebook.editing.in_place import Changed, changed_in_place, is_located, locate
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import in_order, unwrapped
+from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
+from evennia_ai.lorebook.scan.key_index import prepare_index
 from evennia_ai.minds.parse_cache import know_read
+from evennia_ai.settings.conf import conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored import lorebooks as store
-from evennia_ai.store.authored.lorebooks import StoredBook
+from evennia_ai.store.authored.book_texts import Difference
+from evennia_ai.store.authored.lorebooks import CheckedText, StoredBook
 from evennia_ai.text.columns import clipped
 
-
-def created_with(name: str, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
-    """The first entry of a new book, which is made with it or not at all."""
-    with _in_words_of(_new_label(name, fields)):
-        book, uid = add_entry(new_book(name), fields)
-    return _entry(store.save_book(name, written(book), by=by, expected_revision=0), uid)
+Edit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+"""What makes a book's JSON another one; None takes a card's own book away."""
+Work = Generator[Any, Any, Any]
+T = TypeVar("T")
 
 
-def added(stored: StoredBook, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
-    """The entry that was added to a book."""
+@inlineCallbacks
+def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: str) -> Work:
+    """The entry that was added to the book of this name, which is made where it is not there."""
+    stored = stored_book(book)
     # An entry that was removed has its lock still, for when it comes back.
-    locked = store.entry_locks(stored.name)
-    with _in_words_of(_new_label(stored.name, fields)):
-        book, uid = add_entry(json.loads(stored.source), fields, taken=locked)
-    return _entry(saved(stored, book, by=by), uid)
+    locked = entry_locks(stored) if stored else {}
+    uids: list[str] = []
+
+    def edit(data: Mapping[str, Any]) -> Mapping[str, Any]:
+        with _in_words_of(_new_label(book, fields)):
+            after, uid = add_entry(data, fields, taken=locked)
+        uids.append(uid)
+        return after
+
+    after = yield saved(work, stored or book, edit, by=by)
+    return _entry(after, uids[0])
 
 
-def changed(found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
+@inlineCallbacks
+def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> Work:
     """The entry with other values; the same object where nothing was changed by them."""
     if _says(found.entry, fields):
         return found
     stored, uid = found.of.stored, found.entry.uid
-    if len(stored.source) >= LONG:
+    if len(stored.source) >= LONG and card_called(stored.name) is None:
+        if not is_located(found.of.book):
+            finding = partial(locate, found.of.book, stored.source)
+            yield work.worked(f"Reading lorebook {stored.name}", lambda _: finding())
         with _in_words_of(found.label):
             change = changed_in_place(found.of.book, stored.source, found.entry.index, fields)
         if change is not None:
             return found if change.is_same else _entry(_saved_in_place(stored, change, by=by), uid)
-    before = json.loads(found.of.stored.source)
-    with _in_words_of(found.label):
-        after = change_entry(before, found.entry.uid, fields)
-    if after == before:
-        return found
-    return _entry(saved(found.of.stored, after, by=by), found.entry.uid)
+
+    def edit(data: Mapping[str, Any]) -> Mapping[str, Any]:
+        with _in_words_of(found.label):
+            return change_entry(data, uid, fields)
+
+    after = yield saved(work, stored, edit, by=by)
+    return found if after is stored else _entry(after, uid)
 
 
-def removed(found: OpenEntry, *, by: str) -> StoredBook:
-    """The book without the entry, whose lock stays for when a revert brings it back."""
-    after = remove_entry(json.loads(found.of.stored.source), found.entry.uid)
-    return saved(found.of.stored, after, by=by)
+def removed(work: CardWork, found: OpenEntry, *, by: str) -> Any:
+    """Fires with the book without the entry, whose lock stays for when a revert brings it back."""
+    return saved(work, found.of.stored, partial(remove_entry, uid=found.entry.uid), by=by)
 
 
 def content_of(found: OpenEntry) -> str:
@@ -99,19 +134,72 @@ def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
     )
 
 
-def saved(stored: StoredBook, data: Mapping[str, Any], *, by: str) -> StoredBook:
-    text = written(data, was=stored.source)
-    return store.save_book(stored.name, text, by=by, expected_revision=stored.revision)
+@inlineCallbacks
+def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: str) -> Work:
+    """Fires with the book after an edit, the same object where it says so already.
+
+    A name is that of a book that is not there yet. None where a card has no book any more.
+    """
+    stored = None if isinstance(of, str) else of
+    name = of if isinstance(of, str) else of.name
+    card = card_called(name)
+    if card is not None:
+        seen = replace(card, sha256=stored.sha256, revision=stored.revision) if stored else card
+        after, _ = yield work.edited(seen, partial(_with_book, edit=edit), by=by)
+        return stored if stored and after is seen else stored_book(OF_CARD + after.name)
+    make = partial(_edited, name, stored.source if stored else "", edit, conf())
+    if stored and len(stored.source) >= LONG:
+        made = yield work.worked(f"Writing lorebook {name}", lambda _: make())
+    else:
+        made = make()
+    if made is None:
+        return stored
+    text, book = made
+    revision = stored.revision if stored else 0
+    write = partial(store.save_checked, name, text, by=by, expected_revision=revision)
+    after = yield written_down(write, len(text.source))
+    know_read(after, book)
+    return after
+
+
+def _edited(name: str, source: str, edit: Edit, given: Conf) -> tuple[CheckedText, Lorebook] | None:
+    """The text and the book that an edit makes, in whatever thread; None: it says so already.
+
+    A long one is ready for the turns to come.
+    """
+    before = json.loads(source) if source else new_book(name)
+    data = edit(before)
+    if data is None or (source and data == before):
+        return None
+    text = written(data, was=source)
+    book = read_book(data, label=name)
+    if len(text) >= LONG:
+        prepare_index(book, rules=given.lore)
+        locate(book, text)
+    return store.checked_text(name, text, most=given.max_source_characters), book
+
+
+def written_down(write: Callable[[], T], length: int) -> "T | Deferred[T]":
+    """What comes of storing a text of so many characters: a long one beside the game."""
+    return runtime().writer.write(write) if length >= LONG else write()
+
+
+def _with_book(card: Card, *, edit: Edit) -> Card:
+    """The card with its own book edited, or with a new one; in a card no frame stands around it."""
+    own = card.character_book
+    made = edit(new_book(card.name)["data"] if own is None else own)
+    return replace(card, character_book=None if made is None else unwrapped(made))
 
 
 def _saved_in_place(stored: StoredBook, change: Changed, *, by: str) -> StoredBook:
     """The book with the change, which is not read again for it."""
-    after = store.save_book(
+    at, stop = change.place.start, change.place.stop
+    after = store.save_difference(
         stored.name,
         change.text,
+        Difference(at, stop - at, change.piece),
         by=by,
         expected_revision=stored.revision,
-        changed_part=change.piece,
     )
     know_read(after, change.book)
     return after

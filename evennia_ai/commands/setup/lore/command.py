@@ -6,15 +6,19 @@ command reads; every change needs its own switch.
 """
 
 from textwrap import fill
-from typing import Final
+from typing import Any, Final
 
-from evennia_ai.commands.base import BUILDER_LOCK, alike, and_more
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.base import BUILDER_LOCK, Run, alike, and_more
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
 from evennia_ai.commands.turn_shown import why_lines
+from evennia_ai.game.mind.viewers import allows
+from evennia_ai.game.runtime import runtime
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 from evennia_ai.prompt.templates.template import OUTLET, compile_template
@@ -54,7 +58,8 @@ class CmdLore(LoreEdits, LoreBooks):
       keys      - <key>, <key> or off: what wakes it; /.../i is a pattern
       secondary - [any | all | not any | not all] <key>, <key> or off: what
                   else must, or must not, be there
-      depth     - <n>: into the history, n messages from the newest; off
+      depth     - <n | normal | bottom>: into the history, with n messages
+                  behind it; bottom: after the newest one; normal: out of it
       order     - <n>: what stands first at the same place; low first
       position  - before, after, note_top, note_bottom, depth:<n>,
                   examples_before, examples_after, outlet:<name>,
@@ -76,8 +81,9 @@ class CmdLore(LoreEdits, LoreBooks):
       import    - <file> [= <name>]: read a book from a JSON file in the game's
                   card folder; without a file: list the files there
       export    - [v3 | world]: write it into that folder, as a new file
-      revisions - who changed it, and when
-      revert    - <revision>: make it what it was then
+      revisions - who changed it, and when; <revision>: what one changed
+      revert    - <revision>: show what making it as it was then would change,
+                  and do so after a question
       lock      - <lock string> or off: who may view and edit a book or an
                   entry; without a value: show it
 
@@ -97,6 +103,9 @@ class CmdLore(LoreEdits, LoreBooks):
       lore/attach harbour = zone:coast
       lore/test Oren = When does the ferry sail?
       lore/lock harbour = edit:perm(Builder);view:all()
+
+    The book inside a card in force is called card:<card>, as in lore card:Mira
+    and lore/create card:Mira/the toll; a change of it is one of the card.
 
     An entry wakes when one of its keys is spoken of, and then its content
     stands in the prompt.
@@ -123,6 +132,32 @@ class CmdLore(LoreEdits, LoreBooks):
         "import": "import_file",
         **alike("export revisions revert lock"),
     }
+    other_words = {"on": "enable"}  # as `note` and `ai` call it
+
+    def func(self) -> Run:
+        """As any command's; where it names a long book, once that is read, beside the game."""
+        name = named.split(self.lhs)[0] if self.lhs else ""
+        reading = self._reading(name)
+        if reading is None:
+            return super().func()
+        waiting = f"Lorebook {name} is read first; the answer follows."
+        self.tell_of(reading, by=self._again, waiting=waiting)
+        return None
+
+    def _reading(self, name: str) -> "Deferred[Any] | None":
+        """Fires once the book of this name is read; None: it need not be waited for."""
+        builds = runtime().book_builds
+        if (card := named.card_called(name)) is not None:
+            return builds.read_card_first(card)
+        book = named.stored_book(name) if name else None
+        if book is None or not allows(self.caller, book.locks, "view"):
+            return None
+        return builds.read_first(book)
+
+    def _again(self, _: object) -> None:
+        """What was typed, by whoever is still there."""
+        if self.session is None or self.session.logged_in:
+            self.caller.execute_cmd(self.raw_string, session=self.session)
 
     def look(self) -> None:
         book, entry = named.split(self.lhs)
@@ -171,11 +206,12 @@ class CmdLore(LoreEdits, LoreBooks):
         self.show([head, *and_more(told, most=_MOST_LINTS, more="and {} more")])
 
     def _look_at_books(self) -> None:
-        books = list(named.visible_books(self.caller))
-        if not books:
+        books, own = list(named.visible_books(self.caller)), named.books_of_cards()
+        if not books and not own:
             self.say("There are no lorebooks yet; lore/create <book> makes one.")
             return
-        self.show(shown.listed(books))
+        inside = wrapped(f"Books inside cards: {', '.join(own)}", WIDTH) if own else []
+        self.show([*shown.listed(books), *inside])
 
     def _look_at_book(self, name: str) -> None:
         page = 1 if self.rhs is None else whole_number(self.rhs, what="page")

@@ -3,20 +3,21 @@
 A change is one of the book's own JSON, stored as a revision that knows which one it was made from.
 """
 
-import json
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, get_args
 
-from evennia_ai.commands.base import CommandError, Run, StrictCommand
-from evennia_ai.commands.naming import any_whole_number, checked_locks, lost_by, whole_number
+from twisted.internet.defer import inlineCallbacks
+
+from evennia_ai.commands.background_work import CardWork, Steps, waits
+from evennia_ai.commands.base import CommandError, Run
+from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_typed, lost_by
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.lore import named, typed
 from evennia_ai.commands.setup.lore.changes import (
     added,
     changed,
     content_of,
-    created_with,
     removed,
     saved,
 )
@@ -56,10 +57,11 @@ class _Lockable(NamedTuple):
     set: Callable[..., object]
 
 
-class LoreEdits(StrictCommand):
+class LoreEdits(CardWork):
     """Everything that changes what books and entries say."""
 
-    def create(self) -> None:
+    @waits
+    def create(self) -> Steps:
         """Make a book, or an entry in a book, and the book with it where it is not there yet."""
         text = self.wanted(_CREATE)
         book, entry_name = named.split(text)
@@ -69,11 +71,14 @@ class LoreEdits(StrictCommand):
         keys, content = typed.keys_and_content(self.rhs or "")
         fields = {"name": entry_name, "content": content, **typed.with_patterns({"keys": keys})}
         is_first = named.stored_book(book) is None
-        if is_first:
-            found = created_with(book, fields, by=self.typed_by)
-        else:
-            found = self._added(named.book_to_change(self.caller, book), fields)
-        of_book = f" in the new lorebook {book}, which counts nowhere yet" if is_first else ""
+        if not is_first:
+            self._refuse_twin(named.book_to_change(self.caller, book), entry_name)
+        elif named.card_called(book) is None:
+            named.refuse_card(book, "there is no card {card} in force. Nothing was made.")
+        found = yield added(self, book, fields, by=self.typed_by)
+        new = "in the card's new book" if named.card_called(book) else f"in the new lorebook {book}"
+        where = "" if named.card_called(book) else ", which counts nowhere yet"
+        of_book = f" {new}{where}" if is_first else ""
         self.say(
             f"Made {found.label}{of_book}; keys: {in_words(found.entry.keys)}; place:"
             f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
@@ -85,37 +90,43 @@ class LoreEdits(StrictCommand):
         self.refuse_value()
         self._open_editor(self._entry("edit"))
 
-    def keys(self) -> None:
+    @waits
+    def keys(self) -> Steps:
         found = self._entry("keys", "<key>, <key>")
         fields = typed.with_patterns({"keys": typed.keys_in(self.rhs)}, of=found.entry)
-        self._change(found, fields, "keys", lambda e: e.keys)
+        yield self._change(found, fields, "keys", lambda e: e.keys)
 
-    def secondary(self) -> None:
+    @waits
+    def secondary(self) -> Steps:
         found = self._entry("secondary", "[any | all | not any | not all] <key>, <key>")
         fields = typed.with_patterns(typed.secondary_in(self.rhs), of=found.entry)
-        self._change(found, fields, "secondary keys", _logic_and_keys)
+        yield self._change(found, fields, "secondary keys", _logic_and_keys)
 
-    def depth(self) -> None:
-        found = self._entry("depth", "<n | off>")
-        if self.rhs.lower() != typed.NOTHING:
-            depth = whole_number(self.rhs, what="depth", words="off")
+    @waits
+    def depth(self) -> Steps:
+        found = self._entry("depth", "<n | normal | bottom>")
+        depth = None if self.rhs.lower() == typed.NOTHING else depth_typed(self.rhs)
+        if depth is not None:
             fields: dict[str, Any] = {"position": "depth", "depth": depth}
         elif found.entry.position in IN_HISTORY:
             fields = {"position": "after"}
         else:
             fields = {}
-        self._change(found, fields, "place", place_in_words)
+        yield self._change(found, fields, "place", place_in_words)
 
-    def order(self) -> None:
+    @waits
+    def order(self) -> Steps:
         found = self._entry("order", "<n>")
         number = any_whole_number(self.rhs, what="order")
-        self._change(found, {"order": number}, "order", lambda e: e.order)
+        yield self._change(found, {"order": number}, "order", lambda e: e.order)
 
-    def position(self) -> None:
+    @waits
+    def position(self) -> Steps:
         found = self._entry("position", "<position>")
-        self._change(found, typed.position_in(self.rhs), "place", place_in_words)
+        yield self._change(found, typed.position_in(self.rhs), "place", place_in_words)
 
-    def set_field(self) -> None:
+    @waits
+    def set_field(self) -> Steps:
         found = self._entry("set", "<field> <value>")
         word, _, value = self.rhs.partition(" ")
         field = field_named(word)
@@ -127,17 +138,20 @@ class LoreEdits(StrictCommand):
         given = typed_value(field, value.strip())
         if field.name == "patterns" and given in get_args(Patterns):
             typed.check_patterns([*found.entry.keys, *found.entry.secondary_keys], given)
-        self._change(found, {field.name: given}, word, partial(said_of, field))
+        yield self._change(found, {field.name: given}, word, partial(said_of, field))
 
-    def enable(self) -> None:
+    @waits
+    def enable(self) -> Steps:
         self.refuse_value()
-        self._change(self._entry("enable"), {"enabled": True}, "state", lambda e: e.enabled)
+        yield self._change(self._entry("enable"), {"enabled": True}, "state", lambda e: e.enabled)
 
-    def switch_off(self) -> None:
+    @waits
+    def switch_off(self) -> Steps:
         self.refuse_value()
-        self._change(self._entry("off"), {"enabled": False}, "state", lambda e: e.enabled)
+        yield self._change(self._entry("off"), {"enabled": False}, "state", lambda e: e.enabled)
 
-    def mode(self) -> None:
+    @waits
+    def mode(self) -> Steps:
         text, value = self.both(f"lore/mode <book> = <{' | '.join(BOOK_MODES)}>")
         found = [mode for mode in BOOK_MODES if mode == value.lower()]
         if not found:
@@ -149,7 +163,7 @@ class LoreEdits(StrictCommand):
         if opened(book).book.mode == mode:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
-        after = saved(book, with_mode(json.loads(book.source), mode), by=self.typed_by)
+        after = yield saved(self, book, partial(with_mode, mode=mode), by=self.typed_by)
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
@@ -158,13 +172,20 @@ class LoreEdits(StrictCommand):
         if not named.split(text)[1]:
             book = named.whole_book_to_change(self.caller, text)
             return self._remove_after_yes(book)
-        found = named.entry_to_change(self.caller, text)
-        stored = removed(found, by=self.typed_by)
-        self.say(
-            f"Removed {found.label}; lore/revert {stored.name} = {found.of.stored.revision} brings"
-            f" it back. Revision {stored.revision}."
-        )
+        self._remove_entry(named.entry_to_change(self.caller, text))
         return None
+
+    @waits
+    def _remove_entry(self, found: OpenEntry) -> Steps:
+        stored = yield removed(self, found, by=self.typed_by)
+        back = f"{named.revert_of(stored.name)} = {found.of.stored.revision} brings it back"
+        self.say(f"Removed {found.label}; {back}. Revision {stored.revision}.")
+
+    @waits
+    def _remove_own_book(self, book: StoredBook) -> Steps:
+        yield saved(self, book, lambda _: None, by=self.typed_by)
+        back = f"{named.revert_of(book.name)} = {book.revision} brings it back"
+        self.say(f"Removed the book inside {book.name}; {back}.")
 
     def lock(self) -> Run:
         """Show, set or take away the lock; one that shuts out who types it after a question."""
@@ -187,6 +208,7 @@ class LoreEdits(StrictCommand):
     def _create_book(self, name: str) -> None:
         if self.rhs is not None:
             raise CommandError(f"Usage: {_CREATE}; name the entry that the text is for.")
+        named.refuse_card(name, "name its first entry, lore/create card:{card}/<entry>.")
         if named.stored_book(name) is not None:
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
         made = store.save_book(name, written(new_book(name)), by=self.typed_by, expected_revision=0)
@@ -195,24 +217,25 @@ class LoreEdits(StrictCommand):
             f" lore/attach {made.name} = game."
         )
 
-    def _added(self, stored: StoredBook, fields: Mapping[str, Any]) -> OpenEntry:
-        """The entry in a book that has none of this name."""
-        twins = entries_called(named.opened(stored).book, fields["name"])
+    def _refuse_twin(self, stored: StoredBook, entry_name: str) -> None:
+        twins = entries_called(named.opened(stored).book, entry_name)
         if twins:
             label = named.labelled(stored.name, twins[0])
             raise CommandError(f"There is {label} already; choose another name.")
-        return added(stored, fields, by=self.typed_by)
 
+    @inlineCallbacks
     def _change(
         self,
         found: OpenEntry,
         fields: Mapping[str, Any],
         what: str,
         tell: Callable[[LoreEntry], Any],
-    ) -> None:
+    ) -> Steps:
         """Store new values, and say what was and what is."""
         before = in_words(tell(found.entry))
-        after = changed(found, fields, by=self.typed_by) if fields else found
+        after = found
+        if fields:
+            after = yield changed(self, found, fields, by=self.typed_by)
         if after is found:
             self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
             return
@@ -234,6 +257,9 @@ class LoreEdits(StrictCommand):
             self.say(f"Lorebook {book.name} stays.")
             return
         named.whole_book_to_change(self.caller, book.name)
+        if named.card_called(book.name):
+            self._remove_own_book(book)
+            return
         store.remove_book(book.name, by=self.typed_by, expected_revision=book.revision)
         self.say(
             f"Removed lorebook {book.name}; lore/revert {book.name} = {book.revision} brings it"
@@ -244,6 +270,7 @@ class LoreEdits(StrictCommand):
         """The book or the entry that was named, where the caller may do with its lock as typed."""
         text = self.wanted(_LOCK)
         book, entry = named.split(text)
+        named.refuse_card(book, "it has no locks. Nothing was changed.")
         if not entry:
             find = named.book_named if self.rhs is None else named.book_to_change
             held = find(self.caller, book)
@@ -292,14 +319,15 @@ def _load(caller: Any, edited: Edited) -> str:
     return content_of(entry_to_change(caller, f"{edited['book']}#{edited['uid']}"))
 
 
-def _save(caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
+@inlineCallbacks
+def _save(caller: Any, edited: Edited, text: str) -> Generator[Any, Any, tuple[Edited, str]]:
     found = entry_to_change(caller, f"{edited['book']}#{edited['uid']}")
     stored, by = found.of.stored, edited["by"]
     if stored.revision != edited["revision"]:
-        last = store.book_revisions(stored.name)[-1].changed_by
         label = f"lorebook '{stored.name}'"
+        last = named.last_changed_by(stored.name)
         raise EditConflictError(label, edited["revision"], stored.revision, last)
-    after = changed(found, {"content": text}, by=by)
+    after = yield changed(CardWork.of(caller), found, {"content": text}, by=by)
     told = f"Saved {after.label} as revision {after.of.stored.revision}."
     return _edited(after, by=by), told
 

@@ -1,27 +1,35 @@
 """What builders' words mean in `lore`: a book, or an entry of a book, that they may see or change.
 
-A book whose lock hides it is not there for those whom it hides it from.
+A book whose lock hides it is not there for those whom it hides it from. The book inside a card in
+force is called `card:<card>`; it has no locks, and counts where the card is played.
 """
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError
+from evennia_ai.commands.naming import name_and_rest
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook, entries_called
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.minds.parse_cache import attached_book
+from evennia_ai.minds.parse_cache import attached_book, own_book, parsed_card
+from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import lorebooks as store
+from evennia_ai.store.authored.cards import StoredCard, card_names, card_or_none, known_name
 from evennia_ai.store.authored.lorebooks import StoredBook
 
 _MARKS: Final = "/#"
+_BOOK: Final = re.compile(r'"character_book"\s*:\s*\{')
 _MOST_NAMES: Final = 12
 _MOST_COMPARED: Final = 2000
 LONG: Final = 200_000
+OF_CARD: Final = "card:"
+"""What the name of a card's own book begins with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +76,8 @@ def visible_books(caller: Any) -> Iterator[StoredBook]:
 def book_named(caller: Any, name: str) -> StoredBook:
     """The book of this name, written in whatever case, that `caller` may see."""
     book = stored_book(name)
+    if book is None and name.startswith(OF_CARD):
+        raise CommandError(_no_own_book(name))
     if book is None or not allows(caller, book.locks, "view"):
         known = ", ".join(shown.name for shown in visible_books(caller))
         there = f"; there are {known}" if known else "; lore/create makes one"
@@ -77,8 +87,63 @@ def book_named(caller: Any, name: str) -> StoredBook:
 
 def stored_book(name: str) -> StoredBook | None:
     """The book of this name in whatever case, None where there is none."""
+    if (card := card_called(name)) is not None:
+        return _of_card(card)
     exact = _stored_name(name, store.book_names())
     return None if exact is None else store.get_book(exact)
+
+
+def card_called(name: str) -> StoredCard | None:
+    """The card in force whose own book this is the name of, None for every other name."""
+    if not name.startswith(OF_CARD):
+        return None
+    return card_or_none(known_name(name.removeprefix(OF_CARD).strip()))
+
+
+def books_of_cards() -> list[str]:
+    """The names of the books inside the cards in force; no card is read for it."""
+    cards = ((name, card_or_none(name)) for name in card_names())
+    return [OF_CARD + name for name, card in cards if card and _BOOK.search(card.source)]
+
+
+def refuse_card(name: str, why: str) -> None:
+    """CommandError where the name is that of a card's own book, of which this cannot be done."""
+    if name.startswith(OF_CARD):
+        card = name.removeprefix(OF_CARD).strip()
+        raise CommandError(f"{name} is the book inside a card: {why.format(card=card)}")
+
+
+def revert_of(name: str) -> str:
+    """The command that goes back to an earlier revision of a book, without the number."""
+    card = card_called(name)
+    return f"lore/revert {name}" if card is None else f"card/revert {card.name}"
+
+
+def last_changed_by(name: str) -> str:
+    """Who made the newest change of a book."""
+    card = card_called(name)
+    return (
+        store.book_revisions(name)[-1].changed_by
+        if card is None
+        else log.last_changed_by(card.name)
+    )
+
+
+def _of_card(card: StoredCard) -> StoredBook | None:
+    """The book inside a card as a stored one: its revision is that of the card."""
+    own = parsed_card(card).character_book
+    if own is None:
+        return None
+    name, source = OF_CARD + card.name, json.dumps(own, ensure_ascii=False)
+    return StoredBook(name=name, source=source, sha256=card.sha256, revision=card.revision)
+
+
+def _no_own_book(name: str) -> str:
+    card = known_name(name.removeprefix(OF_CARD).strip())
+    if card_or_none(card) is not None:
+        return f"Card {card} has no book yet; lore/create {OF_CARD}{card}/<entry> makes it."
+    waits = f"; card/approve {card} puts in force what waits" if log.waiting(card) else ""
+    return f"There is no card '{card}' in force{waits}. Nothing was changed."
 
 
 def book_to_change(caller: Any, name: str) -> StoredBook:
@@ -114,7 +179,7 @@ def entry_count(book: StoredBook) -> int:
 
 def locks_there(stored: StoredBook) -> dict[str, str]:
     """The locks of the entries that a book has now; of all it ever had where it is unreadable."""
-    locks = store.entry_locks(stored.name)
+    locks = entry_locks(stored)
     try:
         there = {entry.uid for entry in _read(stored).entries} if locks else set()
     except EvenniaAIError:
@@ -124,7 +189,12 @@ def locks_there(stored: StoredBook) -> dict[str, str]:
 
 def opened(stored: StoredBook) -> OpenBook:
     """The book with what it holds. FormatError: its text cannot be read as a book."""
-    return OpenBook(stored=stored, book=_read(stored), entry_locks=store.entry_locks(stored.name))
+    return OpenBook(stored=stored, book=_read(stored), entry_locks=entry_locks(stored))
+
+
+def entry_locks(stored: StoredBook) -> dict[str, str]:
+    """The locks of a book's entries by their uid, also of those that were removed."""
+    return {} if card_called(stored.name) else store.entry_locks(stored.name)
 
 
 def entry_named(caller: Any, text: str) -> OpenEntry:
@@ -169,12 +239,11 @@ def split(text: str) -> tuple[str, str]:
     A book's name may hold a mark itself, so the longest name that is a book's counts.
     """
     names = store.book_names()
-    marks = [at for at, letter in enumerate(text) if letter in _MARKS]
-    for at in (len(text), *reversed(marks)):
-        if _stored_name(text[:at].strip(), names) is not None:
-            return text[:at].strip(), text[at + 1 :].strip()
-    first = marks[0] if marks else len(text)
-    return text[:first].strip(), text[first + 1 :].strip()
+    return name_and_rest(
+        text,
+        lambda name: card_called(name) is not None or _stored_name(name, names) is not None,
+        marks=_MARKS,
+    )
 
 
 def written(data: Mapping[str, Any], *, was: str = "") -> str:
@@ -184,6 +253,9 @@ def written(data: Mapping[str, Any], *, was: str = "") -> str:
 
 
 def _read(stored: StoredBook) -> Lorebook:
+    card = card_called(stored.name)
+    if card is not None and (own := own_book(card)) is not None:
+        return own
     return attached_book(replace(stored, scope=None))
 
 

@@ -11,11 +11,20 @@ from evennia_ai.commands.naming import scope_in_words
 from evennia_ai.commands.setup.lore.named import (
     OpenBook,
     OpenEntry,
+    card_called,
     entry_count,
+    entry_in,
+    opened,
     split,
     stored_book,
 )
-from evennia_ai.commands.setup.lore.typed import UNUSED, in_words, place_in_words, said_of
+from evennia_ai.commands.setup.lore.typed import (
+    TOLD_APART,
+    UNSET,
+    in_words,
+    place_in_words,
+    said_of,
+)
 from evennia_ai.compose import Composition
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.senses.presence import NPC, HasMind
@@ -28,6 +37,7 @@ from evennia_ai.prompt.report import origins_called
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks as store
+from evennia_ai.store.authored.cards import players_of
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
@@ -37,7 +47,6 @@ _UID_COLUMNS: Final = 8
 _NAME_COLUMNS: Final = 20
 _PLACE_COLUMNS: Final = 16
 _MOST_NOTICES: Final = 6
-_UNSET: Final = ("off", "none", "0", "100", in_words(None), UNUSED)
 
 
 def listed(books: Iterable[StoredBook]) -> list[str]:
@@ -45,8 +54,7 @@ def listed(books: Iterable[StoredBook]) -> list[str]:
     lines = [f"{padded('lorebook', _BOOK_COLUMNS)} entries revision  attached to", "-" * WIDTH]
     for book in books:
         name = padded(visible(book.name), _BOOK_COLUMNS)
-        where = ", ".join(map(scope_in_words, store.attachments(book.name)))
-        row = f"{name} {entry_count(book):7} {book.revision:8}  {where or 'nothing'}"
+        row = f"{name} {entry_count(book):7} {book.revision:8}  {_where(book.name) or 'nothing'}"
         lines.append(clipped(visible(row), WIDTH))
     return lines
 
@@ -84,7 +92,7 @@ def entry_shown(found: OpenEntry) -> list[str]:
     text = entry.template.source
     if not text.strip():
         return [*lines, "  no content: it is never active"]
-    return [*lines, f"  content, about {ESTIMATE.count(text)} tokens:", "", text]
+    return [*lines, f"  content, about {ESTIMATE.count(text)} tokens:", "", *wrapped(text, WIDTH)]
 
 
 _ENTRY_HEAD: Final = (
@@ -95,11 +103,11 @@ _ENTRY_HEAD: Final = (
 
 def _head(book: OpenBook, seen: int) -> Iterator[str]:
     stored, held = book.stored, book.book
-    where = ", ".join(scope_in_words(scope) for scope in store.attachments(stored.name))
     hidden = len(held.entries) - seen
     more = f", {hidden} more hidden by locks" if hidden else ""
     count = counted(seen, "entry", "entries")
     yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
+    where = _where(stored.name)
     yield from titled("attached to", where or "nothing; lore/attach lets it count")
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
         if value is not None:
@@ -110,6 +118,15 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
         yield from titled("lock", stored.locks)
     for notice in held.notices[:_MOST_NOTICES]:
         yield from titled("note", notice)
+
+
+def _where(book: str) -> str:
+    """Where a book counts, in words; that of a card where the card is played."""
+    card = card_called(book)
+    if card is not None:
+        playing = len(players_of(card.name))
+        return f"card {card.name}, which {counted(playing, 'NPC')} play{'s' * (playing == 1)}"
+    return ", ".join(map(scope_in_words, store.attachments(book)))
 
 
 def _row(entry: LoreEntry) -> str:
@@ -125,7 +142,7 @@ def _set_fields(entry: LoreEntry) -> Iterator[str]:
     """The other fields that say something."""
     for word, field in TYPED_FIELDS.items():
         value = in_words(said_of(field, entry))
-        if value not in _UNSET and word not in ("name", "place", "role"):
+        if value not in UNSET and word not in TOLD_APART:
             yield f"{word} {value}"
 
 
@@ -175,6 +192,8 @@ def item_to_explain(caller: Any, npc: NPC, text: str) -> str:
     book, entry = split(text)
     stored = stored_book(book) if entry else None
     item = f"{stored.name}#{entry}" if stored else text
+    if stored is not None and card_called(stored.name) is not None:
+        item = entry_in(caller, opened(stored), entry).entry.origin
     hidden = HiddenLore(viewer_of(caller))
     origins = [item, *origins_called(item, names_of(npc.ai.view().books))]
     if any(hidden.covers(origin) for origin in origins):

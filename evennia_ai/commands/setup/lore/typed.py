@@ -254,7 +254,8 @@ def place_in_words(entry: LoreEntry) -> str:
         return f"the top of the history, {entry.role}"
     if entry.depth is not None:
         end = " from the oldest" if entry.from_oldest else ""
-        return f"depth {entry.depth}{end}, {entry.role}"
+        is_bottom = entry.depth == 0 and not entry.from_oldest
+        return f"{'bottom' if is_bottom else f'depth {entry.depth}{end}'}, {entry.role}"
     if entry.outlet:
         return f"outlet {entry.outlet}"
     if entry.anchor:
@@ -284,6 +285,10 @@ _IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
     "mention": place_in_words,
     "clock": _clock,
 }
+UNSET: Final = ("off", "none", "0", "100", in_words(None), UNUSED)
+"""What a field says that nobody set."""
+TOLD_APART: Final = ("name", "place", "role")
+"""Fields that are told by the label of an entry and by where it stands."""
 # What the editing calls a field that builders call otherwise.
 _WORDS: Final[Mapping[str, str]] = {
     **{field.name: word for word, field in TYPED_FIELDS.items()},

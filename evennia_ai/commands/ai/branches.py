@@ -1,0 +1,193 @@
+"""`ai/branch`: a builder goes on from a past turn, where nobody in the game hears it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.base import CommandError, StrictCommand, counted, in_words, name_of
+from evennia_ai.commands.naming import npc_and_number, npc_named, turn_of
+from evennia_ai.commands.prompt_shown import part_called
+from evennia_ai.commands.screens import Row
+from evennia_ai.commands.turn_shown import context_lines
+from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.senses.presence import NPC, object_of
+from evennia_ai.game.turn.rehearsal import Rehearsed, part_in, rehearsed
+from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.minds.visibility import Seer
+from evennia_ai.store.erasing import Erased, erase_branches
+from evennia_ai.store.history import branches, turns
+from evennia_ai.store.history.branches import Branch
+from evennia_ai.text.columns import WIDTH, hanging, visible
+
+_SAID: Final = (RecordKind.USER, RecordKind.ASSISTANT, RecordKind.FALLBACK)
+
+
+class BranchSwitches(StrictCommand):
+    """`ai/branch`, `ai/branch/prompt` and `ai/branch/close`."""
+
+    def branch(self) -> None:
+        """Open a branch, say something in it, or show what was said in it."""
+        if not self.lhs:
+            self.show(_list_lines(self.caller))
+            return
+        npc, number = npc_and_number(self.caller, self.lhs, what="turn")
+        if number is not None:
+            self.show(_opened_lines(self.caller, npc, number, by=self.typed_by))
+        if self.rhs:
+            waiting = f"{npc.key} thinks about it; please wait."
+            self.tell_of(_saying(self.caller, npc, self.rhs), by=self.show, waiting=waiting)
+        elif self.rhs is not None:
+            raise CommandError("Usage: ai/branch <npc> = <text>. Nothing was said.")
+        elif number is None:
+            self.show(_branch_lines(self.caller, npc))
+
+    def branch_prompt(self) -> None:
+        usage = "ai/branch/prompt <npc>[/<turn of the branch>] [= <part>]"
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
+        self.show(_prompt_lines(self.caller, npc, number, part_called(self.rhs or "")))
+
+    def branch_close(self) -> None:
+        self.refuse_value()
+        wanted = self.wanted("ai/branch/close <npc>")
+        gone = next((ref for ref in _of_the_gone(self.caller) if wanted == name_of(ref)), None)
+        if gone is not None:
+            done = erase_branches(gone, str(self.caller.id), by=self.typed_by)
+            self.say(f"Your branch of {wanted}, who is no more, is erased: {_told(done)}.")
+            return
+        npc = npc_named(self.caller, wanted)
+        self.say(_closed(self.caller, npc, by=self.typed_by))
+
+
+def _list_lines(caller: Any) -> list[str]:
+    """The branches of whoever types."""
+    found = branches.branches_by(str(caller.id))
+    if not found:
+        return ["You have no branch. ai/branch <npc>/<turn> opens one from a turn of ai/log <npc>."]
+    gone = _of_the_gone(caller)
+    return [
+        "Your branches:",
+        *(
+            f"  {name_of(ref)}" + (" (no more; ai/branch/close erases it)" if ref in gone else "")
+            for ref in found
+        ),
+    ]
+
+
+def _of_the_gone(caller: Any) -> tuple[str, ...]:
+    """The references of NPCs that were deleted since whoever types opened a branch of them."""
+    known = branches.branches_by(str(caller.id))
+    return tuple(ref for ref in known if object_of(ref) is None)
+
+
+def _opened_lines(caller: Any, npc: NPC, number: int, *, by: str) -> list[str]:
+    """Open a branch from a turn; what it is of, and what to type."""
+    turn = turn_of(npc, number)
+    seer = seer_for(caller, npc.ai.ref)
+    if seer.hides_some(branches.copied(turn)):
+        raise CommandError(
+            f"Some of what {npc.key} was told before turn {number} is hidden from you by its lock,"
+            " and in a branch it would tell. Nothing was opened."
+        )
+    before = branches.newest_branch(npc.ai.ref, str(caller.id))
+    branch = branches.opened(turn, by_ref=str(caller.id), by=by)
+    as_whom = visible(part_in(npc, branch, typist=caller).name)
+    lines = [
+        f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
+        *_rounds_told(number, branch),
+        *([f"The one from turn {before.turn} is put aside."] if before else []),
+        f"You speak as {as_whom}. Nobody hears it, nothing is done, nothing is learnt from it.",
+        f"Say something: ai/branch {npc.key} = <text>",
+    ]
+    return [shown for line in lines for shown in hanging(line)]
+
+
+def _rounds_told(number: int, branch: Branch) -> Iterator[str]:
+    if number != branch.turn:
+        yield f"Turn {number} was a part of the answer that ended with turn {branch.turn}."
+
+
+def _branch_lines(caller: Any, npc: NPC) -> list[str]:
+    """What was said in the newest branch of whoever types."""
+    branch = _branch_of(caller, npc)
+    head = f"Branch of {npc.key} from turn {branch.turn}, {in_words(branch.conversation)}:"
+    said = list(_said_lines(seer_for(caller, npc.ai.ref), npc, branches.said_in(branch)))
+    lines = [*hanging(head), *(said or ["  Nothing was said in it yet."])]
+    return [
+        *lines,
+        f"What it was told: ai/branch/prompt {npc.key}; away: ai/branch/close {npc.key}",
+    ]
+
+
+def _branch_of(caller: Any, npc: NPC) -> Branch:
+    """The newest branch of whoever types; CommandError tells how to open one."""
+    branch = branches.newest_branch(npc.ai.ref, str(caller.id))
+    if branch is None:
+        raise CommandError(
+            f"You have no branch of {npc.key}; ai/branch {npc.key}/<turn> opens one from a turn of"
+            f" ai/log {npc.key}."
+        )
+    return branch
+
+
+def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
+    """Say something in the branch; what came of it in lines."""
+    seer = seer_for(caller, npc.ai.ref)
+
+    def told(done: Rehearsed) -> list[str]:
+        failed = (f"  (no answer: {visible(problem)})" for problem in done.problems)
+        lines = [*_said_lines(seer, npc, done.records), *(x for f in failed for x in hanging(f))]
+        return [f"In your branch of {npc.key}:", *lines]
+
+    return rehearsed(npc, _branch_of(caller, npc), text, typist=caller).addCallback(told)
+
+
+def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Iterator[str | Row]:
+    """What a turn of the branch was told, the newest without a number."""
+    branch = _branch_of(caller, npc)
+    ref = branch.conversation.npc_ref
+    last = turns.last_turn(ref)
+    if last is None or last.conversation.id != branch.conversation.id:
+        raise CommandError(f"Nothing was said in the branch yet: ai/branch {npc.key} = <text>")
+    if number is not None and number > last.number:
+        raise CommandError(f"The branch had no turn {number}; the newest is {last.number}.")
+    turn = last if number is None else turns.turn(ref, number)
+    yield f"In your branch of {npc.key} from turn {branch.turn}:"
+    yield from context_lines(caller, npc, turn, part, command="ai/branch/prompt")
+
+
+def _closed(caller: Any, npc: NPC, *, by: str) -> str:
+    """Throw the branches of whoever types away; what went, in a line."""
+    _branch_of(caller, npc)
+    done = erase_branches(npc.ai.ref, str(caller.id), by=by)
+    return (
+        f"Your branch of {npc.key} is thrown away: {_told(done)} are erased. What {npc.key}"
+        " lived through is as it was."
+    )
+
+
+def _told(done: Erased) -> str:
+    return f"{counted(done.records, 'record')} and {counted(done.turns, 'turn')}"
+
+
+def _said_lines(seer: Seer, npc: NPC, records: Iterable[Record]) -> Iterator[str]:
+    """What was said, what would have been done and how turns failed, in lines of the screen."""
+    known = tuple(records)
+    for record in known:
+        seen = seer.record(record, known)
+        for line in _lines_of(seen, npc):
+            yield from (f"  {shown}" for shown in hanging(visible(line), WIDTH - 2))
+
+
+def _lines_of(record: Record, npc: NPC) -> Iterator[str]:
+    if record.kind in _SAID and record.body:
+        yield f"{record.name or npc.key}: {' '.join(record.body.split())}"
+    elif record.kind is RecordKind.TOOL_CALL:
+        if record.body:
+            yield f"{npc.key}: {' '.join(record.body.split())}"
+        for call in record.meta.get("tool_calls", ()):
+            yield f"({npc.key} would use {call['name']} {call['arguments']}; nothing was done)"
+    elif record.kind is RecordKind.RUN_END and record.meta.get("state") != "done":
+        yield f"(turn {record.meta.get('turn')} {record.meta.get('state')}: {record.body})"
+    elif record.kind is RecordKind.RUN_END and record.body.startswith("chose"):
+        yield f"({npc.key} {record.body})"

@@ -1,0 +1,261 @@
+"""`ai/reset`, `ai/undo`, `ai/retry` and `ai/correct`: what of a conversation counts.
+
+Each commits one record more and erases nothing (`store/history/control.py`). They are about the
+conversation in the room where the NPC is, unless another one is named by its number.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.base import CommandError, StrictCommand, in_words
+from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
+from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.recording import heard
+from evennia_ai.game.recording.heard import ConversationKey
+from evennia_ai.game.recording.unanswered import heard_again
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.senses.presence import NPC, room_ref_of, why_gone
+from evennia_ai.game.tools.speaking import spoken_by
+from evennia_ai.history.corrections import said_at
+from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.store.history import control, model_requests, record_rows
+from evennia_ai.store.history.control import Exchange
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.text.columns import visible
+
+MOST_UNDONE: Final = 50
+MOST_TEXT: Final = 8000
+MOST_HINT: Final = 1000
+_TEXTUAL: Final = frozenset(
+    {"say", "whisper", "pose", "look", "recall", "errand_result", "end_conversation"}
+    | {KNOWLEDGE_TOOL}
+)
+"""Tools that only speak or look; what the others did stays done."""
+_BUSY: Final = "{npc} is answering just now; try again in a moment. Nothing was changed."
+_RECORD: Final = re.compile(r"(.+)/\s*#([0-9]{1,18})(?:\.([0-9]{1,4}))?\s*")
+
+
+def begun_anew(npc: NPC, number: int | None, *, by: str) -> "Deferred[str]":
+    """Have the NPC begin anew; one line that says what stays."""
+    where = _where(npc, number)
+    npc.ai.attention.drop_waiting("a builder had it begin anew")
+
+    def told(_: Record) -> str:
+        return (
+            f"{npc.key} begins anew in {in_words(where)}: nothing said there before counts any"
+            f" more; ai/history {npc.key} still shows it. What {npc.key} learnt stays"
+            f" (ai/memory {npc.key}), and so do notes; lore that was active is at rest."
+        )
+
+    return _written(partial(control.reset, where, by=by)).addCallback(told)
+
+
+def undone(npc: NPC, number: int | None, count: int, *, by: str) -> "Deferred[str]":
+    """Take the newest exchanges back; one line that says which, and what is not undone."""
+    where = _where(npc, number)
+    waiting = npc.ai.waiting_records()
+
+    def told(taken: Sequence[Exchange]) -> str:
+        records = sorted((r for one in taken for r in one.records), key=lambda r: int(r.id))
+        first, last = records[0], records[-1]
+        which = f"#{first.id}" if first is last else f"#{first.id} to #{last.id}"
+        fewer = f" There were no more than {len(taken)}." if len(taken) < count else ""
+        return (
+            f"{_exchanges(len(taken))} no longer count{'s' if len(taken) == 1 else ''}:"
+            f" {len(records)} records of {which} in {in_words(where)}.{fewer} ai/history"
+            f" {npc.key} still shows them.{_left_in_the_world(taken)}"
+        )
+
+    write = partial(control.undo, where, count, by=by, waiting=waiting)
+    return _written(write).addCallback(told)
+
+
+def retried(npc: NPC, number: int | None, hint: str, *, by: str) -> "Deferred[str]":
+    """Have the last event answered again; one line that says which, and what is not undone."""
+    where = _where(npc, number)
+    newest = next(control.exchanges(where, waiting=npc.ai.waiting_records()), None)
+    if newest is None or newest.event is None:
+        raise CommandError(
+            f"There is nothing that {npc.key} answered in {in_words(where)} and that still"
+            " counts. Nothing was changed."
+        )
+    event = newest.event
+    _refuse_silent(npc)
+    _refuse_gone(npc, where, event)
+
+    def told(_: Record) -> str:
+        again = heard_again(npc, where, event, hint=hint)
+        if again is None:
+            return f"Whoever said #{event.id} to {npc.key} is gone; its answer is taken back."
+        npc.ai.attention.answer_again(again, why="a builder has it answer again")
+        old = ", ".join(f"#{record.id}" for record in newest.answer)
+        gone = f"; {old} no longer count{'' if ',' in old else 's'}" if old else ""
+        return f"{npc.key} answers #{event.id} again{gone}.{_left_in_the_world([newest])}"
+
+    write = partial(control.take_back_answer, where, newest, by=by, hint=hint)
+    return _written(write).addCallback(told)
+
+
+def corrected(caller: Any, wanted: str, text: str, *, by: str) -> "Deferred[str]":
+    """Have other words stand where the NPC said something; one line."""
+    found = _RECORD.fullmatch(wanted)
+    if found is None:
+        raise CommandError(
+            "Usage: ai/correct <npc>/#<number> = <text>; ai/history <npc> tells the numbers."
+            " Nothing was changed."
+        )
+    if len(text) > MOST_TEXT:
+        raise CommandError(
+            f"The text has {len(text)} characters; at most {MOST_TEXT} are taken."
+            " Nothing was changed."
+        )
+    npc = npc_named(caller, found[1].strip())
+    where, record = _record_of(npc, found[2])
+    if seer_for(caller, npc.ai.ref).hides_some([record]):
+        raise CommandError(f"#{record.id} is not yours to see. Nothing was changed.")
+    _refuse_busy(npc)
+    old = _old_words(npc, where, record)
+
+    def told(new: Record) -> str:
+        is_summary = new.kind is RecordKind.SUMMARY
+        now = f"summary #{record.id} says" if is_summary else f"{npc.key} said in #{record.id}"
+        return (
+            f"From now on {now}: {visible(text)} (#{new.id}). What was said stays readable in"
+            f" ai/history {npc.key}.{old}"
+        )
+
+    which = None if found[3] is None else int(found[3])
+    write = partial(control.correct, where, record, text, by=by, which=which)
+    return _written(partial(write, tools=spoken_by(npc))).addCallback(told)
+
+
+def _where(npc: NPC, number: int | None) -> ConversationRef:
+    """The conversation that is meant; CommandError where there is none, or it answers just now."""
+    known = conversations_of(npc.ai.ref)
+    if not known:
+        raise CommandError(f"Nothing is recorded of {npc.key} yet. Nothing was changed.")
+    _refuse_busy(npc)
+    if number is None:
+        room = ConversationKey(kind="room", place_ref=room_ref_of(npc) or "nowhere")
+        where = heard.found(npc.ai.ref, room)
+        problem = "was not spoken to where it is"
+    else:
+        where = next((one for one in known if one.id == number), None)
+        problem = f"has no conversation {number}"
+    if where is None:
+        shown = "; ".join(in_words(one) for one in known[:6])
+        raise CommandError(
+            f"{npc.key} {problem}. Name one by its number, as in {npc.key}/{known[0].id}: {shown}."
+            " Nothing was changed."
+        )
+    return where
+
+
+def _refuse_busy(npc: NPC) -> None:
+    if runtime().scheduler.in_flight(npc.ai.ref):
+        raise CommandError(_BUSY.format(npc=npc.key))
+
+
+def _refuse_silent(npc: NPC) -> None:
+    """CommandError where it would not answer now, or no otherwise than before."""
+    if npc.ai.is_busy:
+        raise CommandError(_BUSY.format(npc=npc.key))
+    unable = npc.ai.attention.why_unable()
+    if unable:
+        raise CommandError(f"{npc.key} does not answer now: {unable}. Nothing was changed.")
+    if runtime().models.of_role("speaker", settings=npc.ai.settings)[0].model.offline:
+        raise CommandError(
+            f"{npc.key} answers without a model and would say much the same again; ai/profile"
+            f" {npc.key} tells which models there are. Nothing was changed."
+        )
+
+
+def _refuse_gone(npc: NPC, where: ConversationRef, event: Record) -> None:
+    again = heard_again(npc, where, event)
+    gone = "who said it is gone" if again is None else why_gone(npc, again.event)
+    if gone:
+        raise CommandError(f"Nobody could be answered to #{event.id}: {gone}. Nothing was changed.")
+
+
+def _record_of(npc: NPC, record_id: str) -> tuple[ConversationRef, Record]:
+    known = {one.id: one for one in conversations_of(npc.ai.ref)}
+    for record in record_rows.records([record_id]):
+        if record.conversation in known:
+            return known[record.conversation], record
+    raise CommandError(
+        f"{npc.key} has no record #{record_id}; ai/history {npc.key} tells the numbers."
+        " Nothing was changed."
+    )
+
+
+def _old_words(npc: NPC, where: ConversationRef, record: Record) -> str:
+    """What may still be made of the old words."""
+    segment, _, seq = said_at(record).partition(".")
+    if model_requests.consolidated(where.id).upto < (int(segment), int(seq)):
+        return ""
+    return (
+        f" {npc.key} may have learnt from the old words: ai/memory {npc.key} shows what, and"
+        " changes it."
+    )
+
+
+def _left_in_the_world(taken: Sequence[Exchange]) -> str:
+    """That what tools did stays done, where they did something."""
+    tools = dict.fromkeys(tool for one in taken for tool in one.tools if tool not in _TEXTUAL)
+    if not tools:
+        return ""
+    return f" What its tools did in the world stays done: {visible(', '.join(tools))}."
+
+
+def _exchanges(count: int) -> str:
+    return "1 exchange" if count == 1 else f"{count} exchanges"
+
+
+def _written(write: Callable[[], Any]) -> "Deferred[Any]":
+    """What is written, behind all that was perceived before."""
+    return runtime().writer.write(write)
+
+
+class ControlSwitches(StrictCommand):
+    """
+    Switches of `ai` that say what of a conversation counts; see there.
+    """
+
+    def reset(self) -> None:
+        usage = "ai/reset <npc>[/<conversation>]"
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
+        self.tell_of(begun_anew(npc, number, by=self.typed_by), by=self.say)
+
+    def undo(self) -> None:
+        usage = "ai/undo <npc>[/<conversation>] [= <how many exchanges>]"
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
+        count = 1 if self.rhs is None else counted_number(self.rhs, what="number of exchanges")
+        if count > MOST_UNDONE:
+            raise CommandError(
+                f"At most {MOST_UNDONE} exchanges are taken back at once; ai/reset {npc.key}"
+                " begins anew. Nothing was changed."
+            )
+        self.tell_of(undone(npc, number, count, by=self.typed_by), by=self.say)
+
+    def retry(self) -> None:
+        usage = "ai/retry <npc>[/<conversation>] [= <hint>]"
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
+        hint = self.rhs or ""
+        if len(hint) > MOST_HINT:
+            raise CommandError(
+                f"The hint has {len(hint)} characters; at most {MOST_HINT} are taken."
+                " Nothing was changed."
+            )
+        self.tell_of(retried(npc, number, hint, by=self.typed_by), by=self.say)
+
+    def correct(self) -> None:
+        wanted, text = self.both("ai/correct <npc>/#<number> = <text>")
+        self.tell_of(corrected(self.caller, wanted, text, by=self.typed_by), by=self.say)

@@ -1,0 +1,240 @@
+"""A prompt as builders read it first, folded, and each part of it in full when they ask.
+
+`ai/context` and `component/preview` show the folded one: what it costs, its messages in their order
+with the history in one line, and how much was kept and left out. A message has one number on every
+screen: `#12`, that of its record. What is in no record yet is numbered by its place.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from evennia_ai.commands.base import CommandError, counted
+from evennia_ai.commands.screens import Row, Span, head, width_of
+from evennia_ai.prompt.changes import Change, changes, said_between
+from evennia_ai.prompt.report import (
+    KINDS,
+    STAGES,
+    Report,
+    ReportMessage,
+    broken_words,
+    calls_in_words,
+    fates,
+    indented,
+    number_of,
+    shares,
+    trace_lines,
+)
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
+
+_BAR: Final = 60
+_MARGIN: Final = 26
+"""Columns before what a message is made of: its number, role and tokens."""
+MOST_NUMBERS: Final = 12
+
+_SIGNS: Final = {"came": "+", "went": "-", "changed": "~"}
+
+
+def folded(report: Report) -> Iterator[str | Row]:
+    """The prompt on one screen, as long as it has no more messages than that."""
+    yield (
+        f"{report.tokens} of {report.limit_tokens} tokens,"
+        f" {counted(len(report.messages), 'message')}, layout {report.layout}"
+    )
+    yield from _bar(report)
+    for run in runs(report):
+        if len(run) > 1 or _is_said(report.messages[run[0]]):
+            yield run_in_words(report, run)
+        else:
+            yield from _message(report, run[0])
+    kept, left = fates(report)
+    yield from indented(f"kept {len(kept)}: {_by_kind(kept)}", WIDTH)
+    yield from indented(f"left out {len(left)}: {_by_kind(left)}", WIDTH)
+    if report.shared_tokens is not None:
+        shared = f"cache: {report.shared_tokens} tokens as in the prompt before"
+        yield from indented(f"{shared}; {broken_words(report)}", WIDTH)
+
+
+def runs(report: Report) -> Iterator[Sequence[int]]:
+    """The messages in their order by index: what was said in a row together, the others alone.
+
+    What is not recorded yet (a greeting that is to come) is a row of its own: it has no number.
+    """
+    numbered = enumerate(report.messages)
+    alike = groupby(numbered, key=lambda pair: (_is_said(pair[1]), pair[1].record is None))
+    for (said, _), members in alike:
+        indices = [index for index, _ in members]
+        yield from [indices] if said else [[index] for index in indices]
+
+
+def run_in_words(report: Report, run: Sequence[int]) -> Row:
+    """A stretch of the history as one line."""
+    first, last = number_of(report, run[0]), number_of(report, run[-1])
+    tokens = sum(report.messages[index].tokens for index in run)
+    which = f"message {first}" if len(run) == 1 else f"messages {first} to {last}"
+    many = "" if len(run) == 1 else f" ({len(run)})"
+    return (Span(f"H history: {which}{many}, {tokens:,} tokens", "history"),)
+
+
+def _is_said(message: ReportMessage) -> bool:
+    return message.block == "history" and not message.injected
+
+
+def _bar(report: Report) -> Iterator[Row]:
+    """How full the prompt is, and with what: a letter for each kind."""
+    parts = shares(report, cells=_BAR)
+    empty = "." * (_BAR - sum(share.cells for share in parts))
+    percent = 100 * report.tokens // max(report.limit_tokens, 1)
+    cells = [Span(share.mark * share.cells, share.kind) for share in parts]
+    yield (Span("["), *cells, Span(f"{empty}] {percent} %"))
+    legend = [Span(f"{share.mark} {share.label} {share.tokens}", share.kind) for share in parts]
+    yield from _in_rows(legend, lead=(), margin=0)
+
+
+def _message(report: Report, index: int) -> Iterator[Row]:
+    """A message that is no part of what was said: what it is made of."""
+    message = report.messages[index]
+    role = f"{message.role}{' >' if message.injected else ''}"
+    lead = Span(f"{number_of(report, index):>7} {padded(role, 11)} {message.tokens:5} ")
+    origins = dict.fromkeys(part.origin for part in message.parts) or {message.block: None}
+    if message.block in ("event", "tool"):
+        speaker = f"{visible(message.name)}: " if message.name else ""
+        said = first_line(message.content) or calls_in_words(message)
+        text = clipped(f"{marked(next(iter(origins)))} {speaker}{said}", WIDTH - _MARGIN)
+        yield (lead, Span(text, "event"))
+        return
+    pieces = [Span(clipped(marked(one), WIDTH - _MARGIN - 2), _kind(one)) for one in origins]
+    yield from _in_rows(pieces, lead=(lead,), margin=_MARGIN)
+
+
+def _in_rows(pieces: Sequence[Span], *, lead: Row, margin: int) -> Iterator[Row]:
+    """Pieces with commas, broken between them; further lines begin under the first piece."""
+    row = list(lead)
+    fresh = True
+    for place, piece in enumerate(pieces):
+        end = "," if place < len(pieces) - 1 else ""
+        if not fresh and width_of(row) + width_of((piece,)) + 1 + len(end) > WIDTH:
+            yield tuple(row)
+            row, fresh = [Span(" " * margin)], True
+        row += [Span("" if fresh else " "), piece, Span(end)]
+        fresh = False
+    yield tuple(row)
+
+
+def _kind(origin: str) -> str:
+    return origin.partition(":")[0]
+
+
+def _mark(origin: str) -> str:
+    return KINDS.get(_kind(origin), ("?", ""))[0]
+
+
+def marked(origin: str) -> str:
+    """An origin with the letter of its kind before it."""
+    return visible(f"{_mark(origin)} {origin.partition(':')[2] or origin}")
+
+
+def _by_kind(verdicts: Iterable[Verdict]) -> str:
+    many = Counter(_kind(verdict.item) for verdict in verdicts)
+    told = [f"{KINDS.get(kind, ('?', kind))[1]} {count}" for kind, count in many.items()]
+    return visible(", ".join(told) or "nothing")
+
+
+def _history(report: Report) -> Iterator[str | Row]:
+    """Every message of the history, with who spoke; notes and lore in it at their places."""
+    for index, message in enumerate(report.messages):
+        if message.block != "history":
+            continue
+        if message.injected:
+            yield from _message(report, index)
+            continue
+        speaker = f"{visible(message.name)}: " if message.name else ""
+        said = first_line(message.content) or calls_in_words(message)
+        lead = f"{number_of(report, index):>7} {padded(message.role, 11)} {message.tokens:5} "
+        yield clipped(f"{lead}{speaker}{said}", WIDTH)
+    if not any(message.block == "history" for message in report.messages):
+        yield "There is no history yet: nothing was said before."
+
+
+def _lore(report: Report) -> Iterator[str | Row]:
+    """The entries of lore that are in the prompt: why, at what cost, where and their texts."""
+    active = [verdict for verdict in fates(report)[0] if _kind(verdict.item) == "lore"]
+    if not active:
+        yield "No entry of lore is in this prompt."
+    for verdict in active:
+        cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
+        yield (Span(clipped(f"{marked(verdict.item)}{cost}", WIDTH), "lore"),)
+        yield from indented("; ".join(filter(None, (verdict.cause, verdict.reason))), WIDTH)
+        for index, message in enumerate(report.messages):
+            for part in (part for part in message.parts if part.origin == verdict.item):
+                number = number_of(report, index)
+                text = message.content[part.start : part.end]
+                yield from indented(f"in message {number}: {text}", WIDTH)
+    silent = [verdict for verdict in fates(report)[1] if _kind(verdict.item) == "lore"]
+    yield f"{counted(len(silent), 'entry', 'entries')} of lore left out."
+
+
+def _left_out(report: Report) -> Iterator[str | Row]:
+    """What is not in the prompt, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for verdict in fates(report)[1]:
+        reasons.setdefault(f"{STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
+    if not reasons:
+        yield "Nothing was left out."
+    for reason, items in reasons.items():
+        yield from (head(line) for line in wrapped(f"{reason} ({len(items)})", WIDTH))
+        pieces = [Span(clipped(marked(item), WIDTH - 5), _kind(item)) for item in items]
+        yield from _in_rows(pieces, lead=(Span("  "),), margin=2)
+
+
+def changed(older: Report, newer: Report) -> Iterator[str | Row]:
+    """What is different in `newer`: what came, went or reads otherwise, and what was said."""
+    found = changes(older, newer)
+    for change in found:
+        yield from _change(change)
+    if not found:
+        yield "No component, lore, note, memory or block came, went or changed."
+    came, gone = said_between(older, newer)
+    if came:
+        yield from indented(f"+ said since: {_listed(came)}", WIDTH)
+    if gone:
+        yield from indented(f"- no longer shown of what was said: {_listed(gone)}", WIDTH)
+    yield from indented(f"tokens: {older.tokens} before, {newer.tokens} now", WIDTH)
+
+
+def _change(change: Change) -> Iterator[str | Row]:
+    why = f": {change.why}" if change.why else ""
+    title = f"{_SIGNS[change.how]} {_kind(change.item)} {marked(change.item)} {change.how}{why}"
+    yield from ((Span(line, change.how),) for line in wrapped(title, WIDTH))
+    signs = {"+": "came", "-": "went"} if change.how == "changed" else {}
+    for text in change.lines:
+        kind = signs.get(text[:1], "")
+        yield from ((Span(f"    {line}", kind),) for line in wrapped(text, WIDTH - 4))
+
+
+def _listed(numbers: Sequence[str]) -> str:
+    more = f" and {len(numbers) - MOST_NUMBERS} more" if len(numbers) > MOST_NUMBERS else ""
+    return f"{', '.join(numbers[:MOST_NUMBERS])}{more}"
+
+
+PARTS: Final[Mapping[str, Callable[[Report], Iterable[str | Row]]]] = {
+    "": folded,
+    "full": trace_lines,
+    "history": _history,
+    "lore": _lore,
+    "left out": _left_out,
+}
+"""What may be asked for of one prompt; `changes` needs the one before it, too."""
+
+CHANGES: Final = "changes"
+
+
+def part_called(text: str) -> str:
+    """The part that was meant; CommandError says which there are."""
+    wanted = " ".join(text.lower().split()).replace("_", " ").replace("-", " ")
+    if wanted in (*PARTS, CHANGES):
+        return wanted
+    known = ", ".join([*filter(None, PARTS), CHANGES])
+    raise CommandError(f"There is no part '{clipped(text, 40)}' of a prompt; there are {known}.")

@@ -1,0 +1,176 @@
+"""The switches of `card` that write one in the game: a new card, its fields, somebody who plays it.
+
+What a builder writes is the builder's own: it needs no approval, and counts from the next turn on.
+Each edit is a revision of the whole card, in the carrier it has; nothing but the field is another.
+"""
+
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from evennia.utils.create import create_object
+from evennia.utils.utils import class_from_module
+from twisted.internet.defer import inlineCallbacks
+
+from evennia_ai.cards.writing import (
+    WORDS,
+    CardField,
+    field_named,
+    fields_of,
+    new_card,
+    text_of,
+    with_text,
+)
+from evennia_ai.commands.background_work import CardWork, Steps, waits
+from evennia_ai.commands.base import CommandError
+from evennia_ai.commands.naming import name_and_rest
+from evennia_ai.commands.screens import diffed
+from evennia_ai.commands.setup.card import shown
+from evennia_ai.commands.setup.card.files import new_file_of
+from evennia_ai.commands.setup.card.shown import card_named
+from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.errors import ComponentValueError
+from evennia_ai.game.senses.presence import HasMind
+from evennia_ai.minds.parse_cache import parsed_card
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import cards as store
+from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
+from evennia_ai.store.core.authoring import MAX_NAME
+from evennia_ai.text.columns import WIDTH, clipped, first_line, padded
+from evennia_ai.text.differences import differences
+
+_CREATE: Final = "card/create <name> [= <description>]"
+_SET: Final = "card/set <name>/<field> [= <text>]"
+_EDIT: Final = "card/edit <name>/<field>"
+_SPAWN: Final = "card/spawn <card> [= <name>]"
+_KIND: Final = "card"
+_WORD_COLUMNS: Final = 16
+
+
+class CardWriting(CardWork):
+    """Everything that makes a card, and changes what it says."""
+
+    def create(self) -> None:
+        """Make a card that says nothing yet but who it is."""
+        try:
+            name = known_name(typeable_name(self.wanted(_CREATE)))
+        except ComponentValueError as error:
+            raise CommandError(f"{error}. Nothing was made.") from error
+        made = new_card(name, description=self.rhs or "", creator=self.typed_by)
+        file = new_file_of(made, modified_at=int(time.time()), limits=conf().card_limits)
+        card = store.create_card(name, file, by=self.typed_by)
+        self.read_ahead(card)
+        self.say(
+            f"Made card {name}, revision {card.revision}, and it is in force."
+            f" card/set {name} lists what can be written in it;"
+            f" card/spawn {name} makes somebody here who plays it."
+        )
+
+    @waits
+    def set_field(self) -> Steps:
+        """Write one field of a card; without a text show it, without a field list them."""
+        card, field = _field_typed(self.wanted(_SET), usage=_SET)
+        if field is None:
+            if self.rhs is not None:
+                raise CommandError(f"Usage: {_SET}. Nothing was changed.")
+            self.show(_fields_shown(card))
+            return
+        if self.rhs is None:
+            said = text_of(parsed_card(card), field)
+            self.show([f"{field} of card {card.name}:", said or "(nothing)"])
+            return
+        typed = self.rhs
+        write = partial(with_text, field=field, text=typed)
+        after, before = yield self.edited(card, write, by=self.typed_by)
+        if after is card:
+            self.say(f"{field} of card {card.name} says so already; nothing was changed.")
+            return
+        self.show(diffed([_told(after, field), *differences(text_of(before, field), typed)]))
+
+    def edit(self) -> None:
+        """Open the editor on one field of a card."""
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {_EDIT}. Nothing was changed.")
+        card, field = _field_typed(self.wanted(_EDIT), usage=_EDIT)
+        if field is None:
+            raise CommandError(f"Usage: {_EDIT}; the fields are: {', '.join(WORDS)}.")
+        edited = _edited(card, field, by=self.typed_by)
+        open_editor(self.caller, _KIND, edited, label=f"{field} of card {card.name}")
+
+    def spawn(self) -> None:
+        """Make an NPC where the builder is, who plays a card."""
+        card = shown.card_typed(self, _SPAWN)
+        read = parsed_card(card)
+        room = self.caller.location
+        if room is None:
+            raise CommandError("You are nowhere; an NPC needs a room. Nobody was made.")
+        name = " ".join((self.rhs or read.char).split())
+        if not name or len(name) > MAX_NAME:
+            raise CommandError(f"Usage: {_SPAWN}. Nobody was made.")
+        try:
+            typeclass = class_from_module(conf().npc_typeclass)
+        except ImportError as error:
+            problem = f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which is not there"
+            raise CommandError(f"{problem}: {error}. Nobody was made.") from error
+        if not issubclass(typeclass, HasMind):
+            raise CommandError(
+                f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which has no mind:"
+                " make it one with evennia_ai.game.npc.AIMixin. Nobody was made."
+            )
+        owner = f"id({self.caller.id}) or perm(Admin)"
+        locks = f"control:{owner};delete:{owner};edit:{owner}"
+        npc: Any = create_object(typeclass, key=name, location=room, home=room, locks=locks)
+        store.assign(npc.ai.ref, card.name, by=self.typed_by)
+        if read.first_mes.strip():
+            store.set_greeting(npc.ai.ref, 0, by=self.typed_by)
+        self.say(
+            f"{npc.key} (#{npc.id}) is here now and plays the card {card.name}. Say something:"
+            f" say {npc.key}, hello. What its prompt is made of: component/preview {npc.key}"
+        )
+
+
+def _field_typed(text: str, *, usage: str) -> tuple[StoredCard, CardField | None]:
+    """The card in force, and the field, that `<name>[/<field>]` means; a name may hold a slash."""
+    names = set(store.card_names())
+    name, field = name_and_rest(text, lambda one: known_name(one) in names)
+    if not name:
+        raise CommandError(f"Usage: {usage}. Nothing was changed.")
+    return card_named(name), field_named(field) if field else None
+
+
+def _told(card: StoredCard, field: CardField) -> str:
+    players = shown.players_in_words(card.name)
+    return f"Wrote {field} of card {card.name}, revision {card.revision}; played by {players}."
+
+
+def _fields_shown(card: StoredCard) -> Iterator[str]:
+    """Every field, and how what stands in it begins."""
+    read = parsed_card(card)
+    yield f"Card {card.name}, revision {card.revision}; card/set {card.name}/<field> = <text>"
+    for field in fields_of(read):
+        text = text_of(read, field)
+        size = f"{len(text):6}" if text else f"{'-':>6}"
+        yield clipped(f"{size}  {padded(str(field), _WORD_COLUMNS)}  {first_line(text)}", WIDTH)
+
+
+def _edited(card: StoredCard, field: CardField, *, by: str) -> Edited:
+    seen = {"sha256": card.sha256, "revision": card.revision}
+    return {"card": card.name, "field": str(field), "by": by, **seen}
+
+
+def _load(_caller: Any, edited: Edited) -> str:
+    return text_of(parsed_card(store.get_card(edited["card"])), field_named(edited["field"]))
+
+
+@inlineCallbacks
+def _save(caller: Any, edited: Edited, text: str) -> Generator[Any, Any, tuple[Edited, str]]:
+    card, field, by = store.get_card(edited["card"]), field_named(edited["field"]), edited["by"]
+    seen = replace(card, sha256=edited["sha256"], revision=edited["revision"])
+    write = partial(with_text, field=field, text=text)
+    after, _ = yield CardWork.of(caller).edited(seen, write, by=by)
+    return _edited(after, field, by=by), _told(after, field)
+
+
+KINDS[_KIND] = Kind(_load, _save)

@@ -1,0 +1,109 @@
+"""The column of an NPC: what its next prompt is made of, top to bottom, and what changes each.
+
+Components of every scope, what its card says, notes, lore, memories and facts stand in it as they
+stand in the prompt; the history is one line.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from evennia_ai.cards.components import FIELDS
+from evennia_ai.commands.prompt_shown import marked, run_in_words, runs
+from evennia_ai.commands.screens import Row, Span, head
+from evennia_ai.commands.setup.component_shown import labelled
+from evennia_ai.game.senses.presence import NPC, scopes_of
+from evennia_ai.memory.recalling import MEMORIES_KEY
+from evennia_ai.prompt.components import PLUGGABLE_IDS, PromptComponent, depth_in_words
+from evennia_ai.prompt.pieces import Claim, Piece
+from evennia_ai.prompt.report import Report
+from evennia_ai.store.authored import components, lorebooks
+from evennia_ai.store.authored.cards import card_of
+from evennia_ai.text.columns import WIDTH, clipped, columns, padded
+
+_ITEM: Final = 24
+# The fields of a card by the keys of the components that say them, as `card/set` names them.
+_CARD_FIELDS: Final[Mapping[str, str]] = {
+    **{key: "examples" if name == "mes_example" else name for key, name in FIELDS.items()},
+    "card_system_prompt": "system_prompt",
+    "post_history_instructions": "post_history",
+    "card_post_history": "post_history",
+    "card_depth_prompt": "depth_prompt",
+}
+
+
+def column(npc: NPC, report: Report, *, pieces: Iterable[Piece]) -> Iterator[str | Row]:
+    """The pieces of `report`, which is what `npc` would send now, each with what changes it.
+
+    `pieces` are those of the prompt: what stands in the history does so at the depth they ask for.
+    """
+    yield head(f"What {npc.key}'s next prompt is made of, top to bottom:")
+    yield f"{'place':>6} {'role':9} {'tokens':>6} {'what':{_ITEM}} to change it"
+    books = frozenset(lorebooks.book_names())
+    depths = {piece.claim.origin: _depth(piece.claim) for piece in pieces}
+    known = {one.key: one for one in components.registry().resolved(scopes_of(npc))}
+    for run in runs(report):
+        first = report.messages[run[0]]
+        if first.block == "history" and not first.injected:
+            yield (*run_in_words(report, run), Span(f"  ai/history {npc.key}"))
+            continue
+        for origin in dict.fromkeys(part.origin for part in first.parts):
+            place = depths.get(origin, "") if first.injected else _place(origin, known)
+            lead = f"{place:>6} {padded(first.role, 9)} {report.by_origin.get(origin, 0):6} "
+            yield from _row(lead, origin, _changed_by(npc, origin, known, books))
+    yield f"Every word of it: component/preview/full {npc.key}"
+
+
+def _row(lead: str, origin: str, command: str) -> Iterator[Row]:
+    item = Span(clipped(marked(origin), WIDTH - len(lead)), origin.partition(":")[0])
+    if columns(item.text) <= _ITEM and len(lead) + _ITEM + 1 + columns(command) <= WIDTH:
+        gap = " " * (_ITEM - columns(item.text) + 1)
+        yield (Span(lead), item, Span(f"{gap}{command}"))
+        return
+    yield (Span(lead), item)
+    yield (Span(clipped(f"{'':{len(lead)}}  {command}", WIDTH)),)
+
+
+def _depth(claim: Claim) -> str:
+    """The depth that is asked for, by the word that sets it."""
+    if claim.depth is None:
+        return ""
+    return f"{claim.depth} old" if claim.from_oldest else depth_in_words(claim.depth)
+
+
+def _place(origin: str, known: Mapping[str, PromptComponent]) -> str:
+    """The ID of a component, "" for what has none."""
+    key = origin.partition(":")[2]
+    component = known.get(key)
+    return str(PLUGGABLE_IDS.get(key, "") if component is None else component.id)
+
+
+def _changed_by(
+    npc: NPC, origin: str, known: Mapping[str, PromptComponent], books: Collection[str]
+) -> str:
+    """The command that changes a piece, or where it comes from."""
+    kind, _, name = origin.partition(":")
+    if kind == "component":
+        return _of_component(npc, name, known)
+    if kind == "lore":
+        book, _, entry = name.rpartition("#")
+        return f"lore/edit {book if book in books else f'card:{_card_name(npc)}'}/{entry}"
+    if kind == "note":
+        return f"note/edit {npc.key}/{name}"
+    return "(the facts of the moment)" if kind == "block" else "(what is answered)"
+
+
+def _of_component(npc: NPC, key: str, known: Mapping[str, PromptComponent]) -> str:
+    if key == MEMORIES_KEY:
+        return f"ai/memory {npc.key}"
+    component = known.get(key)
+    if component is not None and component.content.strip():
+        return f"component/edit {labelled(component)}"
+    card = _card_name(npc)
+    if card and key in _CARD_FIELDS:
+        return f"card/edit {card}/{_CARD_FIELDS[key]}"
+    return "(made by the engine)"
+
+
+def _card_name(npc: NPC) -> str:
+    card = card_of(npc.ai.ref)
+    return "" if card is None else card.name

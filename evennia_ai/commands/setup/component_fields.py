@@ -1,0 +1,144 @@
+"""The switches of `component` that change one field of a component, or show it."""
+
+from typing import Any, Final
+
+from evennia_ai.commands.base import CommandError, StrictCommand
+from evennia_ai.commands.naming import any_whole_number, component_named, depth_typed, whole_number
+from evennia_ai.commands.setup.component_shown import (
+    changes_in_words,
+    labelled,
+    place_in_words,
+    unsettled_in_words,
+)
+from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.store.authored import components as store
+
+_YES_OR_NO: Final = {"yes": True, "no": False}
+
+
+class ComponentFields(StrictCommand):
+    """Everything that is one field of a component."""
+
+    def depth(self) -> None:
+        component = self._component("depth", "<n | normal | bottom>")
+        if self.rhs is None:
+            self.say(f"{labelled(component)} {place_in_words(component)}.")
+            return
+        fields = _depth_fields(self.rhs)
+        self._changed(component, **fields)
+
+    def order(self) -> None:
+        component = self._component("order", "<n>")
+        if self.rhs is None:
+            self.say(f"{labelled(component)} has order {component.injection_order}.")
+            return
+        self._changed(component, injection_order=any_whole_number(self.rhs, what="order"))
+
+    def role(self) -> None:
+        component = self._component("role", "<role>")
+        if self.rhs is None:
+            self.say(f"{labelled(component)} has role {component.role}.")
+            return
+        self._changed(component, role=self.rhs.lower())
+
+    def move(self) -> None:
+        self.both("component/move <key or id>[@<scope>] = <id>")
+        component = self._component("move")
+        self._changed(component, id=whole_number(self.rhs, what="ID"))
+
+    def volatile(self) -> None:
+        component = self._component("volatile", "<yes | no>")
+        if self.rhs is None:
+            word = "volatile" if component.volatile else "not volatile"
+            self.say(f"{labelled(component)} is {word}.")
+            return
+        self._changed(component, volatile=self._yes_or_no())
+
+    def enable(self) -> None:
+        self._refuse_value()
+        self._changed(self._component("enable"), enabled=True)
+
+    def switch_off(self) -> None:
+        self._refuse_value()
+        self._changed(self._component("off"), enabled=False)
+
+    def rename(self) -> None:
+        component = self._component("name", "<name>")
+        if self.rhs is None:
+            self.say(f"{labelled(component)} is called: {component.name or 'nothing'}")
+            return
+        self._changed(component, name=self.rhs)
+
+    def describe(self) -> None:
+        component = self._component("description", "<text>")
+        if self.rhs is None:
+            self.say(f"{labelled(component)}: {component.description or 'no description'}")
+            return
+        self._changed(component, description=self.rhs)
+
+    def priority(self) -> None:
+        component = self._component("priority", "<n>")
+        if self.rhs is None:
+            self.say(f"{labelled(component)} has priority {component.priority}.")
+            return
+        self._changed(component, priority=any_whole_number(self.rhs, what="priority"))
+
+    def required(self) -> None:
+        component = self._component("required", "<yes | no>")
+        if self.rhs is None:
+            word = "required" if component.required else "not required"
+            self.say(f"{labelled(component)} is {word}.")
+            return
+        self._changed(component, required=self._yes_or_no())
+
+    def _changed(self, component: PromptComponent, **fields: Any) -> None:
+        changed = store.update(
+            component.key,
+            by=self.typed_by,
+            scope=component.scope,
+            seen_revision=component.revision,
+            **fields,
+        )
+        if changed == component:
+            self.say(f"{labelled(component)} is so already; nothing was changed.")
+            return
+        state = "on" if changed.enabled else "off"
+        self.say(
+            f"{labelled(changed)} ({changed.id}, {changed.role}, {state})"
+            f" {place_in_words(changed)}. {changes_in_words(component, changed)}"
+            f" Revision {changed.revision}."
+            f"{unsettled_in_words(changed)}"
+        )
+
+    def _component(self, switch: str, value: str = "") -> PromptComponent:
+        suffix = f" = {value}" if value else ""
+        return self._found(self.wanted(f"component/{switch} <key or id>[@<scope>]{suffix}"))
+
+    def _found(self, text: str) -> PromptComponent:
+        registry = store.registry()
+        wanted, scope = component_named(self.caller, text, registry=registry)
+        return registry.get(wanted, scope=scope)
+
+    def _yes_or_no(self) -> bool:
+        word = self.rhs.lower()
+        if word not in _YES_OR_NO:
+            raise CommandError(
+                f"It is 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed."
+            )
+        return _YES_OR_NO[word]
+
+    def _refuse_value(self) -> None:
+        """The bare command and the switches without a value change nothing by a stray "="."""
+        if self.rhs is not None:
+            usage = f"component/<switch> {self.lhs} = {self.rhs}"
+            raise CommandError(
+                f"This takes no '='; to change something name a switch: {usage}."
+                " Nothing was changed."
+            )
+
+
+def _depth_fields(value: str) -> dict[str, Any]:
+    """The fields that put a component at this depth; 0 is no depth at all, as in the issue."""
+    depth = depth_typed(value)
+    in_history = bool(depth) or value.lower() == "bottom"
+    return {"injection_depth": depth or 0, "placement": "history" if in_history else "ordered"}

@@ -1,0 +1,96 @@
+"""What the first turn of an NPC asks the store for is read beside the reactor.
+
+From then on it is in memory, and kept in step with whatever is written.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.errors import FormatError
+from evennia_ai.game.inputs.book_builds import LONG
+from evennia_ai.game.inputs.mind import Mind
+from evennia_ai.game.recording.heard import CommittedEvent, newest_rooms
+from evennia_ai.game.recording.writer import Writer
+from evennia_ai.game.senses.labels import Bearer, OlderIds, foresee, older_ids, strangers_to
+from evennia_ai.game.senses.presence import scopes_of
+from evennia_ai.llm.chat import ChatMessage
+from evennia_ai.llm.roles import chat_messages
+from evennia_ai.minds.parse_cache import read_ahead
+from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.messages import costs
+from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store import memories
+from evennia_ai.store.authored import components
+from evennia_ai.store.authored.cards import card_of
+from evennia_ai.store.authored.lorebooks import books_for
+from evennia_ai.store.authored.notes import notes_for
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import lore_states, windows
+
+COUNTER: Final = ESTIMATE
+"""What counts the tokens of prompts in the game."""
+
+Fit = Callable[[Sequence[ChatMessage]], object]
+"""Makes messages what a model takes; what it makes of each is kept with it."""
+
+
+async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: Fit) -> None:
+    """Have the thread of the writer read it, and work out of each message what stays known of it.
+
+    The thread has told the reactor all that it had committed before, so nothing that is read is
+    older. StoreError: it cannot be read.
+    """
+    speaker = heard.event.speaker_ref
+    of_speaker = (Scope(kind="player", ref=speaker),) if speaker else ()
+    reading = _Reading(
+        npc_ref=mind.ref,
+        scopes=scopes_of(mind.npc) + of_speaker,
+        conversation=heard.conversation.id,
+        strangers=strangers_to(mind.npc),
+        fit=fit,
+    )
+    mind.lately.read, older = await writer.read(reading.done)
+    foresee(mind.npc, older)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What is to be read, as plain values."""
+
+    npc_ref: str
+    scopes: tuple[Scope, ...]
+    conversation: int
+    strangers: Sequence[Bearer]
+    fit: Fit
+
+    def done(self) -> tuple[tuple[ConversationRef, ...], OlderIds]:
+        """Where the NPC was lately, and who bore the names of the strangers before them."""
+        rooms = newest_rooms(self.npc_ref)
+        for known in (*(room.id for room in rooms), self.conversation):
+            windows(known)
+        self._read_messages()
+        lore_states(self.conversation)
+        turns.next_number(self.npc_ref)
+        memories.held_by(self.npc_ref)
+        notes_for(self.npc_ref)
+        books_for(self.scopes)
+        components.registry()
+        components.contexts()
+        self._read_card()
+        return rooms, older_ids(self.strangers)
+
+    def _read_messages(self) -> None:
+        """Count and fit what the prompt will have of the conversation."""
+        history = tuple(windows(self.conversation).history)
+        costs(history, COUNTER)
+        self.fit(chat_messages(history))
+
+    def _read_card(self) -> None:
+        """Parse the card and the book in it; a long one is waited for beside."""
+        card = card_of(self.npc_ref)
+        if card is not None and len(card.source) < LONG:
+            with suppress(FormatError):  # told where the view is made
+                read_ahead(card)

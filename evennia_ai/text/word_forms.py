@@ -1,0 +1,109 @@
+"""Word forms: what a word shares with its other forms, as *wolves* does with *wolf*.
+
+Stems are those of the Snowball project (Porter, 2001), by its package `snowballstemmer`. What its
+rules cannot know stands in the tables here: words that change within, and what forms of one word
+keep apart though a rule would bring them together. A stem is no word and is never shown. Scripts
+without blanks between words have no stems: there, two characters at a time are looked for.
+"""
+
+import re
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import snowballstemmer
+
+Languages = tuple[str, ...]
+"""Codes of languages (ISO 639-1); those of one script are all tried with a word of it."""
+
+_SCRIPTS: Final = MappingProxyType(
+    {
+        "latin": re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]+"),
+        "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]+"),
+        "cyrillic": re.compile("[\u0400-\u052f]+"),
+    }
+)
+
+
+def _listed(words: str) -> dict[str, str]:
+    return dict(pair.split() for pair in words.split(","))
+
+
+_ALGORITHMS: Final = MappingProxyType(
+    {
+        "latin": _listed(
+            "ca catalan, da danish, de german, en english, eo esperanto, es spanish, et estonian,"
+            "eu basque, fi finnish, fr french, ga irish, hu hungarian, id indonesian, it italian,"
+            "lt lithuanian, nl dutch, no norwegian, pt portuguese, ro romanian, sv swedish,"
+            "tr turkish"
+        ),
+        "greek": _listed("el greek"),
+        "cyrillic": _listed("ru russian"),
+    }
+)
+LANGUAGES: Final = tuple(sorted(code for codes in _ALGORITHMS.values() for code in codes))
+"""The codes of all languages whose forms are known."""
+
+# Forms that no rule finds, each with the one that is stemmed instead.
+_IRREGULAR: Final = {
+    "en": _listed(
+        "women woman, children child, feet foot, teeth tooth, geese goose, mice mouse, lice louse,"
+        "oxen ox, people person, knives knife, wives wife, midwives midwife, lives life,"
+        "leaves leaf, loaves loaf, thieves thief, halves half, calves calf, dwarves dwarf,"
+        "scarves scarf, wharves wharf, hooves hoof, sheaves sheaf, shelves shelf, elves elf"
+    ),
+    "es": _listed("mujer mujeres"),
+    "fr": _listed(
+        "yeux oeil, cieux ciel, travaux travail, vitraux vitrail, coraux corail, baux bail,"
+        "soupiraux soupirail, messieurs monsieur, mesdames madame"
+    ),
+    "ru": {
+        **{f"друз{end}": "друг" for end in ("ья", "ей", "ьям", "ьями", "ьях")},
+        **{f"люд{end}": "человек" for end in ("и", "ей", "ям", "ьми", "ях")},
+        **{f"дет{end}": "ребёнок" for end in ("и", "ей", "ям", "ьми", "ях")},
+        **{f"д{end}": "день" for end in ("ни", "ня", "ней", "ням", "нями", "нях", "нём")},
+        **_listed("башен башня, окон окно"),
+    },
+}
+# How words begin to be stemmed, and what a stem loses besides: by language, pattern and text.
+_BEFORE: Final = {
+    "en": ((re.compile("wolves$"), "wolf"), (re.compile(r"(?<!o)men$"), "man")),
+    "es": (
+        (re.compile("ces$"), "z"),
+        (re.compile("dades$"), "dad"),
+        (re.compile("(?<=\u00ed[ao])s$"), ""),
+    ),
+    "fr": ((re.compile("\u0153"), "oe"),),
+}
+_AFTER: Final = {
+    "de": ((re.compile(r"(?<=\w{4}in)n$"), ""),),
+    # The vowel of замок goes in замки, that of отец in отцы, of огонь in огня.
+    "ru": ((re.compile(r"(?<=\w\w)[оеё](?=[кц]$)|(?<=^ог)о(?=н$)|(?<=^церк)о(?=в$)"), ""),),
+}
+
+
+def stems_of(word: str, languages: Languages) -> tuple[str, ...]:
+    """The stems of a word in small letters in those of the languages that have its script.
+
+    In the order of the languages, each stem once; none where no language has the script. Accents
+    stay: what they say is lost on a word that was folded before.
+    """
+    script = next((name for name, letters in _SCRIPTS.items() if letters.fullmatch(word)), "")
+    known = _ALGORITHMS.get(script, {})
+    return tuple(dict.fromkeys(_stem(word, code) for code in languages if code in known))
+
+
+def _stem(word: str, language: str) -> str:
+    word = _IRREGULAR.get(language, {}).get(word, word)
+    for pattern, text in _BEFORE.get(language, ()):
+        word = pattern.sub(text, word)
+    stem: str = _stemmer(language).stemWord(word)
+    for pattern, text in _AFTER.get(language, ()):
+        stem = pattern.sub(text, stem)
+    return stem
+
+
+@lru_cache
+def _stemmer(language: str) -> Any:
+    (algorithm,) = (codes[language] for codes in _ALGORITHMS.values() if language in codes)
+    return snowballstemmer.stemmer(algorithm)

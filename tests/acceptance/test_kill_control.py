@@ -1,0 +1,89 @@
+"""kill -9 at every step of a correction, of taking back and of a new chat: all of one or none.
+
+And again and again in the middle of all that people and builders do, branches among it.
+"""
+
+import random
+
+import pytest
+
+from tests.acceptance.doomed import Act, Game
+from tests.acceptance.doomed_steps import committed_open_turns, committed_records
+from tests.acceptance.test_kill import Death, Scene, deaths_of
+
+pytestmark = pytest.mark.service
+
+TALKS: list[Act] = [
+    act
+    for number in range(3)
+    for act in (["says", "Anna", f"Oren, is it foggy on day {number}?"], ["passes", 2])
+]
+KILLS = 12
+MOST_STEPS = 90
+"""A life of five things that are done has about so many steps."""
+CORRECTED = "Foggy as ever."
+CONTROLS: list[Act] = [["controls", CORRECTED]]
+SHOWN = [
+    ((0, 1, 2), False),
+    ((0, 1, 2), True),
+    ((0, 1), True),
+    ((), False),
+]
+"""The days that a prompt has, and whether it has the correction, by how many controls there are."""
+
+
+@pytest.fixture(scope="module")
+def deaths(doomed_game: Game) -> list[Death]:
+    """A death at each step of the three, and how the game went on."""
+    begun = doomed_game.new("controls", before=TALKS)
+    return deaths_of(doomed_game, begun, Scene(acts=tuple(CONTROLS)))
+
+
+def controls(records: list[list]) -> int:
+    return sum(role == "system" and not body for _, _, role, body in records)
+
+
+@pytest.mark.req("S2-08")
+def test_what_is_shown_is_what_the_controls_that_are_there_say(deaths):
+    found = set()
+    for death in deaths:
+        (prompt,) = death.after.all("asked")
+        said = [message["content"] for message in prompt if message["role"] != "system"]
+        days = tuple(day for day in range(3) if any(f"day {day}" in text for text in said))
+        shown = days, any(CORRECTED in text for text in said)
+        found.add(controls(death.left))
+        assert shown == SHOWN[controls(death.left)]
+
+    assert found == {0, 1, 2, 3}
+
+
+def test_nothing_is_lost_and_the_chains_hold(deaths):
+    for death in deaths:
+        assert death.after.stored[: len(death.left)] == death.left
+        assert [report["broken"] for report in death.after.reports] == [[], []]
+
+
+def test_the_npc_answers_again(deaths):
+    for death in deaths:
+        assert any(line.startswith("Aye") for line in death.after.heard)
+        assert "Traceback" not in death.after.log
+
+
+def test_a_game_in_which_everything_is_done_in_any_order_dies_and_goes_on(doomed_game):
+    database = doomed_game.new("mixed", before=TALKS)
+    dice = random.Random(17)
+    died, left = 0, committed_records(database)
+    for _ in range(KILLS):
+        acts = [["starts"], ["mixes", dice.randrange(10**6), 5]]
+        at = dice.randint(1, MOST_STEPS)
+        life = doomed_game.lives(database, acts, trouble="kill", at=at)
+        died += not life.is_over
+        assert "Traceback" not in life.log
+        before, left = left, committed_records(database)
+        assert [number for number, *_ in left[: len(before)]] == [one for one, *_ in before]
+
+    last = doomed_game.lives(database, [["starts"], ["mixes", 1, 5], ["reports"]])
+    assert died > KILLS // 2
+    assert last.reports[0]["broken"] == []
+    assert last.all("unlike") == [[]]
+    assert committed_open_turns(database) == 0

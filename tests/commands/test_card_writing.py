@@ -1,0 +1,227 @@
+"""`card/create`, `/set`, `/edit`, `/spawn`: a character that is made in the game."""
+
+import json
+
+import pytest
+from django.test import override_settings
+from evennia.utils.search import search_object
+
+from evennia_ai.cards.card import card_from_text
+from evennia_ai.cards.exporting import dump_card
+from evennia_ai.cards.limits import DEFAULT_LIMITS
+from evennia_ai.cards.loading import load_card
+from evennia_ai.cards.png import with_cards
+from evennia_ai.cards.writing import WORDS
+from evennia_ai.commands.setup.card.command import CmdCard
+from evennia_ai.prompt.components import ALL_GRANTS
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
+from tests.commands.card_files import OREN
+from tests.commands.stage import one_line
+
+BAD_INPUT = {
+    "card/create": "Usage",
+    "card/create mira = Another.": "There is a card 'Mira' already",
+    "card/create Mira/2": "no / before a number at its end",
+    "card/set": "Usage",
+    "card/set nobody/description = x": "no card 'nobody'",
+    "card/set Mira = x": "Usage",
+    "card/set Mira/colour = red": "'colour' is no field of a card: name",
+    "card/set Mira/greeting/3 = x": "greeting/1 adds one",
+    "card/set Mira/name =": "A card must have a name",
+    "card/set Mira/description = {{speaker}} is here.": "write {{user}}",
+    "card/edit Mira": "Usage: card/edit <name>/<field>; the fields are: name",
+    "card/edit Mira/description = x": "Usage",
+    "card/spawn": "Usage",
+    "card/spawn nobody": "no card 'nobody'",
+    "card/spawn Mira/1": "without a number",
+    "card/revisions Mira = 9": "no revision of card 'Mira' with number 9",
+    "card/revisions Mira = first": "whole number",
+}
+
+
+def bare(content):
+    """A PNG file without the card in it."""
+    return with_cards(content, (), keep_assets=False, limits=DEFAULT_LIMITS)
+
+
+@pytest.fixture
+def mira(stage):
+    return stage.builds("card/create Mira = Mira sells herbs. She is kind.")
+
+
+def card_of(name="Mira"):
+    return card_from_text(store.get_card(name).source)
+
+
+def test_a_card_that_is_made_is_its_builders_and_in_force(stage, mira):
+    assert "Made card Mira, revision 1, and it is in force." in one_line(mira)
+    card = card_of()
+    assert (card.name, card.description, card.creator) == (
+        "Mira",
+        "Mira sells herbs. She is kind.",
+        "Mara",
+    )
+    stored = store.get_card("Mira")
+    assert stored.grants == ALL_GRANTS
+    assert log.waiting("Mira") == ()
+    assert "created by Mara" in stage.builds("card mira")
+
+
+def test_a_character_from_nothing_to_its_first_answer_takes_three_commands(stage, mira):
+    told = one_line(stage.builds("card/spawn mira"))
+    (npc,) = search_object("Mira", exact=True)
+    assert f"Mira (#{npc.id}) is here now and plays the card Mira." in told
+    assert npc.location == npc.home == stage.room
+    assert store.assignment_of(npc.ai.ref).card == "Mira"
+    with stage.model("Sage, for the cough.") as model:
+        stage.builder.execute_cmd("say Mira, what is that?")
+        stage.waited()
+    assert "Mira sells herbs." in " ".join(one.content for one in model.requests[0].messages)
+
+
+def test_who_plays_a_card_with_a_first_message_opens_with_it(stage, mira):
+    stage.builds("card/set mira/first_message = Careful.", "card/spawn mira = Old Mira")
+    (npc,) = search_object("Old Mira", exact=True)
+    assert store.assignment_of(npc.ai.ref).greeting == 0
+
+
+def test_who_is_made_is_of_the_games_own_typeclass(stage, mira):
+    with override_settings(EVENNIA_AI_NPC_TYPECLASS="tests.commands.test_operating.Silent"):
+        stage.builds("card/spawn mira")
+    assert type(search_object("Mira", exact=True)[0]).__name__ == "Silent"
+
+
+def test_a_typeclass_without_a_mind_is_refused(stage, mira):
+    with override_settings(EVENNIA_AI_NPC_TYPECLASS="evennia.objects.objects.DefaultCharacter"):
+        told = one_line(stage.builds("card/spawn mira"))
+    assert "which has no mind" in told
+    assert not search_object("Mira", exact=True)
+
+
+def test_a_typeclass_that_is_not_there_is_told(stage, mira):
+    with override_settings(EVENNIA_AI_NPC_TYPECLASS="world.nowhere.Nobody"):
+        told = one_line(stage.builds("card/spawn mira"))
+    assert "names world.nowhere.Nobody, which is not there" in told
+    assert not search_object("Mira", exact=True)
+
+
+def test_another_builder_and_no_player_may_delete_who_was_made(stage, mira):
+    stage.builds("card/spawn mira")
+    (npc,) = search_object("Mira", exact=True)
+    assert npc.access(stage.builder, "delete")
+    assert not npc.access(stage.player, "delete")
+    assert not npc.access(stage.player, "get")
+
+
+def test_a_field_is_written_and_what_is_different_is_shown(stage, mira):
+    told = stage.builds("card/set mira/description = Mira sells herbs. She is tired.")
+    assert told.splitlines() == [
+        "Wrote description of card Mira, revision 2; played by nobody.",
+        "  Mira sells herbs.",
+        "- She is kind.",
+        "+ She is tired.",
+    ]
+    assert card_of().description == "Mira sells herbs. She is tired."
+
+
+def test_the_same_text_again_is_no_revision(stage, mira):
+    stage.builds("card/set mira/creator_notes = For the coast.")
+    told = stage.builds("card/set mira/creator_notes = For the coast.")
+    assert "says so already; nothing was changed." in told
+    assert store.get_card("Mira").revision == 2
+
+
+def test_without_a_text_a_field_is_shown_and_without_a_field_all_are(stage, mira):
+    assert stage.builds("card/set mira/description").splitlines() == [
+        "description of card Mira:",
+        "Mira sells herbs. She is kind.",
+    ]
+    listed = stage.builds("card/set mira").splitlines()
+    assert listed[0] == "Card Mira, revision 1; card/set Mira/<field> = <text>"
+    assert "    30  description       Mira sells herbs. She is kind." in listed
+    assert "     -  scenario" in [line.rstrip() for line in listed]
+
+
+def test_every_field_stands_in_the_help(stage):
+    assert [word for word in WORDS if word not in CmdCard.__doc__] == []
+
+
+def test_a_card_with_a_slash_in_its_name_is_written(stage):
+    stage.builds("card/create Mira/the elder", "card/set mira/the elder/scenario = At home.")
+    assert card_of("Mira/the elder").scenario == "At home."
+
+
+def test_an_edit_keeps_the_grants_and_all_else_of_an_imported_card(stage, card_folder):
+    stage.builds("card/import oren", "card/approve Oren Tallow = fields")
+    stage.builds("card/set oren tallow/personality = kind")
+    card = store.get_card("Oren Tallow")
+    assert card.grants == {"fields"}
+    raw = json.loads(card.source)["data"]
+    assert raw["personality"] == "kind"
+    assert raw["character_book"]["entries"] == OREN["data"]["character_book"]["entries"]
+
+
+def test_an_edited_picture_keeps_its_pixels(stage, card_folder):
+    source = load_card(card_folder / "oren.json")
+    (card_folder / "oren.png").write_bytes(dump_card(source, "png", modified_at=1))
+    stage.builds("card/import oren.png = oren", "card/approve oren")
+    _, before = log.revision("oren", 2)
+    stage.builds("card/set oren/personality = kind")
+    _, after = log.revision("oren", 3)
+    assert after.carrier == "png"
+    assert load_card(after.content).card.personality == "kind"
+    assert bare(after.content) == bare(before.content)
+
+
+def test_a_chosen_greeting_stays_where_its_number_means_the_same(stage, card_folder):
+    stage.builds("card/import oren = oren", "card/approve oren", "card/assign oren = oren")
+    stage.builds("card/greeting oren = 2", "card/set oren/greeting/2 = Fog coming.")
+    assert store.assignment_of(stage.npc.ai.ref).greeting == 2
+    stage.builds("card/set oren/greeting/1 =")
+    assert store.assignment_of(stage.npc.ai.ref).greeting is None
+
+
+def test_the_editor_writes_a_field(stage, mira):
+    stage.builds("card/edit mira/description", "And old.", ":wq")
+    assert card_of().description == "Mira sells herbs. She is kind.\nAnd old."
+
+
+def test_saving_over_somebody_elses_edit_is_refused_and_said(stage, mira):
+    stage.builds("card/edit mira/description", "And old.")
+    stage.sent(stage.person("Tam", permission="Builder"), "card/set mira/nickname = M")
+    told = one_line(stage.builds(":w"))
+    assert "card 'Mira' was changed by Tam while you edited it (you saw revision 1" in told
+    assert card_of().description == "Mira sells herbs. She is kind."
+
+
+def test_a_revision_tells_what_it_changed(stage, mira):
+    stage.builds("card/set mira/tags = herbs, coast", "card/set mira/personality = gruff")
+    told = stage.builds("card/revisions mira = 2").splitlines()
+    assert told[0].startswith("Revision 2 of card Mira, edited by Mara, ")
+    assert told[1:] == [
+        "Compared with revision 1:",
+        "tags:",
+        "+ herbs",
+        "+ coast",
+    ]
+
+
+def test_reverting_shows_what_it_changes(stage, mira):
+    stage.builds("card/set mira/personality = gruff")
+    told = stage.builds("card/revert mira = 1", "yes").splitlines()
+    assert told[1:4] == ["Compared with revision 2:", "personality:", "- gruff"]
+    assert card_of().personality == ""
+
+
+def test_a_player_can_make_nothing(stage, mira):
+    assert "not available" in stage.plays("card/create Evil = Obey me.")
+    assert store.card_names() == ("Mira",)
+
+
+@pytest.mark.parametrize(("line", "told"), BAD_INPUT.items())
+def test_what_cannot_be_is_said_and_changes_nothing(stage, mira, line, told):
+    before = len(log.changes("Mira"))
+    assert told in one_line(stage.builds(line))
+    assert len(log.changes("Mira")) == before
+    assert store.card_names() == ("Mira",)

@@ -1,0 +1,130 @@
+"""`ai/forget here`: all NPCs forget what was said in a room, once it was asked twice."""
+
+import pytest
+from evennia.utils.create import create_object
+
+from evennia_ai import models
+from evennia_ai.game.npc import AINPC
+from evennia_ai.memory.memories import OF_NPC, Memory
+from evennia_ai.store import memories
+from evennia_ai.store.history import record_rows
+from evennia_ai.store.history.conversations import conversations_of
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def two(stage):
+    """Oren and Mira heard Pim in the harbour and learnt from it; Oren was whispered to as well."""
+    stage.builder.permissions.add("Admin")
+    mira = create_object(AINPC, key="Mira", location=stage.room, home=stage.room)
+    with stage.model("Aye.", "Well met.", "I know."):
+        for line in ("Oren, are you there?", "Mira, good day!"):
+            stage.player.at_say(line)
+            stage.waited()
+        stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
+        stage.waited()
+        room = str(stage.room.id)
+        for npc, text, told in (
+            (stage.npc, "Pim came by boat.", {"author": OF_NPC}),
+            (mira, "Pim greets people.", {"author": OF_NPC}),
+            (stage.npc, "Pim has a key.", {"author": OF_NPC, "learnt": "private"}),
+            (stage.npc, "Oren owes Pim a rope.", {"author": "Mara"}),
+        ):
+            new = Memory(
+                id=memories.NEW, text=text, about=str(stage.player.id), place_ref=room, **told
+            )
+            memories.add(npc.ai.ref, new, by="Mara", most=40)
+        yield mira
+
+
+def texts(npc):
+    return [memory.text for memory in memories.held_by(npc.ai.ref).memories]
+
+
+def test_all_npcs_of_the_room_forget_what_was_said_aloud_in_it(stage, two):
+    stage.builds("ai/branch oren/1")
+    told = " ".join(stage.builds("ai/forget here", "yes").split())
+    assert "Erase what was said in Harbour (#" in told and "? There is no way back." in told
+    assert "2 NPCs (Oren (#" in told and "3 conversations," in told and ", 2 memories?" in told
+    assert "Erased what was said in Harbour" in told
+    left = models.Record.objects.exclude(body="").values_list("body", flat=True)
+    assert not [body for body in left if "good day" in body or "are you there" in body]
+    assert any("tunnel" in body for body in left), "what was whispered stays"
+    assert texts(two) == []
+    assert texts(stage.npc) == ["Pim has a key.", "Oren owes Pim a rope."]
+    assert not models.MemoryRevision.objects.filter(value__contains="by boat").exists()
+    for npc in (stage.npc, two):
+        assert all(record_rows.verify(one) is None for one in conversations_of(npc.ai.ref))
+    assert "You have no branch" in stage.builds("ai/branch"), "copies of it are erased with it"
+
+
+def test_the_counts_that_are_asked_are_those_that_are_erased(stage, two):
+    told = " ".join(stage.builds("ai/forget room:harbour", "y").split())
+    asked, _, done = told.partition("? There is no way back.")
+    assert asked.rpartition("), ")[2] in done
+
+
+def test_nothing_is_erased_without_a_yes(stage, two):
+    before = list(models.Record.objects.order_by("pk").values_list("body", flat=True))
+    assert "Nothing was erased." in stage.builds("ai/forget here", "no")
+    assert list(models.Record.objects.order_by("pk").values_list("body", flat=True)) == before
+    assert len(texts(stage.npc)) == 3
+
+
+def test_a_room_is_forgotten_once(stage, two):
+    stage.builds("ai/forget here", "yes")
+    assert "There is nothing to erase" in one_line(stage.builds("ai/forget here"))
+
+
+def test_an_npc_answers_anew_after_its_room_was_forgotten(stage, two):
+    stage.builds("ai/forget here", "yes")
+    with stage.model("Who are you?") as model:
+        stage.player.at_say("Oren, do you know me?")
+        stage.waited()
+    said = str(model.requests[0].messages)
+    assert "are you there" not in said and "by boat" not in said
+    assert "Who are you?" in stage.builds("ai/history oren")
+
+
+def test_other_rooms_are_remembered(stage, two):
+    from evennia.objects.objects import DefaultRoom
+
+    inn = create_object(DefaultRoom, key="Inn")
+    for one in (stage.player, stage.npc):
+        one.move_to(inn, quiet=True)
+    stage.player.at_say("Oren, how is it here?")
+    stage.waited()
+    stage.builds("ai/forget here", "yes")
+    assert "how is it here?" in stage.builds("ai/history oren")
+    assert "are you there" not in stage.builds("ai/history oren")
+
+
+def test_a_turn_that_is_under_way_ends_without_words(stage, two):
+    from twisted.internet.defer import Deferred
+
+    late = Deferred()
+    with stage.model() as model:
+        model._line = lambda request: late
+        stage.player.at_say("Oren, still there?")
+        stage.waited()
+        stage.builds("ai/forget here", "yes")
+        late.callback("Too late.")
+        stage.waited()
+    assert not models.Record.objects.filter(body="Too late.").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("ai/forget oren", "Usage: ai/forget [<npc>] = <player>, or ai/forget here"),
+        ("ai/forget", "Usage: ai/forget"),
+        ("ai/forget room:nowhere", "nowhere"),
+    ],
+)
+def test_what_is_no_room_is_said_in_one_line(stage, two, typed, told):
+    assert told in one_line(stage.builds(typed))
+
+
+def test_it_is_for_admins(stage, two):
+    other = stage.person("Lena", permission="Builder")
+    assert "ai/forget is for Admins" in stage.sent(other, "ai/forget here")

@@ -1,0 +1,54 @@
+"""What the demo's NPCs answer without a model is what docs/offline.md shows, line by line."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.docs.fences import ROOT
+from tests.docs.village import tagged
+
+PAGE = ROOT / "docs" / "offline.md"
+_ROW = re.compile(
+    r"\| (?P<to>\w+) \| (?P<asked>.+?) \| (?P<answered>.+?) \| (?P<sensible>yes|no: .+) \|"
+)
+
+
+class Row(NamedTuple):
+    """A line of the table: who was asked, what was read, and whether it made sense."""
+
+    to: str
+    asked: str
+    answered: str
+    sensible: str
+
+
+def rows(heading: str) -> list[Row]:
+    """The rows of the table below a heading."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
+    section = section.partition("\n## ")[0]
+    found = map(_ROW.fullmatch, section.splitlines())
+    return [Row(**row.groupdict()) for row in found if row]
+
+
+def answers(village: Any, asked: list[Row]) -> Iterator[str]:
+    """What the builder of the village reads, who goes from one to the next of those asked."""
+    for to, line, *_ in asked:
+        npc = tagged(f"npc:{to.casefold()}")
+        village.builder.location = npc.location
+        told = village.types(f"say {line}")
+        said = [row.removeprefix(f"{to} ") for row in told.splitlines() if row.startswith(f"{to} ")]
+        yield " ".join(row.removeprefix('says, "').removesuffix('"') for row in said)
+
+
+@pytest.mark.parametrize(
+    ("heading", "count", "most_odd"), [("Sixty questions", 60, 12), ("Twenty more", 20, 5)]
+)
+def test_the_table_is_what_is_read_in_the_game(
+    village: Any, heading: str, count: int, most_odd: int
+) -> None:
+    written = rows(heading)
+    assert len({(row.to, row.asked) for row in written}) == count
+    assert list(answers(village, written)) == [row.answered for row in written]
+    assert sum(row.sensible != "yes" for row in written) <= most_odd

@@ -1,0 +1,21 @@
+"""How far down a reader has to go: the longest chain of imports, in import-linter's own graph."""
+
+from graphlib import TopologicalSorter
+
+import grimp
+
+MOST_MODULES = 25
+
+
+def test_no_chain_of_imports_is_longer_than_a_reader_can_follow():
+    graph = grimp.build_graph("evennia_ai")
+    modules = sorted(name for name in graph.modules if ".migrations" not in name)
+    imported = {name: graph.find_modules_directly_imported_by(name) for name in modules}
+    longest: dict[str, tuple[str, ...]] = {}
+    for name in TopologicalSorter(imported).static_order():
+        below = (longest[other] for other in imported.get(name, ()))
+        longest[name] = (name, *max(below, key=len, default=()))
+    chain = max(longest.values(), key=len)
+
+    assert len(chain) > 1
+    assert len(chain) <= MOST_MODULES, " -> ".join(chain)

@@ -1,0 +1,96 @@
+"""Branches: what one turn left, whatever became of the conversation since."""
+
+import pytest
+
+from evennia_ai.history.turn.sending import draft_of
+from evennia_ai.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.store.history import branches, control, turns
+from evennia_ai.store.history.branches import BranchError
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.transcripts import export_lines, import_lines
+from evennia_ai.store.history.windows import lore_states
+from tests.history.builders import a_prompt
+from tests.store.builders import a_line, a_reply, a_turn, said
+from tests.store.history.test_control import exchanged, is_whole
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+def remembering(*names: str) -> LoreState:
+    return LoreState(sticky={name: Spell(1, 5) for name in names})
+
+
+def woken(where, *names: str) -> None:
+    """A turn after which lore remembers entries of these names."""
+    (heard,) = append(where, [a_line(f"What of {names[-1]}?")])
+    inputs = {"lore_state": lore_states(where.id).to_plain()}
+    draft = draft_of(a_prompt([heard]), event=heard, model="tiny", inputs=inputs)
+    begun = turns.begin(where, draft=draft, event=heard, lore=remembering(*names)).turn
+    turns.finish(begun, [a_reply(f"{names[-1]}!")])
+
+
+def opened(npc_ref: str, number: int):
+    return branches.opened(turns.turn(npc_ref, number), by_ref="7", by="Mira").conversation
+
+
+TAKEN_BACK = {
+    "undo": lambda where: control.undo(where, 1, by="Mira"),
+    "retry": lambda where: control.take_back_answer(
+        where, next(control.exchanges(where)), by="Mira"
+    ),
+    "reset": lambda where: control.reset(where, by="Mira"),
+}
+
+
+@pytest.mark.req("S2-03")
+@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize("what", TAKEN_BACK)
+def test_lore_remembers_what_it_did_when_the_turn_had_ended(quay, what, goes_on):
+    woken(quay, "fog")
+    woken(quay, "fog", "tide")
+    TAKEN_BACK[what](quay)
+    if goes_on:
+        woken(quay, "bell")
+
+    assert lore_states(opened("12", 2).id) == remembering("fog", "tide")
+    assert lore_states(opened("12", 1).id) == remembering("fog")
+
+
+@pytest.mark.req("S2-12")
+def test_what_is_said_in_one_is_said_nowhere_else(quay):
+    exchanged(quay, 1, 2)
+    before = said(quay)
+    branch = opened("12", 1)
+    exchanged(branch, 9)
+
+    assert said(branch) == ["Line 1.", "Answer 1.", "Line 9.", "Answer 9."]
+    assert said(quay) == before
+    assert is_whole(quay) and is_whole(branch)
+
+
+def test_one_of_a_transcript_holds_what_its_turn_left(quay):
+    exchanged(quay, 1, 2, 3)
+    a_turn(conversation("77", kind="room", place_ref="4"), "Elsewhere.")
+    import_lines(list(export_lines(quay)), npc_ref="77")
+    numbers = [turn.number for turn in turns_in_order("77")][1:]
+
+    assert numbers == [2, 3, 4]
+    assert [said(opened("77", number))[-1] for number in numbers] == [
+        "Answer 1.",
+        "Answer 2.",
+        "Answer 3.",
+    ]
+
+
+def test_there_is_none_of_a_turn_whose_end_a_transcript_does_not_have(quay):
+    exchanged(quay, 1)
+    a_turn(quay, "Line 2.", reply=None)
+    import_lines(list(export_lines(quay)), npc_ref="77")
+
+    assert said(opened("77", 1)) == ["Line 1.", "Answer 1."]
+    with pytest.raises(BranchError, match="end of turn 2 is not recorded"):
+        opened("77", 2)

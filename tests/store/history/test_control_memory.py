@@ -1,0 +1,67 @@
+"""What counts no more is let go: with the commit, not before it, and freed without a search."""
+
+import gc
+from functools import partial
+
+import pytest
+from django.db import connection, transaction
+
+from evennia_ai.history.records import RecordKind
+from evennia_ai.prompt.memo import SpentMemo
+from evennia_ai.prompt.messages import Message
+from evennia_ai.store.history import control
+from evennia_ai.store.history.conversations import append, begin_segment, conversation
+from evennia_ai.store.history.windows import windows
+from tests.store.builders import a_line
+from tests.store.history.test_control import exchanged, record_saying
+from tests.store.history.test_windows import SUMMARY
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+TAKES_OUT = {
+    "compact": lambda where: begin_segment(
+        where, SUMMARY, summarised=windows(where.id).history, first_kept=8
+    ),
+    "reset": lambda where: control.reset(where, by="Builder"),
+    "undo": lambda where: control.undo(where, 8, by="Builder"),
+    "correct": lambda where: control.correct(
+        where, record_saying(where, "Answer 3."), "Never.", by="Builder"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TAKES_OUT)
+def test_what_counts_no_more_is_freed_without_a_search_of_the_collector(quay, what):
+    exchanged(quay, *range(10))
+    held = {id(message) for message in windows(quay.id).history}
+    gc.disable()
+    try:
+        TAKES_OUT[what](quay)
+        counts = {id(message) for message in windows(quay.id).history}
+        committing = [one for _, one, _ in connection.run_on_commit if isinstance(one, partial)]
+        connection.run_on_commit.clear()  # the transaction of the test holds all its windows
+        for callback in committing:
+            callback()
+        del committing, callback
+        left = {id(one) for one in gc.get_objects() if type(one) is Message and id(one) in held}
+    finally:
+        gc.enable()
+
+    assert len(held) == 20
+    assert left == held & counts
+
+
+@pytest.mark.parametrize("what", TAKES_OUT)
+def test_nothing_is_let_go_before_the_commit(quay, what):
+    """Or the window that goes on from it would not be kept, and what was sent with it be lost."""
+    exchanged(quay, *range(10))
+    held = list(windows(quay.id).history)
+    with transaction.atomic():
+        append(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
+        TAKES_OUT[what](quay)
+
+    assert not any(isinstance(message.memo, SpentMemo) for message in held)
