@@ -109,7 +109,10 @@ def _chat_message(message: Message) -> ChatMessage:
     if _is_beside_speech(message):
         text = set_in(message.content)
         made = made if text == message.content else replace(made, content=text)
-    message.memo[_CHAT_MESSAGE] = made
+    # One of a record goes out with every later prompt, and a window lets go of it; any other is of
+    # one prompt, and the two would hold each other until all of the memory is searched.
+    if message.record is not None:
+        message.memo[_CHAT_MESSAGE] = made
     return made
 
 

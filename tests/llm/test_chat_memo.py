@@ -1,10 +1,15 @@
 """What goes out again with every prompt is worked out once, and is the same as when it was new."""
 
+import gc
+import weakref
+from dataclasses import replace
+
 import pytest
 
 from evennia_ai.llm.chat import sent_sha256
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
-from evennia_ai.prompt.messages import digest, said
+from evennia_ai.prompt.memo import Memo
+from evennia_ai.prompt.messages import Message, digest, said
 
 
 def a_talk() -> list:
@@ -16,12 +21,34 @@ def a_talk() -> list:
     ]
 
 
+def recorded(talk: list[Message]) -> list[Message]:
+    """The messages as those of records."""
+    return [replace(one, record=str(at), memo=Memo()) for at, one in enumerate(talk, start=1)]
+
+
 def test_a_message_that_was_sent_before_is_not_made_again():
-    talk = a_talk()
+    talk = recorded(a_talk())
     first = adapt(chat_messages(talk), profile=OPEN)
     again = adapt(chat_messages(talk), profile=OPEN)
 
     assert all(one is other for one, other in zip(first, again, strict=True))
+
+
+def test_what_is_of_one_prompt_alone_is_gone_with_it():
+    class Known(Memo):
+        """A memo that tells when it is gone."""
+
+        __slots__ = ("__weakref__",)
+
+    talk = [replace(one, memo=Known()) for one in a_talk()]
+    memos = [weakref.ref(one.memo) for one in talk]
+    gc.disable()  # what is left is then what a search of all the memory would have to find
+    try:
+        adapt(chat_messages(talk), profile=OPEN)
+        del talk
+        assert [memo() for memo in memos] == [None] * 4
+    finally:
+        gc.enable()
 
 
 def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
