@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, get_args
@@ -237,6 +238,25 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+SHARED_TEXTS: Final = 16_384
+"""Texts of which one object is known, those that were asked for last."""
+SHARED_CHARACTERS: Final = 2_000
+"""A longer text is an object of its own each time: what is known for nobody costs little."""
+
+
+def one_text(text: str) -> str:
+    """The text as the one object that all records share who say it: fifty may have heard it.
+
+    Not `sys.intern`: what that knows stays for as long as the process, from Python 3.12 on.
+    """
+    return _known_text(text) if len(text) <= SHARED_CHARACTERS else text
+
+
+@lru_cache(maxsize=SHARED_TEXTS)
+def _known_text(text: str) -> str:
+    return text
+
+
 canonical_json: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), allow_nan=False
 ).encode
@@ -272,7 +292,8 @@ def _content(said: NewRecord | Record) -> Content:
     meta = canonical_json(dict(said.meta))
     # The canonical JSON of the three as one list.
     content = f"[{canonical_json(said.name)},{canonical_json(said.body)},{meta}]"
-    return Content(meta=meta, sha256=sha256(content.encode()).hexdigest())
+    digest = sha256(content.encode()).hexdigest()
+    return Content(meta=one_text(meta), sha256=one_text(digest))
 
 
 def chain_sha256(previous: str, new: NewRecord | Record) -> str:

@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.history.records import (
+    SHARED_CHARACTERS,
+    SHARED_TEXTS,
     NewRecord,
     RecordKind,
     chain_sha256,
     content_sha256,
     first_broken,
+    one_text,
     storable,
 )
 from tests.history.builders import a_conversation, a_new_record, stored
@@ -102,3 +105,21 @@ def test_the_hash_of_what_is_said_covers_name_body_and_meta_as_one_list():
     whole = json.dumps([said.name, said.body, said.meta], sort_keys=True, separators=(",", ":"))
     assert content_sha256(said) == sha256(whole.encode()).hexdigest()
     assert content_sha256(replace(said, body="Fog.")) != content_sha256(said)
+
+
+def _made(*parts: str) -> str:
+    return "".join(parts)
+
+
+def test_texts_that_say_the_same_are_one_object_if_they_are_not_long():
+    assert one_text(_made("Good ", "evening.")) is one_text(_made("Good evening", "."))
+    long = "x" * SHARED_CHARACTERS
+    assert one_text(_made(long, "y")) is not one_text(_made(long, "y"))
+
+
+def test_no_more_texts_are_known_than_there_is_room_for():
+    first = one_text(_made("known ", "once"))
+    for number in range(SHARED_TEXTS):
+        one_text(f"another {number}")
+
+    assert one_text(_made("known ", "once")) is not first

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -17,6 +18,7 @@ from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.history.records import (
+    SHARED_CHARACTERS,
     MessageTotals,
     NewRecord,
     Record,
@@ -25,6 +27,7 @@ from evennia_ai.history.records import (
     content_of,
     first_broken,
     linked_sha256,
+    one_text,
 )
 from evennia_ai.models import ERASED_META
 from evennia_ai.prompt.messages import Role
@@ -163,10 +166,10 @@ def _written(pk: int, row: models.Record | NewRow) -> Record:
         seq=row.seq,
         kind=RecordKind(row.kind),
         role=cast(Role, row.role),
-        name=row.name,
-        body=row.body,
+        name=one_text(row.name),
+        body=one_text(row.body),
         meta=_meta_in(row.meta),
-        content_sha256=row.content_sha256,
+        content_sha256=one_text(row.content_sha256),
         sha256=row.sha256,
         created_at=row.created_at,
     )
@@ -187,12 +190,24 @@ def records_from(rows: Iterable[Any]) -> tuple[Record, ...]:
     return tuple(map(record_from, rows))
 
 
+SHARED_METAS: Final = 4_096
+"""Metas of which one object is known, those that were asked for last."""
+
 _NO_META: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def _meta_in(text: str) -> Mapping[str, Any]:
-    """The meta in a row; most have none, and all of these share one."""
-    return _NO_META if text == "{}" else json.loads(text)
+    """The meta in a row, which all share that have the same: fifty may have heard one line."""
+    if text == "{}":
+        return _NO_META
+    return _known_meta(text) if len(text) <= SHARED_CHARACTERS else _meta(text)
+
+
+def _meta(text: str) -> Mapping[str, Any]:
+    return MappingProxyType(json.loads(text))
+
+
+_known_meta: Final = lru_cache(maxsize=SHARED_METAS)(_meta)
 
 
 def record_from(row: models.Record) -> Record:

@@ -3,11 +3,12 @@
 import pytest
 from django.db import connection
 
+from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.migrations import _append_only
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history.conversations import conversation
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.record_rows import records_at, verify
 from tests.store.builders import a_turn, talked
 
 
@@ -86,3 +87,19 @@ def test_a_conversation_that_was_erased_twice_holds(quay):
     talked(quay, 3)
 
     assert verify(quay) is None
+
+
+def test_what_several_npcs_heard_is_in_memory_once(quay):
+    said = NewRecord(
+        kind=RecordKind.USER, role="user", name="Anna", body="A ship!", meta={"speaker": "7"}
+    )
+    here = append(quay, [said])[0]
+    there = append(conversation("13", kind="room", place_ref="3"), [said])[0]
+    read = records_at(quay.id, [here.place])[here.place]
+
+    for one in (there, read):
+        assert one.body is here.body
+        assert one.meta is here.meta
+        assert one.content_sha256 is here.content_sha256
+    with pytest.raises(TypeError):
+        here.meta["speaker"] = "8"
