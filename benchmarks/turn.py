@@ -309,7 +309,7 @@ def main() -> None:
             if path:
                 meter.watch(name, path)
         play(stage, meter, 30)
-        Garbage().begin()  # as the game's service does
+        Garbage().begin(held=int, is_quiet=bool)  # as the game's service does
         meter.is_on = True
         with connection.execute_wrapper(meter.counted):
             if crowd:

@@ -6,16 +6,16 @@ game needs no line for it; Evennia calls the functions here.
 Python's full search for objects that nobody reaches any more goes through every object there is, a
 tenth of a second and more with hundreds of NPCs. Here the collector looks at what is new as soon as
 that is some thousand objects, and what survives is frozen: later searches pass it over. Once a day,
-and whenever the process has grown by a hundred megabytes since the last time, all of it is looked
-through, so that what became garbage while it was frozen goes as well.
+and whenever there is much more in memory than the messages that are meant to be there, all of it is
+looked through, so that what became garbage while it was frozen goes as well: in a moment in which
+no NPC is answering, unless it has become so much that it cannot wait for one.
 """
 
 import gc
-import os
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -37,16 +37,20 @@ from evennia_ai.game.watch.watchdog import Watchdog
 from evennia_ai.store import erasing, model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns
+from evennia_ai.store.history.windows import windows
 
 NEW_SECONDS: Final = 1.0
 """How often it is asked how much is new."""
 NEW_OBJECTS: Final = 10_000
 """So many new objects are searched at once: some milliseconds."""
 EVERYTHING_SECONDS: Final = 24 * 60 * 60.0
-GROWN_BYTES: Final = 100_000_000
-"""So much more memory may be in use before everything is searched again."""
+GROWN_BLOCKS: Final = 500_000
+"""So many more blocks of memory may be in use before everything is searched: some 100 MB."""
+TOO_MANY: Final = 4
+"""At so many times that much it is searched whoever is answering."""
+MESSAGE_BLOCKS: Final = 16
+"""Blocks that a message takes with its record; as long as it is held it is no garbage."""
 
-_STATM: Final = Path("/proc/self/statm")
 _SELDOM: Final = 100_000
 """Searches of the middle generation before Python begins a full one by itself; as good as never."""
 
@@ -56,26 +60,37 @@ class Garbage:
 
     def __init__(self) -> None:
         self._before: Final = gc.get_threshold()
-        self._bytes_after = 0
-        """What was in use after the last search of everything."""
+        self._held: Callable[[], int] = int
+        self._is_quiet: Callable[[], bool] = bool
+        self._blocks_after = 0
+        """What was in use beside messages after the last search of everything."""
 
-    def begin(self) -> None:
-        """What the start has made is looked through once and frozen, before anybody is served."""
+    def begin(self, *, held: Callable[[], int], is_quiet: Callable[[], bool]) -> None:
+        """What the start has made is looked through once and frozen, before anybody is served.
+
+        `held` tells how many messages are in memory because they are meant to be, `is_quiet`
+        whether a tenth of a second matters to nobody just now.
+        """
+        self._held, self._is_quiet = held, is_quiet
         young, middle, _ = self._before
         gc.set_threshold(young, middle, _SELDOM)
         self._search()
-        self._bytes_after = _bytes_in_use()
+        self._blocks_after = self._blocks()
 
     def search_new(self) -> None:
         """Look at what was made since the last time, and freeze what is still there, if it is much.
 
         Asked often, so that never so much is new that the search is felt.
         """
-        if _new_objects() < NEW_OBJECTS:
-            return
-        self._search()
-        if _bytes_in_use() > self._bytes_after + GROWN_BYTES:
+        if _new_objects() >= NEW_OBJECTS:
+            self._search()
+        grown = self._blocks() - self._blocks_after
+        if grown > TOO_MANY * GROWN_BLOCKS or (grown > GROWN_BLOCKS and self._is_quiet()):
             self.search_everything()
+
+    def _blocks(self) -> int:
+        """The blocks of memory in use beside messages; what a process has taken tells less."""
+        return sys.getallocatedblocks() - MESSAGE_BLOCKS * self._held()
 
     def _search(self) -> None:
         gc.collect()
@@ -86,7 +101,7 @@ class Garbage:
         began = time.perf_counter()
         gc.unfreeze()
         self._search()
-        self._bytes_after = _bytes_in_use()
+        self._blocks_after = self._blocks()
         took = 1000 * (time.perf_counter() - began)
         logger.log_msg(f"evennia_ai: all of the memory was searched for garbage in {took:.0f} ms")
 
@@ -94,14 +109,6 @@ class Garbage:
         """The collector works as before."""
         gc.set_threshold(*self._before)
         gc.unfreeze()
-
-
-def _bytes_in_use() -> int:
-    """The memory of this process; 0 where the system does not tell: then a day is waited for."""
-    if not _STATM.exists():
-        return 0
-    resident_pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    return resident_pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _new_objects() -> int:
@@ -146,7 +153,7 @@ def at_server_start() -> None:
     until_done(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
-    _garbage.begin()
+    _garbage.begin(held=lambda: windows.weight, is_quiet=lambda: not live.scheduler.busy_keys)
     _repeat(_garbage.search_new, live, seconds=NEW_SECONDS)
     _repeat(_garbage.search_everything, live, seconds=EVERYTHING_SECONDS)
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)

@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import weakref
+from collections.abc import Iterator
 
 import django
 import evennia
@@ -15,7 +16,13 @@ from evennia.utils import logger
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
 django.setup()
 evennia._init()
-from evennia_ai.game.service import GROWN_BYTES, NEW_OBJECTS, Garbage  # noqa: E402 - needs the game set up
+from evennia_ai.game.service import (  # noqa: E402 - needs the game set up
+    GROWN_BLOCKS,
+    MESSAGE_BLOCKS,
+    NEW_OBJECTS,
+    TOO_MANY,
+    Garbage,
+)
 
 
 class Ring:
@@ -25,12 +32,55 @@ class Ring:
         self.itself = self
 
 
+class Game:
+    """What the collector asks of a game."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.is_quiet = False
+
+    def held(self) -> int:
+        return self.messages
+
+
+def frozen_garbage(garbage: Garbage) -> "weakref.ref[Ring]":
+    """A ring that nobody reaches since it is frozen."""
+    ring = Ring()
+    many = [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
+    known = weakref.ref(ring)
+    assert many
+    return known
+
+
+def grown(game: Game, garbage: Garbage) -> Iterator[tuple[str, bool]]:
+    """When everything is searched because much memory is in use."""
+    frozen = frozen_garbage(garbage)
+    more = [object() for _ in range(GROWN_BLOCKS + GROWN_BLOCKS // 10)]
+    garbage.search_new()
+    yield "much more while somebody answers is let be", frozen() is not None
+    game.messages, game.is_quiet = len(more) // MESSAGE_BLOCKS, True
+    garbage.search_new()
+    yield "messages that are held do not count", frozen() is not None
+    game.messages = 0
+    garbage.search_new()
+    yield "much more is searched in a quiet moment", frozen() is None
+    frozen = frozen_garbage(garbage)
+    garbage.search_new()
+    yield "and is the measure from then on", frozen() is not None
+    game.is_quiet = False
+    more += [object() for _ in range(TOO_MANY * GROWN_BLOCKS + GROWN_BLOCKS // 10)]
+    garbage.search_new()
+    yield "too much is searched at any moment", frozen() is None
+
+
 def found_out() -> dict[str, object]:
     """What is true in the order in which it comes about."""
     lines: list[str] = []
     logger.log_msg = lambda line="", **_: lines.append(str(line))
     before, garbage, found = gc.get_threshold(), Garbage(), {}
-    garbage.begin()
+    game = Game()
+    garbage.begin(held=game.held, is_quiet=lambda: game.is_quiet)
     found["frozen at the beginning"] = gc.get_freeze_count()
     found["third threshold"] = gc.get_threshold()[2]
 
@@ -55,15 +105,7 @@ def found_out() -> dict[str, object]:
     found["frozen is gone after a search of everything"] = frozen() is None
     found["logged"] = lines[-1]
 
-    ring = Ring()
-    many += [[] for _ in range(2 * NEW_OBJECTS)]
-    garbage.search_new()
-    frozen = weakref.ref(ring)
-    del ring
-    grown = bytearray(os.urandom(GROWN_BYTES // 100) * 120)
-    many += [[] for _ in range(2 * NEW_OBJECTS)]
-    garbage.search_new()
-    found["frozen is gone when much memory is in use"] = frozen() is None and bool(grown)
+    found |= dict(grown(game, garbage))
 
     garbage.end()
     found["thresholds are as before"] = gc.get_threshold() == before

@@ -20,7 +20,7 @@ from tests.game.turn.test_turn import Pending
 def _unsearched(monkeypatch):
     """None of this is about garbage, and to search all that a run of tests holds takes seconds."""
     for name in ("begin", "search_new", "search_everything", "end"):
-        monkeypatch.setattr(Garbage, name, lambda self: None)
+        monkeypatch.setattr(Garbage, name, lambda self, **_: None)
 
 
 @pytest.fixture

@@ -57,7 +57,8 @@ class _Kept(OrderedDict[K, V]):
         super().__init__()
         self._bound = bound
         self._weights: dict[K, int] = {}
-        self._weight = 0
+        self.weight = 0
+        """What all of them weigh together, 0 where there is no bound."""
 
     def put(self, key: K, value: V) -> None:
         if self._bound is not None and self._bound.is_spent(value):
@@ -68,14 +69,14 @@ class _Kept(OrderedDict[K, V]):
             return
         self.move_to_end(key)
         weight = self._bound.weight(value)
-        self._weight += weight - self._weights.get(key, 0)
+        self.weight += weight - self._weights.get(key, 0)
         self._weights[key] = weight
-        while self._weight > self._bound.most() and len(self) > 1:
+        while self.weight > self._bound.most() and len(self) > 1:
             self.take_out(next(iter(self)))
 
     def take_out(self, key: K) -> None:
         gone = self.pop(key, None)
-        self._weight -= self._weights.pop(key, 0)
+        self.weight -= self._weights.pop(key, 0)
         if gone is not None:
             self.let_go(gone)
 
@@ -142,6 +143,11 @@ class Snapshots(Generic[K, V]):
                     write.values.setdefault(key, values[key])
                 elif generation == self._generation and key not in self._kept:
                     self._kept.put(key, values[key])
+
+    @property
+    def weight(self) -> int:
+        """What the values that are kept weigh together, as their bound counts; 0 without one."""
+        return self._kept.weight
 
     def kept(self, key: K) -> V | None:
         """The value of `key` as it was committed, where it is in memory."""
