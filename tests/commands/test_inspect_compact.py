@@ -64,6 +64,17 @@ def test_it_says_why_there_is_nothing_to_gain(stage, long_talk):
     assert windows(room_of(stage).id).end.segment == 2
 
 
+def test_a_short_talk_stays_as_it_is_and_it_is_told_how_much_always_does(stage):
+    with stage.model("Good evening."):
+        stage.plays("say Oren, good evening.")
+        stage.waited()
+    told = one_line(stage.builds("ai/compact oren"))
+
+    assert "every message belongs to the part that is kept" in told
+    assert "the newest" in told and "always stay as they are" in told
+    assert " 0 messages" not in told
+
+
 def test_a_room_in_which_nothing_was_said_has_nothing_to_compact(stage):
     with stage.model():
         assert "nothing was said here" in one_line(stage.builds("ai/compact oren"))

@@ -163,8 +163,7 @@ def plan(
     tokens = sum(message.tokens(counter) for message in older)
     reason = _gains_nothing(older, earlier, most_tokens=wanted + counter.per_message, tokens=tokens)
     if reason is not None:
-        detail = f"{len(older)} messages of {tokens} tokens for a summary of {wanted}"
-        return NoPlan(reason=reason, detail=detail)
+        return NoPlan(reason=reason, detail=_told_of(older, tokens, wanted=wanted, rules=rules))
     return CompactionPlan(
         summarised=older,
         tail=tuple(history.between(at, history.stop)),
@@ -186,6 +185,18 @@ def _gains_nothing(
     if all(message.record in summaries for message in said):
         return NoPlanReason.ONLY_SUMMARISED
     return NoPlanReason.TOO_LITTLE if tokens <= most_tokens else None
+
+
+def _told_of(
+    older: tuple[Message, ...], tokens: int, *, wanted: int, rules: CompactionRules
+) -> str:
+    if not older:
+        kept = (
+            f"the newest {rules.keep_messages} messages, up to {rules.keep_tokens} tokens of them"
+        )
+        return f"{kept}, always stay as they are"
+    counted = "1 older message" if len(older) == 1 else f"{len(older)} older messages"
+    return f"{counted} of {tokens} tokens, and a summary may take {wanted}"
 
 
 def _tail_start(
