@@ -124,6 +124,8 @@ class StrictCommand(COMMAND_CLASS):
     verbs: ClassVar[Mapping[str, str]] = {}
     other_words: ClassVar[Mapping[str, str]] = {}
     """Switches by other words: what was short for one before others began so, as others call it."""
+    whole_words: ClassVar[frozenset[str]] = frozenset()
+    """Switches that no shorter word stands for: what they do is not taken back by another one."""
 
     def parse(self) -> None:
         """Keep the switches as they were typed; `func` judges them."""
@@ -252,7 +254,13 @@ class StrictCommand(COMMAND_CLASS):
         known, typed = [verb for verb in self.verbs if verb], "".join(self.switches).lower()
         meant = self.other_words.get(typed)
         if meant is None:
-            return _matching(typed, known)
+            meant = _matching(typed, known)
+            if meant != typed and meant in self.whole_words:
+                raise CommandError(
+                    f"/{typed} is no switch of this command; if you mean /{meant}, write the whole"
+                    " word. Nothing was changed."
+                )
+            return meant
         if others := [f"/{verb}" for verb in known if verb.startswith(typed) and verb != meant]:
             self.say(f"/{typed} is short for /{meant}; there is {' and '.join(others)} too.")
         return meant

@@ -47,6 +47,18 @@ def test_every_change_is_told_with_who_when_and_its_grants(stage, card):
     assert lines[9].endswith("; grants: none")
 
 
+def test_the_list_tells_in_words_what_each_revision_did_to_the_file(stage, card):
+    lines = stage.builds("card/revisions oren").splitlines()
+    assert [line.strip().split(";")[0] for line in lines[3::2]] == [
+        "the first file",
+        "the first file",
+        "changed: personality",
+        "changed: personality",
+    ]
+    stage.builds("card/grant oren = roles")
+    assert "the same file; grants: roles" in stage.builds("card/revisions oren")
+
+
 def test_revert_puts_the_file_and_its_grants_in_force_again(stage, card):
     told = stage.builds("card/revert oren = 2", "yes").splitlines()
     assert told[1:4] == ["grants:", "- none", "+ fields"]

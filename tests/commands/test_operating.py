@@ -472,3 +472,20 @@ def test_who_of_those_here_asked_to_be_told_is_one_query(stage, monkeypatch, que
     sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in here]
     monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
     assert query_count(lambda: news.tell_builders("[ai] what")) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("ai/sto", "stopall"),
+        ("ai/stop", "stopall"),
+        ("ai/starta", "startall"),
+        ("ai/forg oren", "forget"),
+        ("ai/rese oren", "reset"),
+    ],
+)
+def test_what_is_not_easily_taken_back_is_typed_whole(stage, typed, meant):
+    told = stage.builds(typed)
+    assert f"if you mean /{meant}, write the whole word" in told
+    assert "Nothing was changed" in told
+    assert not is_stopped()

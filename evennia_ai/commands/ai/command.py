@@ -211,6 +211,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
         "stopall": "stop_all",
         "startall": "start_all",
     }
+    whole_words = frozenset({"stopall", "startall", "forget", "reset"})
     other_words = {"res": "resume", "enable": "on", "disable": "off"}  # as others call them
 
     def status(self) -> None:

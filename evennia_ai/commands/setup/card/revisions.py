@@ -24,6 +24,10 @@ from evennia_ai.text.columns import WIDTH, clipped, visible
 from evennia_ai.text.differences import as_text, differences
 
 MOST_SHOWN: Final = 50
+MOST_TOLD: Final = 12
+"""Of so many newest ones it is told what each changed; for that their files are read."""
+MOST_FILE: Final = 44
+"""Columns of what is told of a file, so that grants have room beside it."""
 _MOST_LINES: Final = 200
 
 
@@ -130,13 +134,44 @@ def _gone(card_name: str) -> list[str]:
 
 
 def _history(name: str, changes: Sequence[CardChange]) -> Iterator[str]:
-    """The changes of a card, oldest first; the file by the beginning of its hash."""
+    """The changes of a card, oldest first: what each did to the file that was in force before."""
     yield f"Revisions of card {name}; card/revert goes back to one that was in force,"
     yield f"card/revisions {name} = <number> tells what one changed:"
     if len(changes) > MOST_SHOWN:
         yield f"       and {len(changes) - MOST_SHOWN} older ones"
-    for change in changes[-MOST_SHOWN:]:
+    files = _Files(name)
+    for at in range(max(0, len(changes) - MOST_SHOWN), len(changes)):
+        change = changes[at]
+        before = next((one for one in reversed(changes[:at]) if one.action in IN_FORCE), None)
         yield clipped(f"{change.number:5}  {shown.changed_in_words(change)}", WIDTH)
+        is_new = at >= len(changes) - MOST_TOLD
+        file = files.told(before, change) if is_new else f"file {change.sha256[:12]}"
         grants = f"; grants: {shown.grants_in_words(change.grants)}"
         told = grants if change.action in IN_FORCE else ""
-        yield clipped(f"       file {change.sha256[:12]}{told}", WIDTH)
+        yield clipped(f"       {clipped(file, MOST_FILE)}{told}", WIDTH)
+
+
+class _Files:
+    """The files of one card's revisions, each read once."""
+
+    def __init__(self, name: str) -> None:
+        self._name: Final = name
+        self._known: Final[dict[str, str]] = {}
+
+    def told(self, before: CardChange | None, change: CardChange) -> str:
+        """Which fields of its file are others than in the one before it, in few words."""
+        if before is None:
+            return "the first file"
+        if before.sha256 == change.sha256:
+            return "the same file"
+        was, now = self._source(before), self._source(change)
+        if max(len(was), len(now)) > LONGEST_COMPARED:
+            return f"file {change.sha256[:12]}, a long one"
+        names = [visible(field) for field, _, _ in changed_fields(json.loads(was), json.loads(now))]
+        return f"changed: {', '.join(names)}" if names else "another file that says the same"
+
+    def _source(self, change: CardChange) -> str:
+        if change.sha256 not in self._known:
+            _, file = log.revision(self._name, change.number)
+            self._known[change.sha256] = file.source
+        return self._known[change.sha256]
