@@ -56,14 +56,14 @@ def connected(stage, server, monkeypatch):
     conf.cache_clear()
     reactor = Handover()
     bridge = AsyncBridge(reactor)
-    values = {"base_url": server.base_url, "model": "tiny", "model_timeout_seconds": 0.6}
+    values = {"base_url": server.base_url, "model": "tiny", "model_timeout_seconds": 2.0}
     settings = replace(conf(), cooldown_seconds=0.0, **values)
     models = Models(settings, clock=stage.clock, bridge=bridge)
     reactor.outcome_of(models.prepare(), within_seconds=30)
     stage.running.install(stage.running.runtime_of(settings, clock=stage.clock, models=models))
 
     def waits():
-        ends = time.monotonic() + 5
+        ends = time.monotonic() + 20
         while stage.npc.ai.status().in_flight and time.monotonic() < ends:
             reactor.make_waiting_calls()
             time.sleep(0.01)

@@ -295,7 +295,9 @@ def test_a_busy_server_is_asked_again_when_it_says(outcome: Outcome, server: Stu
 def test_failures_are_told_in_our_words_and_without_the_key(
     outcome: Outcome, behaviour: Behaviour, kind: type[ModelError]
 ) -> None:
-    problem = outcome(behaviour, timeout_seconds=0.3, endpoint={"max_reply_bytes": 50_000})
+    # Only who stalls is to run into the limit, and not an answer on a busy machine.
+    limit = 0.3 if kind is ModelTimeout else 30.0
+    problem = outcome(behaviour, timeout_seconds=limit, endpoint={"max_reply_bytes": 50_000})
     assert isinstance(problem, kind)
     assert KEY not in told_of(problem)
 
