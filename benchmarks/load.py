@@ -1,7 +1,7 @@
 """Hundreds of NPCs and dozens of players in a real Evennia server, and what a bystander feels.
 
     python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300]
-        [--nodelay off] [--soak] [--check]
+        [--nodelay off] [--messages 20000] [--soak] [--check]
 
 A copy of the demo's game is started on free ports with a crowd in it (`load_world`), players
 speak to it over telnet (`load_players`), and a local server answers for the model after 0.2 to 8
@@ -59,6 +59,9 @@ EVENNIA_AI_MODEL = "late"
 EVENNIA_AI_MAX_CONCURRENT_CALLS = {concurrent}
 EVENNIA_AI_MODEL_TIMEOUT_SECONDS = 60.0
 """
+HELD = """
+EVENNIA_AI_MESSAGES_IN_MEMORY = {messages}
+"""
 DELAYED = """
 PORTAL_SERVICES_PLUGIN_MODULES = []
 """
@@ -78,6 +81,8 @@ class Load:
     most_latency: float = 8.0
     sends_at_once: bool = True
     """Whether the Portal has `evennia_ai.web.nodelay`."""
+    messages_in_memory: int | None = None
+    """What the Server holds of histories; nothing for what a game has that sets nothing."""
     is_soak: bool = False
     """Whether more is said than NPCs answer: some of it is left, and who waits is told so."""
 
@@ -136,6 +141,8 @@ async def _measured(load: Load, root: Path) -> Felt:
 def _made_game(root: Path, load: Load, *, base_url: str) -> Evennia:
     settings = SETTINGS.format(base_url=base_url, concurrent=load.concurrent)
     settings += "" if load.sends_at_once else DELAYED
+    if load.messages_in_memory is not None:
+        settings += HELD.format(messages=load.messages_in_memory)
     game = untouched_game(root, settings=settings)
     for name in ("load_world.py", "load_units.py"):
         shutil.copy(ROOT / "benchmarks" / name, root / "world" / name)
@@ -290,6 +297,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=Load.seconds)
     parser.add_argument("--pause", type=float, default=Load.pause_seconds)
     parser.add_argument("--nodelay", choices=("on", "off"), default="on")
+    parser.add_argument("--messages", type=int, help="how many messages the Server holds")
     parser.add_argument("--soak", action="store_true", help="half an hour of ten times the speech")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -299,6 +307,7 @@ def main() -> int:
         players=asked.players,
         seconds=max(asked.seconds, SOAK_SECONDS) if asked.soak else asked.seconds,
         pause_seconds=asked.pause / (SOAK_TIMES if asked.soak else 1),
+        messages_in_memory=asked.messages,
         is_soak=asked.soak,
         sends_at_once=asked.nodelay == "on",
     )
