@@ -34,6 +34,7 @@ EVENNIA_PATHS = (
     "store",
     "test_injection_depth.py",
     "test_walk.py",
+    "web",
 )
 """Folders and files below `tests/` whose tests live inside a started Evennia."""
 

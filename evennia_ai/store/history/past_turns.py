@@ -63,6 +63,18 @@ def turn_before(turn: StoredTurn) -> StoredTurn | None:
     return None if row is None else turn_from(row)
 
 
+def acts_of(turn: StoredTurn) -> tuple[Record, ...]:
+    """What the NPC said and did in a turn, in order; nothing yet while it is asked."""
+    rows = models.Record.objects.filter(
+        conversation_id=turn.conversation.id,
+        created_at__gte=turn.created_at,
+        kind__in=(*_ACTS, RecordKind.TOOL_RESULT.value),
+    )
+    if turn.ended_at is not None:
+        rows = rows.filter(created_at__lte=turn.ended_at)
+    return records_from(rows.order_by("pk"))
+
+
 def count_of_turns(npc_ref: str) -> int:
     """How many turns an NPC had."""
     return turn_rows(npc_ref).count()
@@ -288,6 +300,12 @@ def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
     keys = [key for key in newest.distinct() if key is not None]
     rows = models.Turn.objects.filter(pk__in=keys).defer("manifest")
     return {row.npc_ref: _line(row) for row in rows}
+
+
+def newest_of_all(count: int) -> tuple[TurnLine, ...]:
+    """The newest turns of all NPCs, the newest first."""
+    rows = models.Turn.objects.defer("manifest").order_by("-pk")[:count]
+    return tuple(map(_line, rows))
 
 
 def turn_page(npc_ref: str, number: int, *, size: int) -> TurnPage:

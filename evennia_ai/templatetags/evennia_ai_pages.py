@@ -1,0 +1,47 @@
+"""For our pages: how templates show moments, and texts that anybody may have written."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.utils.timezone import localtime
+
+from evennia_ai.text.columns import first_line as first
+from evennia_ai.text.columns import visible
+
+register = template.Library()
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def shown(text: object) -> str:
+    """A text with its lines, in which nothing acts: no control, no turn of the reading direction.
+
+    It is no markup either: Django escapes what a template prints.
+    """
+    return "\n".join(visible(line) for line in str(text).splitlines())
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def line(text: object) -> str:
+    """Its first line, in the same way."""
+    return first(str(text))
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def when(seconds: float | None) -> str:
+    """A moment in the time zone of the server."""
+    if seconds is None:
+        return "-"
+    return str(localtime(datetime.fromtimestamp(seconds, tz=UTC)).strftime("%Y-%m-%d %H:%M:%S"))
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def taken(seconds: float | None) -> str:
+    """How long something took."""
+    return "under way" if seconds is None else f"{seconds:.1f} s"
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def of(mapping: dict[str, Any], key: str) -> Any:
+    """What a mapping has for a key, nothing where it has none."""
+    return mapping.get(key)

@@ -1,0 +1,145 @@
+"""A prompt as a column: the plain values of a report that pages and their JSON show.
+
+Nothing is decided here: a report says what was sent and why, and `minds.visibility` has taken out
+of it what may not be seen.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from evennia_ai.prompt.report import (
+    KINDS,
+    STAGES,
+    Report,
+    broken_words,
+    calls_in_words,
+    fates,
+    number_of,
+    shares,
+)
+from evennia_ai.prompt.trace import Verdict
+
+BAR_CELLS: Final = 1000
+MOST_ITEMS: Final = 50
+"""Items of one reason that are named; of more it is told how many."""
+MOST_SAID: Final = 40
+"""Messages of what was said that are rows of a column, the newest; `?all` shows the others."""
+
+
+def column_of(report: Report) -> dict[str, Any]:
+    """The account of a prompt as plain values."""
+    kept, left = fates(report)
+    return {
+        "tokens": report.tokens,
+        "limit_tokens": report.limit_tokens,
+        "layout": report.layout,
+        "counter": report.counter,
+        "sha256": report.sha256,
+        "by_origin": dict(report.by_origin),
+        "bar": list(_bar(report)),
+        "messages": list(_messages(report)),
+        "kept": [_verdict(one) for one in kept],
+        "left_out": len(left),
+        "left_out_by_reason": _by_reason(left),
+        "cache": {
+            "breakpoints": [number_of(report, spot) for spot in report.breakpoints],
+            "stable_tokens": report.stable_tokens,
+            "shared_tokens": report.shared_tokens,
+            "told": "" if report.shared_tokens is None else broken_words(report),
+        },
+    }
+
+
+def _bar(report: Report) -> Iterator[dict[str, Any]]:
+    """The stretches of a bar of `BAR_CELLS`, each with where it begins."""
+    at = 0
+    for share in shares(report, cells=BAR_CELLS):
+        yield {
+            "kind": share.kind,
+            "mark": share.mark,
+            "label": share.label,
+            "tokens": share.tokens,
+            "at": at,
+            "cells": share.cells,
+        }
+        at += share.cells
+
+
+def _messages(report: Report) -> Iterator[dict[str, Any]]:
+    follow = sum(one.block == "history" and not one.injected for one in report.messages)
+    breakpoints = set(report.breakpoints)
+    for index, message in enumerate(report.messages):
+        is_said = message.block == "history" and not message.injected
+        if is_said:
+            follow -= 1
+        in_history = message.block == "history"
+        yield {
+            "index": index,
+            "number": number_of(report, index),
+            "role": message.role,
+            "speaker": message.name or "",
+            "block": message.block,
+            "said": is_said,
+            "injected": message.injected,
+            "depth": follow if in_history else None,
+            "tokens": message.tokens,
+            "calls": calls_in_words(message),
+            "is_breakpoint": index in breakpoints,
+            "parts": [
+                {
+                    "origin": part.origin,
+                    "mark": KINDS.get(part.origin.partition(":")[0], ("?", ""))[0],
+                    "text": message.content[part.start : part.end],
+                }
+                for part in message.parts
+            ]
+            or [{"origin": message.block, "mark": "?", "text": message.content}],
+        }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "item": verdict.item,
+        "stage": STAGES[verdict.stage],
+        "reason": verdict.reason,
+        "cause": verdict.cause or "",
+        "tokens": verdict.tokens,
+    }
+
+
+def _by_reason(left: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """What was left out, items of one reason together, the reason of most items first."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for verdict in left:
+        reasons.setdefault((STAGES[verdict.stage], verdict.reason), []).append(verdict.item)
+    told = [
+        {"stage": stage, "reason": reason, "count": len(items), "items": items[:MOST_ITEMS]}
+        for (stage, reason), items in reasons.items()
+    ]
+    return sorted(told, key=lambda one: -int(str(one["count"])))
+
+
+def rows(messages: Sequence[Mapping[str, Any]], *, everything: bool) -> Iterator[dict[str, Any]]:
+    """The rows of a column: long stretches of what was said are one row, unless `everything`."""
+    said = [message["index"] for message in messages if message["said"]]
+    folded = set() if everything else set(said[:-MOST_SAID])
+    hidden: list[Mapping[str, Any]] = []
+    for message in messages:
+        if message["index"] in folded:
+            hidden.append(message)
+            continue
+        if hidden:
+            yield _fold(hidden)
+            hidden = []
+        yield {"message": message}
+    if hidden:
+        yield _fold(hidden)
+
+
+def _fold(hidden: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "folded": len(hidden),
+        "first": hidden[0]["number"],
+        "last": hidden[-1]["number"],
+        "tokens": sum(message["tokens"] for message in hidden),
+    }

@@ -1,0 +1,94 @@
+"""Two prompts beside each other: what came, went, moved or reads otherwise; the first break."""
+
+from typing import Any
+
+from evennia_ai.minds.trials import Trial
+from evennia_ai.prompt.changes import changes, said_between
+from evennia_ai.prompt.report import Report, number_of
+from evennia_ai.store.history import turns
+from evennia_ai.web.site.looking import past_of, sent, tried
+from evennia_ai.web.site.page import Page, name_of
+from evennia_ai.web.site.trying import trial_in
+
+
+class DiffPage(Page):
+    """`/ai/npc/<ref>/diff/<a>/<b>/`: two turns, or one and itself with a trial."""
+
+    template = "evennia_ai/diff.html"
+
+    def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
+        account, trial = self.request.user, trial_in(self.request)
+        before, _ = sent(account, turns.turn(ref, older))
+        after = self._newer(ref, newer, trial)
+        came, gone = said_between(before, after)
+        shared = _shared(before, after)
+        return {
+            "ref": ref,
+            "name": name_of(ref),
+            "older": older,
+            "newer": newer,
+            "trial": list(trial.lines),
+            "tokens_before": before.tokens,
+            "tokens": after.tokens,
+            "changes": [
+                {
+                    "item": change.item,
+                    "how": change.how,
+                    "why": change.why,
+                    "lines": list(change.lines),
+                }
+                for change in changes(before, after)
+            ],
+            "moved": _moved(before, after),
+            "said_since": came,
+            "no_longer_shown": gone,
+            "shared_messages": shared,
+            "shared_tokens": sum(one.tokens for one in after.messages[:shared]),
+            "first_break": number_of(after, shared) if shared < len(after.messages) else "",
+        }
+
+    def _newer(self, ref: str, number: int, trial: Trial) -> Report:
+        turn = turns.turn(ref, number)
+        if trial.edits:
+            return tried(self.request.user, turn, past_of(turn), trial)
+        return sent(self.request.user, turn)[0]
+
+
+def _shared(before: Report, after: Report) -> int:
+    """How many messages at the start of both are the same."""
+    pairs = zip(before.messages, after.messages, strict=False)
+    count = 0
+    for old, new in pairs:
+        if (old.role, old.name, old.content, old.calls) != (
+            new.role,
+            new.name,
+            new.content,
+            new.calls,
+        ):
+            break
+        count += 1
+    return count
+
+
+def _moved(before: Report, after: Report) -> list[dict[str, Any]]:
+    """The texts in the history of both that stand at another depth now."""
+    old, new = _depths(before), _depths(after)
+    return [
+        {"item": item, "depth_before": old[item], "depth": depth}
+        for item, depth in new.items()
+        if item in old and old[item] != depth
+    ]
+
+
+def _depths(report: Report) -> dict[str, int]:
+    """How many messages of the conversation stand behind each text in the history."""
+    found: dict[str, int] = {}
+    follow = 0
+    for message in reversed(report.messages):
+        if message.block != "history":
+            continue
+        if message.injected:
+            found |= {part.origin: follow for part in message.parts}
+        else:
+            follow += 1
+    return found

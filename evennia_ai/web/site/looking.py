@@ -1,0 +1,40 @@
+"""A past turn as an account may see it: the report of what was sent, or of what a trial gives."""
+
+from typing import Any
+
+from evennia_ai.compose import compose
+from evennia_ai.history.turn.replay import Replay, replay, report_of_turn
+from evennia_ai.minds.recomposing import PastInputs, PastReader
+from evennia_ai.minds.trials import Trial
+from evennia_ai.minds.visibility import Seer
+from evennia_ai.prompt.report import Report, report_of
+from evennia_ai.store.history import record_rows
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.web.site.door import door
+
+
+def seer_for(account: Any, npc_ref: str) -> Seer:
+    """What an account may see of one NPC: the function that the game's screens ask, too."""
+    return Seer(door().viewer_of(account), npc_ref)
+
+
+def sent(account: Any, turn: StoredTurn) -> tuple[Report, Replay]:
+    """The account of what was sent, and whether the records still give it."""
+    records = record_rows.records(turn.manifest.record_ids)
+    report = seer_for(account, turn.npc_ref).report(report_of_turn(turn.manifest, records))
+    return report, replay(turn.manifest, records)
+
+
+def past_of(turn: StoredTurn) -> PastInputs:
+    """What the turn was composed from; NotReadBackError says what of it is gone."""
+    return PastReader().inputs(turn)
+
+
+def tried(account: Any, turn: StoredTurn, past: PastInputs, trial: Trial) -> Report:
+    """The account of the turn's prompt with the trial's edits, beside what was sent.
+
+    FormatError, ComponentValueError: an edit cannot be.
+    """
+    before = compose(past.inputs)
+    report = report_of(compose(trial(past)), older=before.messages)
+    return seer_for(account, turn.npc_ref).report(report)

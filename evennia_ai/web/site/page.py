@@ -1,0 +1,103 @@
+"""A page: for whom it is, its two forms (HTML and JSON of the same values), its headers.
+
+Whoever is no builder is told that there is no such page: that it exists is no news for players.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.views import View
+
+from evennia_ai.errors import EditConflictError, EvenniaAIError, NotStoredError, StoreError
+from evennia_ai.web.site.door import door
+
+# No style and no script that is written in a page; a page of the game may show it in a frame.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
+)
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+_CONFLICTS: Final = (EditConflictError, StoreError)
+BUILDER: Final = "Builder"
+ADMIN: Final = "Admin"
+
+
+class NotAllowedError(EvenniaAIError):
+    """Something the account may not do; the text says who may."""
+
+
+class Page(View):
+    """A page of ours; `told` gives its plain values, which both forms show."""
+
+    template: ClassVar[str]
+    request: HttpRequest
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not has_rank(request, BUILDER):
+            raise Http404
+        try:
+            response = super().dispatch(request, *args, **kwargs)
+        except NotStoredError as error:
+            response = self._problem(error, status=404)
+        except NotAllowedError as error:
+            response = self._problem(error, status=403)
+        except EvenniaAIError as error:
+            response = self._problem(error, status=409 if isinstance(error, _CONFLICTS) else 400)
+        for name, value in HEADERS.items():
+            response[name] = value
+        return response
+
+    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
+        """The page, as JSON where `?format=json` asks for it."""
+        return self.shown(self.told(**named))
+
+    def told(self, *args: Any, **named: Any) -> dict[str, Any]:
+        """The page's plain values, which JSON can hold."""
+        raise NotImplementedError
+
+    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What only the HTML needs: forms and links."""
+        return {}
+
+    def shown(self, told: dict[str, Any], *, status: int = 200) -> HttpResponse:
+        """These values as what the request asks for."""
+        if self.request.GET.get("format") == "json":
+            return JsonResponse(told, status=status, json_dumps_params={"ensure_ascii": False})
+        context = {**told, **self.beside(told), "is_admin": has_rank(self.request, ADMIN)}
+        return render(self.request, self.template, context, status=status)
+
+    def require(self, rank: str) -> None:
+        """NotAllowedError where the account has not this rank."""
+        if not has_rank(self.request, rank):
+            raise NotAllowedError(f"This is for the rank {rank} and above; nothing was changed.")
+
+    @property
+    def typed_by(self) -> str:
+        """Who does it, as revisions name them."""
+        return str(self.request.user.key)[:200]
+
+    def _problem(self, error: EvenniaAIError, *, status: int) -> HttpResponse:
+        told = {"problem": str(error), "status": status}
+        if self.request.GET.get("format") == "json":
+            return JsonResponse(told, status=status)
+        return render(self.request, "evennia_ai/problem.html", told, status=status)
+
+
+def has_rank(request: HttpRequest, rank: str) -> bool:
+    """Whether who asks is logged in and has this permission, or a higher one."""
+    account: Any = request.user
+    return bool(account.is_authenticated and account.check_permstring(rank))
+
+
+def name_of(ref: str) -> str:
+    """What the NPC of this reference is called; one that is gone by its number."""
+    found = next((npc.name for npc in door().npcs() if npc.ref == ref), "")
+    return found or f"#{ref}"

@@ -1,0 +1,128 @@
+"""Saving a trial: each of its edits becomes a revision of what it is of, all of them or none.
+
+A page says which revisions it showed; what somebody else changed since is not overwritten, and the
+error names who did.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia_ai.errors import FormatError
+from evennia_ai.lorebook.editing.edits import change_entry
+from evennia_ai.minds.trials import Place, Trial, component_fields, entry_fields
+from evennia_ai.store.authored import components, lorebooks, notes
+from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import NotAllowedError
+
+SEEN: Final = "seen"
+_KIND: Final = "trial"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saver:
+    """Saves for one account what it tried on an NPC; `seen` are revisions by what holds them."""
+
+    account: Any
+    by: str
+    npc_ref: str
+    seen: Mapping[str, int]
+
+    def save(self, trial: Trial, places: Mapping[str, Place]) -> None:
+        """Write a revision of everything that is edited, or nothing.
+
+        FormatError: it cannot be saved here. NotAllowedError: a lock forbids it. EditConflictError,
+        StoreError: somebody else changed it, or the database refused.
+        """
+        wanted: dict[str, dict[str, int]] = {}
+        for edit in trial.edits:
+            if edit.origin not in places:
+                raise FormatError(_KIND, f"{edit.origin} has no depth; nothing was changed")
+            wanted.setdefault(edit.origin, {})[edit.field] = edit.value
+        if not wanted:
+            raise FormatError(_KIND, "holds no edit; nothing was changed")
+        with one_transaction("saving a trial"):
+            books: dict[str, list[str]] = {}
+            for origin, given in wanted.items():
+                place = places[origin]
+                if place.holder == "component":
+                    self._component(place, given)
+                elif place.holder == "note":
+                    self._note(place, given)
+                else:
+                    books.setdefault(place.key, []).append(origin)
+            for name, origins in books.items():
+                self._book(places[origins[0]], {one: wanted[one] for one in origins}, name)
+
+    def _component(self, place: Place, given: Mapping[str, int]) -> None:
+        assert place.scope is not None
+        components.update(
+            place.key,
+            by=self.by,
+            scope=place.scope,
+            seen_revision=self.seen.get(_holder(place)),
+            **component_fields(given),
+        )
+
+    def _note(self, place: Place, given: Mapping[str, int]) -> None:
+        fields = {name: given[name] for name in ("depth", "order") if name in given}
+        switched = {"enabled": False} if "off" in given else {}
+        notes.set_note(
+            self.npc_ref,
+            place.key,
+            by=self.by,
+            expected_revision=self.seen.get(_holder(place)),
+            **fields,
+            **switched,
+        )
+
+    def _book(self, place: Place, wanted: Mapping[str, Mapping[str, int]], name: str) -> None:
+        if place.holder == "card":
+            raise FormatError(
+                _KIND, f"'{name}' is the book inside a card; `lore` in the game changes it there"
+            )
+        stored = lorebooks.get_book(name)
+        locks = lorebooks.entry_locks(name)
+        source: Any = json.loads(stored.source)
+        for origin, given in wanted.items():
+            uid = origin.removeprefix(f"lore:{name}#")
+            for lock in (stored.locks, locks.get(uid, "")):
+                if not door().may_edit(self.account, lock):
+                    raise NotAllowedError(f"The lock of {origin} does not let you change it.")
+            source = change_entry(source, uid, entry_fields(given))
+        text = json.dumps(source, ensure_ascii=False)
+        expected = self.seen.get(_holder(place), stored.revision)
+        lorebooks.save_book(name, text, by=self.by, expected_revision=expected)
+
+
+def seen_now(places: Iterable[Place], npc_ref: str) -> dict[str, int]:
+    """The revisions that are in force of what holds these places, for the form that saves."""
+    return {_holder(place): _revision(place, npc_ref) for place in places}
+
+
+def seen_in(lines: Iterable[str]) -> dict[str, int]:
+    """The same as a form sends it back; FormatError where it is not one of ours."""
+    found: dict[str, int] = {}
+    for line in lines:
+        holder, at, number = line.rpartition("@")
+        if not at or not number.isdecimal() or len(number) > 9:
+            raise FormatError("form", "says wrongly what it showed; open the page again")
+        found[holder] = int(number)
+    return found
+
+
+def _holder(place: Place) -> str:
+    scope = f"{place.scope.kind}:{place.scope.ref}/" if place.scope else ""
+    return f"{place.holder}:{scope}{place.key}"
+
+
+def _revision(place: Place, npc_ref: str) -> int:
+    if place.holder == "component" and place.scope is not None:
+        changes = components.revisions(place.key, scope=place.scope)
+        return changes[-1].number if changes else 0
+    if place.holder == "note":
+        note = notes.note_or_none(npc_ref, place.key)
+        return note.revision if note else 0
+    return lorebooks.get_book(place.key).revision if place.holder == "book" else 0

@@ -1,0 +1,230 @@
+"""One turn: its prompt as a column, why it was so, and what another place of a text would change.
+
+An edit lives in the address (`?with=component:mood.depth=4`): the recorded turn is composed again
+with it and nothing is stored, until the form of the page saves it as revisions.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.errors import EvenniaAIError
+from evennia_ai.history.turn.replay import Replay
+from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
+from evennia_ai.minds.trials import Trial, places
+from evennia_ai.store import model_calls
+from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.looking import past_of, seer_for, sent, tried
+from evennia_ai.web.site.page import Page, name_of
+from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
+from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in, undone
+
+MOST_AGAINST: Final = 200
+SLICE: Final = 10
+"""Turns that one request compares; the page asks for the next ones."""
+
+
+class TurnPage(Page):
+    """`/ai/npc/<ref>/turn/<n>/`: one turn."""
+
+    template = "evennia_ai/turn.html"
+    _past: PastInputs | None = None
+
+    def told(self, ref: str, number: int) -> dict[str, Any]:
+        turn = turns.turn(ref, number)
+        trial = trial_in(self.request)
+        problem = ""
+        try:
+            self._past = past_of(turn)
+        except NotReadBackError as error:
+            if trial.edits:
+                raise
+            problem = str(error)
+        report, rebuilt = sent(self.request.user, turn)
+        if trial.edits and self._past is not None:
+            report = tried(self.request.user, turn, self._past, trial)
+        return {
+            "ref": ref,
+            "name": name_of(ref),
+            "turn": turn.number,
+            "state": turn.state,
+            "outcome": turn.outcome,
+            "at": turn.created_at,
+            "seconds": None if turn.ended_at is None else turn.ended_at - turn.created_at,
+            "model": turn.manifest.model,
+            "trial": list(trial.lines),
+            "sent_tokens": turn.manifest.tokens,
+            "not_to_be_tried": problem,
+            "replay": _replayed(rebuilt),
+            "revisions": dict(turn.manifest.revisions),
+            "cut": turn.manifest.cut,
+            "calls": _calls(turn),
+            "reply": _reply(self.request.user, turn),
+            **column_of(report),
+        }
+
+    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        ref, number = told["ref"], told["turn"]
+        path = self.request.path
+        trial = trial_in(self.request)
+        before, after = _neighbours(ref, number)
+        found = {} if self._past is None else places(trial_inputs(self._past, trial))
+        here = {o: p for o, p in found.items() if o in told["by_origin"]}
+        said = sum(message["said"] for message in told["messages"])
+        edited = (
+            {edit.origin: places(self._past.inputs).get(edit.origin) for edit in trial.edits}
+            if self._past
+            else {}
+        )
+        return {
+            "rows": list(rows(told["messages"], everything="all" in self.request.GET)),
+            "movable": {
+                origin: {
+                    "depth": place.depth,
+                    "order": place.order,
+                    "words": place_in_words(
+                        {"depth": place.depth, "order": place.order}, most=said
+                    ),
+                    **moves(trial, place, path),
+                }
+                for origin, place in here.items()
+            },
+            "said": said,
+            "previous": before,
+            "next": after,
+            "edits": undone(trial, path),
+            "query": query_of(trial),
+            "changed_tokens": told["tokens"] - told["sent_tokens"],
+            "status": _status(trial, here, said),
+            "seen": [
+                f"{holder}@{revision}"
+                for holder, revision in seen_now(
+                    [place for place in edited.values() if place], ref
+                ).items()
+            ],
+        }
+
+    def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
+        """Save the trial that the form holds."""
+        trial = trial_in(request)
+        found = places(past_of(turns.turn(ref, number)).inputs)
+        saver = Saver(
+            account=request.user,
+            by=self.typed_by,
+            npc_ref=ref,
+            seen=seen_in(request.POST.getlist(SEEN)),
+        )
+        saver.save(trial, found)
+        where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
+        return HttpResponseRedirect(f"{where}?{query_of(trial, saved=str(len(trial.edits)))}")
+
+
+def trial_inputs(past: PastInputs, trial: Trial) -> Any:
+    """The inputs of the turn as the trial has them."""
+    return trial(past) if trial.edits else past.inputs
+
+
+def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:
+    """What a screen reader says after an edit."""
+    if not trial.edits:
+        return ""
+    last = trial.edits[-1]
+    if last.field == "off":
+        return f"{last.origin} takes no part now"
+    place = here.get(last.origin)
+    if place is None:
+        return f"{last}, and it is not in the prompt"
+    words = place_in_words({"depth": place.depth, "order": place.order}, most=said)
+    return f"{last.origin}: now {words}, of {said} messages"
+
+
+def _neighbours(ref: str, number: int) -> tuple[int | None, int | None]:
+    newest = turns.last_turn(ref)
+    return (number - 1 or None), (number + 1 if newest and newest.number > number else None)
+
+
+def _replayed(rebuilt: Replay) -> dict[str, Any]:
+    return {"same": rebuilt.is_same, "problem": rebuilt.problem, "sha256": rebuilt.sha256}
+
+
+def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
+    return [
+        {
+            "role": call.role,
+            "profile": call.profile,
+            "model": call.model,
+            "seconds": call.seconds,
+            "input_tokens": call.input_tokens,
+            "cached_tokens": call.cached_tokens,
+            "output_tokens": call.output_tokens,
+            "outcome": call.outcome,
+        }
+        for call in model_calls.of_turns(turn.npc_ref, [turn.number])
+    ]
+
+
+def _reply(account: Any, turn: StoredTurn) -> list[dict[str, str]]:
+    """What the NPC said and did in the turn, as the account may see it."""
+    seer = seer_for(account, turn.npc_ref)
+    found = past_turns.acts_of(turn)
+    return [
+        {"number": record.id, "kind": str(record.kind), "text": seer.record(record, found).body}
+        for record in found
+    ]
+
+
+class AgainstPage(Page):
+    """`/ai/npc/<ref>/against/`: what a trial would have changed in the newest turns, in slices."""
+
+    template = "evennia_ai/against.html"
+
+    def told(self, ref: str) -> dict[str, Any]:
+        trial = trial_in(self.request)
+        text = self.request.GET.get("before", "")
+        newest = turns.last_turn(ref)
+        top = newest.number if newest else 0
+        before = int(text) if text.isdecimal() and len(text) < 10 else top + 1
+        lowest = max(0, top - MOST_AGAINST)
+        begun = time.monotonic()
+        reader = PastReader()
+        numbers = [n for n in range(before - 1, before - 1 - SLICE, -1) if n > lowest]
+        compared_turns = []
+        for number in reversed(numbers):
+            compared_turns.append(_compared(ref, number, trial, reader))
+            if time.monotonic() - begun > 2:  # a slice keeps a thread no longer than this
+                numbers = numbers[-len(compared_turns) :]
+                break
+        rest = min(numbers) - 1 if numbers else 0
+        return {
+            "ref": ref,
+            "name": name_of(ref),
+            "trial": list(trial.lines),
+            "turns": list(reversed(compared_turns)),
+            "before": min(numbers) if numbers and rest > lowest else None,
+        }
+
+    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        trial = trial_in(self.request)
+        more = query_of(trial, before=str(told["before"])) if told["before"] else ""
+        return {"more": more, "is_slice": "before" in self.request.GET}
+
+
+def _compared(ref: str, number: int, trial: Trial, reader: PastReader) -> dict[str, Any]:
+    try:
+        found = compared(turns.turn(ref, number), trial, reader)
+    except EvenniaAIError as error:
+        return {"number": number, "outcome": "unknown", "problem": str(error)}
+    return {
+        "number": number,
+        "outcome": found.outcome,
+        "problem": found.problem,
+        "tokens_before": found.tokens_before,
+        "tokens": found.tokens,
+        "shared_tokens": found.shared_tokens,
+        "changed_messages": len(found.differences),
+    }

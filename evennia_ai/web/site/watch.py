@@ -1,0 +1,90 @@
+"""The watch: what NPCs are asked and answer as it happens, and the stop of all of them."""
+
+import time
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.errors import FormatError
+from evennia_ai.store import model_calls
+from evennia_ai.store.history import past_turns
+from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, halts
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import ADMIN, Page
+
+MOST_TURNS: Final = 50
+MOST_REFUSED: Final = 20
+
+
+class WatchPage(Page):
+    """`/ai/live/`: the newest turns of all NPCs; who asks again gets 304 while nothing is new."""
+
+    template = "evennia_ai/watch.html"
+
+    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
+        told = self.told()
+        tag = f'"{told["newest"]}-{bool(told["stopped"])}"'
+        if request.headers.get("If-None-Match") == tag:
+            return HttpResponse(status=304)
+        response = self.shown(told)
+        response["ETag"] = tag
+        return response
+
+    def told(self) -> dict[str, Any]:
+        names = {npc.ref: npc.name for npc in door().npcs()}
+        newest = past_turns.newest_of_all(MOST_TURNS)
+        now = time.time()
+        day = now - now % DAY_SECONDS
+        used = model_calls.used(day)
+        game = halts().get(GAME_REF)
+        moment = max((line.ended_at or line.created_at for line in newest), default=0.0)
+        return {
+            "newest": moment,
+            "stopped": str(game) if game else "",
+            "paused": [
+                {"ref": ref, "name": names.get(ref, f"#{ref}"), "why": str(halt)}
+                for ref, halt in halts().items()
+                if ref != GAME_REF
+            ],
+            "today": {"calls": used.calls, "failures": used.failures, "tokens": used.tokens},
+            "refused": [
+                {
+                    "name": names.get(one.npc_ref, f"#{one.npc_ref}"),
+                    "limit": one.limit,
+                    "times": one.times,
+                    "at": one.last_at,
+                }
+                for one in model_calls.refused_times(day, limit=MOST_REFUSED)
+            ],
+            "turns": [
+                {
+                    "ref": line.npc_ref,
+                    "name": names.get(line.npc_ref, f"#{line.npc_ref}"),
+                    "number": line.number,
+                    "state": line.state,
+                    "outcome": line.outcome,
+                    "tokens": line.tokens,
+                    "at": line.created_at,
+                    "seconds": None if line.ended_at is None else line.ended_at - line.created_at,
+                }
+                for line in newest
+            ],
+        }
+
+
+class StopView(Page):
+    """`/ai/live/stop/`: stop all NPCs, or let them answer again; POST alone, for Admins."""
+
+    http_method_names = ["post"]
+    template = ""
+
+    def post(self, request: HttpRequest) -> HttpResponseBase:
+        """Do what `do` says: `stop` or `start`."""
+        self.require(ADMIN)
+        acts = {"stop": door().stop_all, "start": door().start_all}
+        act = acts.get(request.POST.get("do", ""))
+        if act is None:
+            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+        act(by=self.typed_by)
+        return HttpResponseRedirect(reverse("evennia_ai:watch"))

@@ -1,0 +1,52 @@
+"""A game in which was played, and browsers of people of every rank."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.game.conftest import _cast, beforehand, logged, stage
+from tests.store.conftest import _fresh
+
+__all__ = ["_cast", "_fresh", "beforehand", "logged", "stage"]
+
+HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)> |lcquit|ltx|le \u202egnp'
+SECRET = "The vault is under the lamp."
+
+
+@pytest.fixture(scope="module")
+def _played(beforehand: Callable[..., Any]) -> None:
+    from tests.game.scripted_games import LINES, furnish, rule
+
+    def play(stage: Any) -> None:
+        furnish(stage)
+        rule("weather", "It drizzles.", id=1202, injection_depth=2)
+        stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
+        for line in LINES[:4]:
+            stage.says(stage.anna, line)
+        stage.says(stage.anna, f"Oren, {HOSTILE}?")
+
+    beforehand(play)
+
+
+@pytest.fixture
+def played(_played: None, stage: Any) -> Any:
+    """The stage after five turns: a card, books, notes, components; the last line is hostile."""
+    return stage
+
+
+@pytest.fixture
+def browser(db: None) -> Callable[..., Any]:
+    """A browser of somebody of this rank: "" for nobody, else a permission of Evennia's."""
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    def of(rank: str, **options: Any) -> Any:
+        client = Client(**options)
+        if rank:
+            account = get_user_model().objects.create(username=f"a-{rank}", is_active=True)
+            account.permissions.add(rank)
+            client.force_login(account)
+        return client
+
+    return of

@@ -1,0 +1,371 @@
+"""The pages for builders: who gets them, what stands on them, and that looking changes nothing."""
+
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+import evennia_ai
+from evennia_ai.history.turn.replay import report_of_turn
+from evennia_ai.store.authored import components, lorebooks, notes
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.model_calls import halts
+from evennia_ai.web.site.column import column_of
+from evennia_ai.web.site.page import HEADERS
+from tests.web.conftest import SECRET
+
+VENDOR = Path(evennia_ai.__file__).parent / "static" / "evennia_ai" / "vendor"
+MOST_QUERIES = 80
+MOST_NODES = 1500
+
+
+def addresses(stage):
+    npc = f"/ai/npc/{stage.npc.ai.ref}/"
+    return (
+        "/ai/",
+        "/ai/?find=oren&show=today",
+        npc,
+        f"{npc}turn/5/",
+        f"{npc}turn/5/?with=component:weather.depth=4",
+        f"{npc}diff/4/5/",
+        f"{npc}diff/5/5/?with=component:weather.depth=4",
+        f"{npc}against/?with=component:weather.depth=4",
+        "/ai/lore/",
+        "/ai/lore/harbour/",
+        "/ai/live/",
+    )
+
+
+def turn_page(stage, number=5):
+    return f"/ai/npc/{stage.npc.ai.ref}/turn/{number}/"
+
+
+def as_json(browser, address):
+    joined = "&" if "?" in address else "?"
+    return browser.get(f"{address}{joined}format=json").json()
+
+
+@pytest.mark.parametrize("rank", ["", "Player", "Helper"])
+def test_who_is_no_builder_is_told_that_there_is_no_such_page(played, browser, rank):
+    client = browser(rank)
+    posts = [f"/ai/npc/{played.npc.ai.ref}/pause/", "/ai/live/stop/", turn_page(played)]
+    found = {client.get(address).status_code for address in addresses(played)}
+    found |= {client.post(address, {"do": "pause"}).status_code for address in posts}
+    assert (found, dict(halts())) == ({404}, {})
+
+
+@pytest.mark.parametrize("rank", ["Builder", "Admin"])
+def test_builders_get_every_page_and_nothing_in_it_acts(played, browser, rank):
+    client = browser(rank)
+    for address in addresses(played):
+        answer = client.get(address)
+        text = answer.content.decode()
+        assert answer.status_code == 200, text
+        assert {name: answer[name] for name in HEADERS} == HEADERS
+        # A policy without `unsafe-inline` takes none of these; a page that has them is broken.
+        assert not re.search(r"<[^>]+\s(style|on\w+)=", text), address
+        assert not re.search(r"<script(?![^>]* src=\"/static/)", text), address
+        assert not re.search(r"(src|href|action)=\"(?!/|\?|#|data:,|%)", text), address
+        assert "<img" not in text
+        assert "\u202e" not in text
+        assert len(re.findall(r"<[a-z]", text)) <= MOST_NODES, address
+
+
+def test_what_players_say_is_text_on_every_page(played, browser):
+    text = browser("Admin").get(turn_page(played)).content.decode()
+    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in text
+
+
+def test_looking_writes_nothing_and_asks_the_database_little(played, browser):
+    client = browser("Admin")
+    for address in addresses(played):
+        client.get(address)
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(address).status_code == 200
+        written = [q["sql"] for q in queries if not q["sql"].upper().startswith("SELECT")]
+        # Evennia's own middleware keeps in the session who is logged in.
+        ours = [q for q in written if "django_session" not in q and "SAVEPOINT" not in q]
+        assert ours == [], address
+        assert len(queries) <= MOST_QUERIES, address
+
+
+def test_a_column_is_the_report_that_the_game_shows(played, browser):
+    client = browser("Admin")
+    for number in range(1, 6):
+        turn = turns.turn(played.npc.ai.ref, number)
+        report = report_of_turn(turn.manifest, record_rows.records(turn.manifest.record_ids))
+        told = as_json(client, turn_page(played, number))
+        shown = json.loads(json.dumps(column_of(report)))
+        assert {key: told[key] for key in shown} == shown
+        text = html.unescape(client.get(turn_page(played, number)).content.decode())
+        in_parts = {
+            part["origin"]
+            for one in shown["messages"]
+            for part in one["parts"]
+            if one["block"] not in ("history", "event") or one["injected"]
+        }
+        assert set(re.findall(r'data-origin="([^"]+)"', text)) == in_parts
+
+
+def test_the_village_tells_how_everybody_is_doing(played, browser):
+    [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
+    assert oren["name"] == "Oren"
+    assert (oren["last_turn"]["number"], oren["last_turn"]["outcome"]) == (5, "answered")
+    assert as_json(browser("Admin"), "/ai/?show=failed")["npcs"] == []
+
+
+def test_what_is_not_there_is_told(played, browser):
+    client = browser("Builder")
+    for address in (turn_page(played, 99), "/ai/npc/999999/", "/ai/lore/nowhere/"):
+        answer = client.get(address)
+        assert (answer.status_code, "there is no" in answer.content.decode()) == (404, True)
+
+
+# Trials
+
+
+def depth_of(told, origin):
+    return next(
+        message["depth"]
+        for message in told["messages"]
+        if any(part["origin"] == origin for part in message["parts"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "now"),
+    [("component:weather", 4), ("note:gulls", 1), ("lore:harbour#2", 0)],
+)
+def test_an_edit_in_the_address_composes_the_turn_again_and_stores_nothing(
+    played, browser, origin, now
+):
+    client = browser("Builder")
+    number = 3 if origin.startswith("lore") else 5
+    address = turn_page(played, number)
+    before = as_json(client, address)
+    told = as_json(client, f"{address}?with={origin.replace('#', '%23')}.depth={now}")
+    assert depth_of(before, origin) != now
+    assert depth_of(told, origin) == min(now, sum(one["said"] for one in told["messages"]))
+    assert told["sha256"] != before["sha256"] == as_json(client, address)["sha256"]
+
+
+def test_a_depth_beyond_the_history_is_its_top(played, browser):
+    told = as_json(browser("Builder"), f"{turn_page(played)}?with=component:weather.depth=999")
+    assert depth_of(told, "component:weather") == sum(one["said"] for one in told["messages"])
+
+
+def test_what_is_left_out_of_a_trial_is_not_in_its_prompt(played, browser):
+    told = as_json(browser("Builder"), f"{turn_page(played)}?with=component:weather.off=yes")
+    assert "component:weather" not in told["by_origin"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "component:weather.depth=-1",
+        "component:weather.depth=4;drop",
+        "component:weather.content=x",
+        "component:nowhere.depth=1",
+        "weather",
+        "history.depth=3",
+    ],
+)
+def test_an_edit_that_is_none_is_told(played, browser, line):
+    answer = browser("Builder").get(turn_page(played), {"with": line, "format": "json"})
+    assert (answer.status_code, bool(answer.json()["problem"])) == (400, True)
+
+
+def links(text, move):
+    return re.findall(rf'<a href="([^"]+)"[^>]* data-move="{move}"', text)
+
+
+def test_the_buttons_of_a_row_are_links_to_the_page_with_one_edit_more(played, browser):
+    client = browser("Builder")
+    text = client.get(turn_page(played)).content.decode()
+    deeper = [one for one in links(text, "deeper") if "weather" in one]
+    page = client.get(deeper[0].replace("&amp;", "&")).content.decode()
+    assert "component:weather: now depth 3, order 100, of" in page
+    again = [
+        one
+        for one in links(page, "deeper")
+        if "weather.depth%3D4" in one or "weather.depth=4" in one
+    ]
+    assert len(again) == 1
+
+
+def saved_form(client, address):
+    """What the page's form sends."""
+    text = client.get(address).content.decode()
+    named = re.findall(r'<input type="hidden" name="(with|seen)" value="([^"]*)"', text)
+    form = {}
+    for name, value in named:
+        form.setdefault(name, []).append(value)
+    return form
+
+
+def test_saving_a_trial_makes_a_revision_of_all_it_edits(played, browser):
+    client = browser("Builder")
+    ref = played.npc.ai.ref
+    address = (
+        f"{turn_page(played, 3)}?with=component:weather.depth=4&with=note:gulls.order=20"
+        "&with=lore:harbour%232.depth=1"
+    )
+    answer = client.post(turn_page(played, 3), saved_form(client, address))
+    assert answer.status_code == 302
+    forget_everything()
+    weather = components.revisions("weather")[-1].new
+    note = notes.note_or_none(ref, "gulls")
+    [entry] = [
+        one
+        for one in as_json(client, "/ai/lore/harbour/?find=tide")["entries"]
+        if one["uid"] == "2"
+    ]
+    assert (weather.injection_depth, note.order, entry["depth"]) == (4, 20, 1)
+    assert components.revisions("weather")[-1].changed_by == "a-Builder"
+
+
+def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_overwritten(
+    played, browser
+):
+    client = browser("Builder")
+    address = f"{turn_page(played)}?with=note:gulls.order=20&with=component:weather.depth=4"
+    form = saved_form(client, address)
+    components.update("weather", content="It pours.", injection_depth=1, by="tilda")
+    answer = client.post(turn_page(played), form)
+    forget_everything()
+    assert (answer.status_code, "tilda" in answer.content.decode()) == (409, True)
+    assert notes.note_or_none(played.npc.ai.ref, "gulls").order != 20
+    assert components.revisions("weather")[-1].new.injection_depth == 1
+
+
+def test_an_entry_whose_lock_forbids_it_is_not_changed(played, browser):
+    lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by="builder")
+    address = f"{turn_page(played, 3)}?with=lore:harbour%232.depth=1"
+    form = saved_form(browser("Builder"), address)
+    revision = lorebooks.get_book("harbour").revision
+    assert browser("Admin").get(address).status_code == 200
+    answer = again("Builder").post(turn_page(played, 3), form)
+    assert (answer.status_code, lorebooks.get_book("harbour").revision) == (403, revision)
+
+
+def again(rank):
+    """Another browser of the same account."""
+    client = Client()
+    client.force_login(get_user_model().objects.get(username=f"a-{rank}"))
+    return client
+
+
+def test_a_trial_is_tried_on_the_newest_turns(played, browser):
+    address = f"/ai/npc/{played.npc.ai.ref}/against/?with=component:weather.depth="
+    client = browser("Builder")
+    as_it_was, moved = (as_json(client, f"{address}{depth}")["turns"] for depth in (2, 4))
+    assert [one["number"] for one in moved] == [5, 4, 3, 2, 1]
+    assert {one["outcome"] for one in as_it_was} == {"unchanged"}
+    assert moved[0]["outcome"] == "changed"
+
+
+def test_two_turns_beside_each_other(played, browser):
+    ref = played.npc.ai.ref
+    told = as_json(browser("Builder"), f"/ai/npc/{ref}/diff/4/5/")
+    assert told["said_since"]
+    moved = as_json(browser("Admin"), f"/ai/npc/{ref}/diff/5/5/?with=component:weather.depth=4")
+    assert [(one["item"], one["depth"]) for one in moved["moved"]] == [("component:weather", 4)]
+
+
+# What locks hide
+
+
+def test_what_a_lock_hides_stands_on_no_page(played, browser):
+    book = {
+        "entries": [
+            {
+                "keys": ["lamp"],
+                "content": SECRET,
+                "enabled": True,
+                "insertion_order": 1,
+                "extensions": {},
+                "use_regex": False,
+            }
+        ]
+    }
+    lorebooks.save_book("secrets", json.dumps(book), by="builder")
+    played.talks_with("Aye.")
+    played.says(played.anna, "Oren, the lamp?")
+    number = turns.last_turn(played.npc.ai.ref).number
+    lorebooks.set_book_locks("secrets", "view:perm(Admin)", by="builder")
+    forget_everything()
+    pages = [
+        *addresses(played),
+        turn_page(played, number),
+        f"{turn_page(played, number)}?with=component:weather.depth=4",
+        f"/ai/npc/{played.npc.ai.ref}/diff/5/{number}/",
+        "/ai/lore/secrets/",
+    ]
+    builder, admin = browser("Builder"), browser("Admin")
+    told = [builder.get(f"{one}").content.decode() for one in pages]
+    told += [json.dumps(as_json(builder, one)) for one in pages]
+    assert not any("vault" in text for text in told)
+    assert "vault" in admin.get(turn_page(played, number)).content.decode()
+    assert "vault" in admin.get("/ai/lore/secrets/").content.decode()
+
+
+# Stopping
+
+
+def test_a_builder_stops_one_npc_and_lets_it_go_on(played, browser):
+    client, ref = browser("Builder"), played.npc.ai.ref
+    client.post(f"/ai/npc/{ref}/pause/", {"do": "pause"})
+    assert halts()[ref].halted_by == "a-Builder"
+    assert [one["ref"] for one in as_json(client, "/ai/?show=paused")["npcs"]] == [ref]
+    client.post(f"/ai/npc/{ref}/pause/", {"do": "resume"})
+    assert ref not in halts()
+    assert client.post(f"/ai/npc/{ref}/pause/", {"do": "dance"}).status_code == 400
+
+
+def test_only_an_admin_stops_everybody(played, browser):
+    assert browser("Builder").post("/ai/live/stop/", {"do": "stop"}).status_code == 403
+    assert dict(halts()) == {}
+    client = browser("Admin")
+    client.post("/ai/live/stop/", {"do": "stop"})
+    assert as_json(client, "/ai/live/")["stopped"]
+    client.post("/ai/live/stop/", {"do": "start"})
+    assert not as_json(client, "/ai/live/")["stopped"]
+
+
+def test_a_form_of_another_page_changes_nothing(played, browser):
+    client = browser("Admin", enforce_csrf_checks=True)
+    assert client.post("/ai/live/stop/", {"do": "stop"}).status_code == 403
+    assert client.get("/ai/live/stop/").status_code == 405
+    assert dict(halts()) == {}
+
+
+def test_who_watches_is_sent_nothing_while_nothing_is_new(played, browser):
+    client = browser("Builder")
+    first = client.get("/ai/live/")
+    again = client.get("/ai/live/", headers={"If-None-Match": first["ETag"]})
+    assert (first.status_code, again.status_code) == (200, 304)
+
+
+# What comes with the pages
+
+
+def test_what_others_wrote_is_what_they_published():
+    for library in json.loads((VENDOR / "vendor.json").read_text(encoding="utf-8")):
+        for file in library["files"]:
+            content = (VENDOR / file["path"]).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == file["sha256"], file["path"]
+    listed = {
+        file["path"]
+        for one in json.loads((VENDOR / "vendor.json").read_text(encoding="utf-8"))
+        for file in one["files"]
+    }
+    there = {str(p.relative_to(VENDOR)) for p in VENDOR.rglob("*") if p.is_file()}
+    assert there - listed == {"vendor.json"}

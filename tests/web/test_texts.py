@@ -1,0 +1,19 @@
+"""How texts that anybody wrote stand on a page: nothing in them acts."""
+
+import pytest
+from django.template import Context, Template
+
+HOSTILE = (
+    ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+    ("abc\u202edef", "abc\\u202edef"),
+    ("a\x1b[31mb", "a\\x1b[31mb"),
+    ('" onmouseover="alert(1)', "&quot; onmouseover=&quot;alert(1)"),
+    ("{{ request }}{% csrf_token %}", "{{ request }}{% csrf_token %}"),
+    ("one\ntwo", "one\ntwo"),
+)
+
+
+@pytest.mark.parametrize(("text", "stands"), HOSTILE)
+def test_a_text_stands_as_it_was_written_and_nothing_in_it_acts(text, stands):
+    shown = Template("{% load evennia_ai_pages %}{{ text|shown }}").render(Context({"text": text}))
+    assert shown == stands
