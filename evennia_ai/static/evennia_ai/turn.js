@@ -29,6 +29,18 @@
     }
   }
 
+  // A row that moved is another element than before: who stood on it stands on it again.
+  let stood = "";
+
+  function remember() {
+    stood = document.activeElement?.closest("[data-origin]")?.dataset.origin ?? "";
+  }
+
+  function standAgain() {
+    if (!stood || document.activeElement !== document.body) return;
+    document.querySelector(`[data-origin="${CSS.escape(stood)}"]`)?.focus();
+  }
+
   function takeHold() {
     const column = document.getElementById("column");
     if (!column || Sortable.get(column)) return;
@@ -47,6 +59,10 @@
   }
 
   document.addEventListener("DOMContentLoaded", takeHold);
-  document.addEventListener("htmx:after:swap", takeHold);
+  document.addEventListener("htmx:before:swap", remember);
+  document.addEventListener("htmx:after:swap", () => {
+    takeHold();
+    standAgain();
+  });
   document.addEventListener("keydown", press);
 })();
