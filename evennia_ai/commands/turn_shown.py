@@ -79,7 +79,7 @@ def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Ite
     """
     records = _records(turn)
     report = _report(caller, npc, turn)
-    yield from _head(npc, turn, records)
+    yield from _head(caller, npc, turn, records)
     for run in runs(report):
         if is_full or len(run) == 1:
             for index in run:
@@ -99,7 +99,7 @@ def _report(caller: Any, npc: NPC, turn: StoredTurn) -> Report:
 def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
     """Everything about one item of the turn's prompt, and where it is recorded."""
     records = _records(turn)
-    return [*_head(npc, turn, records), *_item(caller, npc, item, turn, records)]
+    return [*_head(caller, npc, turn, records), *_item(caller, npc, item, turn, records)]
 
 
 def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:
@@ -139,12 +139,13 @@ def _records(turn: StoredTurn) -> Mapping[str, Record]:
     return {record.id: record for record in record_rows.records(ids)}
 
 
-def _head(npc: NPC, turn: StoredTurn, records: Mapping[str, Record]) -> Iterator[str]:
+def _head(caller: Any, npc: NPC, turn: StoredTurn, records: Mapping[str, Record]) -> Iterator[str]:
     when = day_and_time(turn.created_at)
     yield clipped(f"Turn {turn.number} of {npc.key}, {when}, {turn.state}", WIDTH)
     yield clipped(f"  in {in_words(turn.conversation)}", WIDTH)
     event = records.get(turn.event_record or "")
     if event is not None:
+        event = seer_for(caller, npc.ai.ref).record(event, records.values())
         who = visible(event.name) or "somebody"
         yield clipped(f"  answers record #{event.id}, {who}: {first_line(event.body)}", WIDTH)
 

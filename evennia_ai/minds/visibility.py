@@ -11,7 +11,14 @@ from typing import Any, Final
 
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.memory.memories import Memory
-from evennia_ai.minds.withheld import META_PROMPT, HiddenKnowledge, HiddenLore, HiddenPages, Viewer
+from evennia_ai.minds.withheld import (
+    META_PROMPT,
+    HiddenKnowledge,
+    HiddenLore,
+    HiddenPages,
+    HiddenWhispers,
+    Viewer,
+)
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.prompt.trace import Verdict
@@ -30,11 +37,12 @@ class Seer:
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._lore: Final = HiddenLore(viewer)
         self._knowledge: Final = HiddenKnowledge(viewer, npc_ref)
+        self._whispers: Final = HiddenWhispers(viewer, npc_ref)
 
     def report(self, report: Report) -> Report:
         """The account of a prompt, without what may not be seen in its texts and reasons."""
         marks = self._marks(report)
-        hides = self._knowledge.is_there
+        hides = self._knowledge.is_there or self._whispers.are_some
         if not (marks or hides):
             return report
         placed = {part.origin for message in report.messages for part in message.parts}
@@ -56,12 +64,13 @@ class Seer:
     def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
         """The record as it may be seen; `beside` are those that are shown with it."""
         mark = self._knowledge.mark_of_record(record)
-        seen = self._knowledge.without_hidden_calls(record, beside)
+        heard = self._whispers.without_words(record)
+        seen = self._knowledge.without_hidden_calls(heard, beside)
         return replace(seen, body=mark) if mark else seen
 
     def memory(self, memory: Memory) -> str:
         """What stands in place of a memory's text, "" where it may be seen."""
-        return self._knowledge.mark_of_memory(memory)
+        return self._whispers.mark_of_memory(memory) or self._knowledge.mark_of_memory(memory)
 
     def search(self, search: StoredSearch) -> str:
         """What stands in place of what is told of a search, "" where it may be seen."""
@@ -87,7 +96,9 @@ class Seer:
         if origin.startswith("lore:"):
             return HIDDEN if self._lore.covers(origin) else ""
         if origin.startswith(_MEMORY):
-            return self._knowledge.mark_of_memory_id(origin.removeprefix(_MEMORY))
+            number = origin.removeprefix(_MEMORY)
+            whispered = self._whispers.mark_of_memory_id(number)
+            return whispered or self._knowledge.mark_of_memory_id(number)
         return ""
 
     def _records(self, report: Report) -> Mapping[str, Record]:

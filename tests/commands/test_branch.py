@@ -382,6 +382,8 @@ def test_calls_of_a_branch_count_against_the_limits_of_npc_and_builder(stage, ta
 def test_a_whispered_turn_is_marked_and_goes_when_the_player_is_forgotten(stage, talked):
     stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
     stage.waited()
+    assert "is hidden from you" in one_line(stage.builds("ai/branch oren/4"))
+    stage.builder.permissions.add("Admin")
     told = stage.builds("ai/branch oren/4")
     assert "WHISPERED, with Pim" in " ".join(told.split()) and "You speak as Pim." in told
     says(stage, "And the key?")

@@ -45,17 +45,38 @@ def test_history_shows_the_committed_records_and_nothing_else(stage, talked):
         for record in records_of(known)
         if record.kind not in ("component_rev", "context_block")
     }
+    stage.builder.permissions.add("Admin")
     told = stage.builds("ai/history oren = full")
     assert sorted(ids_shown(told)) == sorted(stored)
     for record in stored.values():
         assert record.body in told
 
 
-def test_history_marks_what_was_whispered(stage, talked):
+def test_history_marks_what_was_whispered_and_tells_its_words_to_admins(stage, talked):
+    seen_by_builder = stage.builds("ai/history oren = full")
+    stage.builder.permissions.add("Admin")
     told = stage.builds("ai/history oren")
-    private = told.index("WHISPERED, with Pim")
-    assert told.index("in the room Harbour") < told.index("Thanks, Oren.") < private
-    assert private < told.index("The tunnel is open.")
+    for screen, words in ((seen_by_builder, "[said in private; for Admins]"), (told, "The tunnel")):
+        private = screen.index("WHISPERED, with Pim")
+        assert screen.index("in the room Harbour") < screen.index("Thanks, Oren.") < private
+        assert private < screen.index(words)
+    assert "tunnel" not in seen_by_builder
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "ai/context oren",
+        "ai/context oren = full",
+        "ai/replay oren = 4 full",
+        "ai/why oren/4 = full",
+    ],
+)
+def test_words_of_a_whisper_are_on_no_screen_of_a_builder(stage, talked, typed):
+    assert "tunnel" not in stage.builds(typed)
+    assert "I know." not in stage.builds(typed)
+    stage.builder.permissions.add("Admin")
+    assert "tunnel" in stage.builds(typed)
 
 
 def test_history_shows_the_newest_page_first_and_older_ones_by_number(stage, talked):

@@ -258,6 +258,6 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     from evennia.utils import logger
 
     lines: list[str] = []
-    for name in ("log_err", "log_warn", "log_msg", "log_trace"):
+    for name in ("log_err", "log_warn", "log_msg", "log_sec", "log_trace"):
         monkeypatch.setattr(logger, name, lambda line="", **_: lines.append(str(line)))
     return lines

@@ -317,6 +317,26 @@ def test_what_a_lock_hides_stands_on_no_page(played, browser):
     assert "vault" in admin.get("/ai/lore/secrets/").content.decode()
 
 
+def test_what_was_whispered_is_for_admins_and_who_reads_it_is_logged(played, browser, logged):
+    played.talks_with("Under the ropes.")
+    played.whispers(played.anna, "Oren, where is the silver?")
+    number = turns.last_turn(played.npc.ai.ref).number
+    builder, admin = browser("Builder"), browser("Admin")
+    pages = [
+        *addresses(played),
+        turn_page(played, number),
+        f"/ai/npc/{played.npc.ai.ref}/diff/5/{number}/",
+    ]
+    told = [builder.get(one).content.decode() for one in pages]
+    told += [json.dumps(as_json(builder, one)) for one in pages]
+    assert not any("silver" in text or "ropes" in text for text in told)
+    assert not any("a-Builder" in line for line in logged)
+    text = admin.get(turn_page(played, number)).content.decode()
+    assert "silver" in text and "Under the ropes." in text
+    [line] = [line for line in logged if "a-Admin" in line]
+    assert f"turn {number} of NPC {played.npc.ai.ref}" in line
+
+
 # Stopping
 
 

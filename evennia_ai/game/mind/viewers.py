@@ -1,6 +1,6 @@
 """Who looks: what the game answers about somebody whose eyes a screen is for."""
 
-from typing import Any
+from typing import Any, Final
 
 from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
@@ -9,6 +9,9 @@ from evennia_ai.game.knowledge.backends import HelpBackend
 from evennia_ai.game.tools.tool import result_text
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.minds.withheld import Viewer
+
+HEARS_WHISPERS: Final = "view:perm(Admin)"
+"""Who may read what was said to NPCs in private."""
 
 
 def allows(looker: Any, locks: str, access: str) -> bool:
@@ -29,6 +32,7 @@ def viewer_of(looker: Any) -> Viewer:
     """An object or account of the game as somebody who looks."""
     return Viewer(
         may_view=lambda locks: allows(looker, locks, "view"),
+        hears_whispers=allows(looker, HEARS_WHISPERS, "view"),
         help_page=lambda base, name: HelpBackend(base).fetch([name])[0],
         as_recorded=result_text,
     )

@@ -70,8 +70,12 @@ def acts_of(turn: StoredTurn) -> tuple[Record, ...]:
         created_at__gte=turn.created_at,
         kind__in=(*_ACTS, RecordKind.TOOL_RESULT.value),
     )
-    if turn.ended_at is not None:
-        rows = rows.filter(created_at__lte=turn.ended_at)
+    later = turn_rows(turn.npc_ref).filter(
+        conversation_id=turn.conversation.id, number__gt=turn.number
+    )
+    next_begins = later.order_by("number").values_list("created_at", flat=True).first()
+    if next_begins is not None:
+        rows = rows.filter(created_at__lt=next_begins)
     return records_from(rows.order_by("pk"))
 
 

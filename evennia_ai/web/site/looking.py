@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from evennia.utils import logger
+
 from evennia_ai.compose import compose
 from evennia_ai.history.turn.replay import Replay, replay, report_of_turn
 from evennia_ai.minds.recomposing import PastInputs, PastReader
@@ -20,9 +22,17 @@ def seer_for(account: Any, npc_ref: str) -> Seer:
 
 def sent(account: Any, turn: StoredTurn) -> tuple[Report, Replay]:
     """The account of what was sent, and whether the records still give it."""
+    _note_reading(account, turn)
     records = record_rows.records(turn.manifest.record_ids)
     report = seer_for(account, turn.npc_ref).report(report_of_turn(turn.manifest, records))
     return report, replay(turn.manifest, records)
+
+
+def _note_reading(account: Any, turn: StoredTurn) -> None:
+    """Log that somebody reads what was said in private, who may."""
+    if turn.conversation.kind == "private" and door().viewer_of(account).hears_whispers:
+        told = f"turn {turn.number} of NPC {turn.npc_ref}, said in private"
+        logger.log_sec(f"evennia_ai: {account.key} reads {told}, on the web")
 
 
 def past_of(turn: StoredTurn) -> PastInputs:
