@@ -32,7 +32,11 @@ MEDIAWIKI: Final[Mapping[str, str]] = MappingProxyType(
 """What a MediaWiki needs that listens on this machine and keeps its pages in a file."""
 
 SERVICES: Final[Mapping[str, str]] = MappingProxyType(
-    {"postgresql": "knowledge bases in a game on PostgreSQL", **MEDIAWIKI}
+    {
+        "postgresql": "knowledge bases in a game on PostgreSQL",
+        "chromium": "the pages for builders in a browser",
+        **MEDIAWIKI,
+    }
 )
 """Packages with what is tested with each."""
 

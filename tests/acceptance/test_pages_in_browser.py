@@ -124,6 +124,9 @@ def test_every_page_is_accessible_and_what_players_said_is_text(page: Any, site:
         screen = f"{page.viewport_size['width']}"
         kept(page, f"{screen}-{address.partition('/ai/')[2].replace('/', '-')[:40]}")
         assert page.locator("main img, main script").count() == 0
+    page.goto(f"{turn}{edit}")
+    page.locator('[data-origin="component:drizzle"]').scroll_into_view_if_needed()
+    kept(page, f"{page.viewport_size['width']}-column")
     page.goto("/ai/lore/")
     page.locator("main li a").first.click()
     assert violations(page) == []

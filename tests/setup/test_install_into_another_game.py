@@ -14,6 +14,10 @@ SETTINGS_LINE = 'INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]\n'
 IMPORT_LINE = "from evennia_ai.commands.cmdset import AICmdSet\n"
 CMDSET_LINE = "        self.add(AICmdSet)\n"
 
+URL_LINE = """
+urlpatterns = [path("ai/", include("evennia_ai.web.site.urls")), *urlpatterns]
+"""
+
 CHECK = """
 from django.db import connection
 from commands.default_cmdsets import CharacterCmdSet
@@ -24,6 +28,19 @@ cmdset.at_cmdset_creation()
 print("KEYS", *sorted(command.key for command in cmdset))
 print("TABLES", *sorted(connection.introspection.table_names()))
 print("FROM", evennia_ai.__file__)
+
+from django.contrib.auth import get_user_model
+from django.contrib.staticfiles import finders
+from django.test import Client
+
+client = Client(SERVER_NAME="localhost")
+nobody = client.get("/ai/").status_code
+builder = get_user_model().objects.create(username="tilda", is_active=True)
+builder.permissions.add("Builder")
+client.force_login(builder)
+page = client.get("/ai/")
+print("PAGES", nobody, page.status_code, b"<h1>Minds</h1>" in page.content)
+print("STATIC", *(bool(finders.find(f"evennia_ai/{name}")) for name in ("pages.css", "turn.js")))
 """
 
 
@@ -77,6 +94,7 @@ def report(wheel, tmp_path_factory) -> dict[str, list[str]]:
     cmdsets = game.folder / "commands" / "default_cmdsets.py"
     _append(cmdsets, IMPORT_LINE, before="\n\nclass CharacterCmdSet")
     _append(cmdsets, CMDSET_LINE, before="\n\nclass AccountCmdSet")
+    _append(game.folder / "web" / "urls.py", URL_LINE)
     game.run("evennia", "migrate")
     lines = game.run("evennia", "shell", "-c", CHECK).splitlines()
     answers = {words[0]: words[1:] for line in lines if (words := line.split())}
@@ -89,6 +107,11 @@ def test_the_wheel_is_what_the_game_uses(report):
 
 def test_one_line_adds_the_commands(report):
     assert {"component", "card", "note", "ai", "talk"} <= set(report["KEYS"])
+
+
+def test_one_line_adds_the_pages(report):
+    assert report["PAGES"] == ["404", "200", "True"]
+    assert report["STATIC"] == ["True", "True"]
 
 
 def test_migrate_makes_the_tables(report):
