@@ -40,6 +40,9 @@ def addresses(stage):
         f"{npc}against/?with=component:weather.depth=4",
         "/ai/lore/",
         "/ai/lore/harbour/",
+        "/ai/lore/harbour/new/",
+        "/ai/lore/harbour/entry/2/",
+        f"{npc}next/?say=Oren, the lamp?",
         "/ai/live/",
     )
 
@@ -193,12 +196,8 @@ def test_the_buttons_of_a_row_are_links_to_the_page_with_one_edit_more(played, b
     deeper = [one for one in links(text, "deeper") if "weather" in one]
     page = client.get(deeper[0].replace("&amp;", "&")).content.decode()
     assert "component:weather: now depth 3, order 100, of" in page
-    again = [
-        one
-        for one in links(page, "deeper")
-        if "weather.depth%3D4" in one or "weather.depth=4" in one
-    ]
-    assert len(again) == 1
+    [further] = re.findall(r'<a href="([^"]+)"[^>]* id="deeper-component:weather"', page)
+    assert "component%3Aweather.depth%3D4" in further
 
 
 def saved_form(client, address):
@@ -278,6 +277,80 @@ def test_two_turns_beside_each_other(played, browser):
     assert told["said_since"]
     moved = as_json(browser("Admin"), f"/ai/npc/{ref}/diff/5/5/?with=component:weather.depth=4")
     assert [(one["item"], one["depth"]) for one in moved["moved"]] == [("component:weather", 4)]
+
+
+# Entries of lore
+
+
+def form_of(client, address):
+    """The fields of the page's form as a browser sends them."""
+    text = client.get(address).content.decode()
+    form = dict(
+        re.findall(r'<input(?: type="hidden")?[^>]* name="(\w+)"[^>]* value="([^"]*)"', text)
+    )
+    form |= dict(re.findall(r'<textarea[^>]* name="(\w+)"[^>]*>(.*?)</textarea>', text, re.DOTALL))
+    for name, options in re.findall(r'<select[^>]* name="(\w+)">(.*?)</select>', text, re.DOTALL):
+        form[name] = re.search(r"<option selected>([^<]+)", options)[1]
+    form |= dict.fromkeys(re.findall(r'name="(\w+)" checked', text), "on")
+    return {name: html.unescape(value) for name, value in form.items()}
+
+
+def test_a_new_entry_that_wakes_on_a_word_is_proved_by_a_line(played, browser):
+    client = browser("Builder")
+    where = f"/ai/npc/{played.npc.ai.ref}/next/?say=Oren, the gull?"
+    form = form_of(client, "/ai/lore/harbour/new/")
+    answer = client.post(
+        "/ai/lore/harbour/new/",
+        {**form, "name": "the gull", "keys": "gull\nseagull", "content": "It steals bread."},
+    )
+    assert (answer.status_code, answer["Location"]) == (302, "/ai/lore/harbour/entry/6/?saved=1")
+    woken = as_json(client, where)["lore"]
+    assert "lore:harbour#6" in [one["item"] for one in woken]
+    assert "It steals bread." in client.get(where).content.decode()
+    quiet = as_json(client, where.replace("gull", "boat"))["lore"]
+    assert "lore:harbour#6" not in [one["item"] for one in quiet]
+
+
+def test_an_entry_is_changed_by_its_form_and_the_rest_of_it_stays(played, browser):
+    client = browser("Builder")
+    before = json.loads(lorebooks.get_book("harbour").source)["entries"]
+    address = "/ai/lore/harbour/entry/2/"
+    same = client.post(address, form_of(client, address))
+    assert same.status_code == 302
+    assert json.loads(lorebooks.get_book("harbour").source)["entries"] == before
+    form = {**form_of(client, address), "depth": "3", "order": "7"}
+    assert client.post(address, form).status_code == 302
+    [entry] = as_json(client, "/ai/lore/harbour/?find=tide turns")["entries"]
+    assert (entry["depth"], entry["order"], entry["keys"]) == (3, 7, ["tide"])
+    after = json.loads(lorebooks.get_book("harbour").source)["entries"]
+    assert [one for at, one in enumerate(after) if at != 2] == [
+        one for at, one in enumerate(before) if at != 2
+    ]
+
+
+def test_what_cannot_be_saved_comes_back_with_what_was_typed(played, browser):
+    client = browser("Builder")
+    address = "/ai/lore/harbour/entry/2/"
+    form = {**form_of(client, address), "content": "New words.", "order": "first"}
+    answer = client.post(address, form)
+    assert (answer.status_code, "New words." in answer.content.decode()) == (400, True)
+    assert "the order must be a number" in answer.content.decode()
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="builder")
+    assert client.post(address, {**form, "order": "3"}).status_code == 403
+    assert "New words." not in lorebooks.get_book("harbour").source
+
+
+def test_who_edits_an_entry_of_a_book_that_was_changed_meanwhile_is_told(played, browser):
+    client = browser("Builder")
+    address = "/ai/lore/harbour/entry/2/"
+    form = {**form_of(client, address), "content": "Mine."}
+    source = json.loads(lorebooks.get_book("harbour").source)
+    source["entries"][0]["content"] = "Theirs."
+    lorebooks.save_book("harbour", json.dumps(source), by="tilda")
+    answer = client.post(address, form)
+    text = answer.content.decode()
+    assert (answer.status_code, "tilda" in text, "Mine." in text) == (409, True, True)
+    assert "Theirs." in lorebooks.get_book("harbour").source
 
 
 # What locks hide

@@ -128,6 +128,12 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     return _checked(_with_entries(book, _with_ids(left, ids)))
 
 
+def content_at(book: Mapping[str, Any], index: int) -> str:
+    """The content of the entry of this index as it is written, its decorators among it."""
+    raw = list(in_order(unwrapped(book)["entries"]))[index][1]
+    return str(raw.get("content") or "")
+
+
 def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
     """The book with another mode."""
     book = _editable(book)

@@ -4,7 +4,9 @@ from django.urls import path
 
 from evennia_ai.web.site.books import BookPage, BooksPage
 from evennia_ai.web.site.diff import DiffPage
+from evennia_ai.web.site.entry import EntryPage
 from evennia_ai.web.site.mind import MindPage, PauseView
+from evennia_ai.web.site.next import NextPage
 from evennia_ai.web.site.turn import AgainstPage, TurnPage
 from evennia_ai.web.site.village import VillagePage
 from evennia_ai.web.site.watch import StopView, WatchPage
@@ -15,11 +17,14 @@ _NPC = "npc/<slug:ref>/"
 urlpatterns = [
     path("", VillagePage.as_view(), name="village"),
     path(_NPC, MindPage.as_view(), name="mind"),
+    path(f"{_NPC}next/", NextPage.as_view(), name="next"),
     path(f"{_NPC}pause/", PauseView.as_view(), name="pause"),
     path(f"{_NPC}turn/<int:number>/", TurnPage.as_view(), name="turn"),
     path(f"{_NPC}diff/<int:older>/<int:newer>/", DiffPage.as_view(), name="diff"),
     path(f"{_NPC}against/", AgainstPage.as_view(), name="against"),
     path("lore/", BooksPage.as_view(), name="books"),
+    path("lore/<path:name>/new/", EntryPage.as_view(), name="new_entry"),
+    path("lore/<path:name>/entry/<path:uid>/", EntryPage.as_view(), name="entry"),
     path("lore/<path:name>/", BookPage.as_view(), name="book"),
     path("live/", WatchPage.as_view(), name="watch"),
     path("live/stop/", StopView.as_view(), name="stop"),

@@ -35,13 +35,14 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.edits import (
     add_entry,
     change_entry,
+    content_at,
     fields_of,
     new_book,
     remove_entry,
 )
 from evennia_ai.lorebook.editing.in_place import Changed, changed_in_place, is_located, locate
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
+from evennia_ai.lorebook.formats.books import read_book, unwrapped
 from evennia_ai.lorebook.scan.key_index import prepare_index
 from evennia_ai.minds.parse_cache import know_read
 from evennia_ai.settings.conf import conf
@@ -105,9 +106,7 @@ def removed(work: CardWork, found: OpenEntry, *, by: str) -> Any:
 
 def content_of(found: OpenEntry) -> str:
     """The content of an entry as it is written, its decorators among it."""
-    listed = unwrapped(json.loads(found.of.stored.source))["entries"]
-    raw = list(in_order(listed))[found.entry.index][1]
-    return str(raw.get("content") or "")
+    return content_at(json.loads(found.of.stored.source), found.entry.index)
 
 
 @contextmanager

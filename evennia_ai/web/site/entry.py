@@ -1,0 +1,201 @@
+"""One entry of a lorebook in a form: made, changed, each time as a revision of its book.
+
+What is typed is never lost: where it cannot be saved the form comes back with it and says why.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.errors import EditConflictError, EvenniaAIError, FormatError, NotStoredError
+from evennia_ai.lorebook.editing.edits import add_entry, change_entry, content_at
+from evennia_ai.lorebook.entry import Logic, LoreEntry
+from evennia_ai.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.minds.parse_cache import attached_book
+from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.authored.lorebooks import StoredBook
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import NotAllowedError, Page
+
+PLACES: Final = (
+    *("before", "after", "depth", "note_top", "note_bottom", "examples_before", "examples_after"),
+)
+LOGICS: Final = get_args(Logic)
+_USUAL_DEPTH: Final = 4
+_NEW: Final[Mapping[str, Any]] = {
+    "name": "",
+    "keys": [],
+    "secondary_keys": [],
+    "logic": "any",
+    "content": "",
+    "position": "after",
+    "depth": None,
+    "order": 100,
+    "constant": False,
+    "enabled": True,
+}
+
+
+class EntryPage(Page):
+    """`/ai/lore/<book>/entry/<uid>/`, and `/new/` for one that is not there yet."""
+
+    template = "evennia_ai/entry.html"
+
+    def told(self, name: str, uid: str = "") -> dict[str, Any]:
+        stored = self._book(name, uid)
+        fields = dict(_NEW) if not uid else _fields(stored, _entry(stored, uid))
+        return self._form(stored, uid, fields)
+
+    def post(self, request: HttpRequest, name: str, uid: str = "") -> HttpResponseBase:
+        """Save what the form holds."""
+        stored = self._book(name, uid)
+        typed: dict[str, Any] = dict(_NEW)
+        try:
+            typed = _typed(request.POST)
+            made = self._saved(stored, uid, typed)
+        except NotAllowedError:
+            raise
+        except EvenniaAIError as error:
+            told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
+            status = 409 if isinstance(error, EditConflictError) else 400
+            return self.shown({**told, "problem": str(error)}, status=status)
+        where = reverse("evennia_ai:entry", kwargs={"name": name, "uid": made})
+        return HttpResponseRedirect(f"{where}?saved=1")
+
+    def _book(self, name: str, uid: str) -> StoredBook:
+        """The book, where the account may see it and the entry."""
+        may_view = door().viewer_of(self.request.user).may_view
+        stored = lorebooks.get_book(name)
+        if not may_view(stored.locks) or not may_view(lorebooks.entry_locks(name).get(uid, "")):
+            raise NotStoredError("lorebook", name)
+        return stored
+
+    def _form(self, stored: StoredBook, uid: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "book": stored.name,
+            "uid": uid,
+            "revision": stored.revision,
+            "entry": dict(fields),
+            "places": sorted({*PLACES, str(fields["position"])}, key=_place_order),
+            "logics": list(LOGICS),
+            "problem": "",
+            "saved": "saved" in self.request.GET,
+        }
+
+    def _saved(self, stored: StoredBook, uid: str, typed: Mapping[str, Any]) -> str:
+        """Store the entry; its uid. EditConflictError: the book is another one than was shown."""
+        locks = lorebooks.entry_locks(stored.name)
+        for lock in (stored.locks, locks.get(uid, "")):
+            if not door().may_edit(self.request.user, lock):
+                raise NotAllowedError(f"The lock of '{stored.name}' does not let you change it.")
+        seen = self.request.POST.get("seen", "")
+        if not seen.isdecimal() or len(seen) > 9:
+            raise FormatError("form", "says wrongly what it showed; open the page again")
+        data: Any = json.loads(stored.source)
+        if uid:
+            now = _fields(stored, _entry(stored, uid))
+            changed = {key: value for key, value in typed.items() if value != now[key]}
+            data = change_entry(data, uid, _implied(changed, typed))
+        else:
+            given = {key: value for key, value in typed.items() if value != _NEW[key]}
+            data, uid = add_entry(data, _implied(given, typed), taken=locks)
+        text = json.dumps(data, ensure_ascii=False)
+        lorebooks.save_book(stored.name, text, by=self.typed_by, expected_revision=int(seen))
+        return uid
+
+
+def _place_order(place: str) -> int:
+    return PLACES.index(place) if place in PLACES else len(PLACES)
+
+
+def _entry(stored: StoredBook, uid: str) -> LoreEntry:
+    for entry in attached_book(stored).entries:
+        if entry.uid == uid:
+            return entry
+    raise NotStoredError(f"entry of lorebook '{stored.name}' called", uid)
+
+
+def _fields(stored: StoredBook, entry: LoreEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "keys": list(entry.keys),
+        "secondary_keys": list(entry.secondary_keys),
+        "logic": entry.logic,
+        "content": content_at(json.loads(stored.source), entry.index),
+        "position": entry.position,
+        "depth": entry.depth,
+        "order": entry.order,
+        "constant": entry.constant,
+        "enabled": entry.enabled,
+    }
+
+
+def _implied(given: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields to write: a depth comes with its place, and patterns are known by their form."""
+    fields = dict(given)
+    if typed["position"] == "depth" and ("position" in fields or "depth" in fields):
+        fields |= {
+            "position": "depth",
+            "depth": typed["depth"] if typed["depth"] is not None else 4,
+        }
+    else:
+        fields.pop("depth", None)
+    if fields.get("secondary_keys"):
+        fields["selective"] = True
+    keys = [*fields.get("keys", ()), *fields.get("secondary_keys", ())]
+    if any(map(is_delimited, keys)):
+        fields["patterns"] = "by_form"
+    return fields
+
+
+def _as_typed(form: Mapping[str, str]) -> dict[str, Any]:
+    """The texts of the form as they were typed, to show them again."""
+    return {
+        "name": form.get("name", ""),
+        "keys": _lines(form.get("keys", "")),
+        "secondary_keys": _lines(form.get("secondary_keys", "")),
+        "content": form.get("content", ""),
+        "depth": form.get("depth", ""),
+        "order": form.get("order", ""),
+        "constant": "constant" in form,
+        "enabled": "enabled" in form,
+        "position": form.get("position", "after"),
+    }
+
+
+def _typed(form: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that a form holds; FormatError says which of them cannot be so."""
+    position, logic = form.get("position", "after"), form.get("logic", "any")
+    if logic not in LOGICS:
+        raise FormatError("form", f"the logic must be one of {', '.join(LOGICS)}")
+    depth = form.get("depth", "").strip()
+    if depth and not (depth.isdecimal() and len(depth) < 9 and int(depth) <= MAX_DEPTH):
+        raise FormatError("form", f"the depth must be a number from 0 to {MAX_DEPTH}")
+    return {
+        "name": form.get("name", "").strip(),
+        "keys": _lines(form.get("keys", "")),
+        "secondary_keys": _lines(form.get("secondary_keys", "")),
+        "logic": logic,
+        "content": form.get("content", "").replace("\r\n", "\n"),
+        "position": position,
+        "depth": int(depth) if depth else None,
+        "order": _number(form.get("order", "100")),
+        "constant": "constant" in form,
+        "enabled": "enabled" in form,
+    }
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text.strip())
+    except ValueError as error:
+        raise FormatError("form", f"the order must be a number, not '{text[:40]}'") from error
+    return int(number) if number.is_integer() else number
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
