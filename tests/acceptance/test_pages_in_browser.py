@@ -1,5 +1,6 @@
 """A builder at the pages in a real Chromium, beside a real server: by mouse and by keyboard."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -115,7 +116,10 @@ def test_every_page_is_accessible_and_what_players_said_is_text(page: Any, site:
         npc,
         f"{npc}diff/{number - 1}/{number}/",
         f"{npc}against/{edit}",
+        f"{npc}next/?say=the lamp",
         "/ai/lore/",
+        "/ai/lore/harbour/new/",
+        "/ai/cards/",
         "/ai/live/",
     ]
     for address in addresses:
@@ -180,6 +184,49 @@ def test_one_npc_is_stopped_and_goes_on(page: Any, site: Site) -> None:
     assert "paused" in shown(site.builder, f"ai {site.npc}", until="PAUSED").lower()
     page.get_by_role("button", name=f"Let {site.npc} go on").click()
     page.get_by_role("button", name=f"Stop {site.npc}").wait_for()
+
+
+def test_an_entry_that_wakes_on_a_word_is_made_and_proved(page: Any, site: Site) -> None:
+    word = f"gannet{page.viewport_size['width']}"
+    page.get_by_role("link", name="Lorebooks").click()
+    page.get_by_role("link", name="harbour", exact=True).click()
+    page.get_by_role("link", name="A new entry").click()
+    page.get_by_label("Keys, one a line", exact=True).fill(word)
+    page.get_by_label("Text", exact=True).fill(f"The {word} dives for herring.")
+    page.get_by_role("button", name="Save as a revision").click()
+    page.get_by_role("status").filter(has_text="Saved").wait_for()
+    entry = page.get_by_role("heading", name="Entry").inner_text().split()[-1]
+    page.get_by_role("link", name="Minds").first.click()
+    page.get_by_role("link", name=site.npc, exact=True).click()
+    page.get_by_role("link", name="Try a line").click()
+    page.get_by_label("Try a line").fill(f"is that a {word}?")
+    page.keyboard.press("Enter")
+    page.locator("#woken").filter(has_text=f"lore:harbour#{entry}").wait_for()
+    page.get_by_label("Try a line").fill("nice weather")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Lore that the line wakes").wait_for()
+    assert f"lore:harbour#{entry}" not in page.locator("#woken").inner_text()
+
+
+def test_a_card_is_imported_and_approved_with_one_grant(page: Any, site: Site) -> None:
+    name = f"Tilda{page.viewport_size['width']}"
+    data = {"name": name, "description": "{{char}} mends nets.", "first_mes": "", "mes_example": ""}
+    card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
+    page.get_by_role("link", name="Cards").click()
+    file = {
+        "name": "tilda.json",
+        "mimeType": "application/json",
+        "buffer": json.dumps(card).encode(),
+    }
+    page.get_by_label("A JSON, PNG").set_input_files(file)
+    page.get_by_role("button", name="Import").click()
+    page.get_by_role("heading", name=name).wait_for()
+    assert violations(page) == []
+    page.get_by_label("fields: its description").check()
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("heading", name=f"{name}, revision").wait_for()
+    assert violations(page) == []
+    assert "fields" in shown(site.builder, f"card {name}", until="may:")
 
 
 def test_without_scripts_every_step_is_a_link(site: Site) -> None:

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import evennia_ai
 from evennia_ai.history.turn.replay import report_of_turn
-from evennia_ai.store.authored import components, lorebooks, notes
+from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.model_calls import halts
 from evennia_ai.web.site.column import column_of
 from evennia_ai.web.site.page import HEADERS
+from tests.game.scripted_games import CARD
 from tests.web.conftest import SECRET
 
 VENDOR = Path(evennia_ai.__file__).parent / "static" / "evennia_ai" / "vendor"
@@ -43,6 +45,8 @@ def addresses(stage):
         "/ai/lore/harbour/new/",
         "/ai/lore/harbour/entry/2/",
         f"{npc}next/?say=Oren, the lamp?",
+        "/ai/cards/",
+        "/ai/cards/oren/1/",
         "/ai/live/",
     )
 
@@ -351,6 +355,59 @@ def test_who_edits_an_entry_of_a_book_that_was_changed_meanwhile_is_told(played,
     text = answer.content.decode()
     assert (answer.status_code, "tilda" in text, "Mine." in text) == (409, True, True)
     assert "Theirs." in lorebooks.get_book("harbour").source
+
+
+# Cards
+
+
+def uploaded(client, card, **fields):
+    content = json.dumps(card) if isinstance(card, dict) else card
+    file = SimpleUploadedFile("tilda.json", content.encode())
+    return client.post("/ai/cards/", {"file": file, **fields})
+
+
+TILDA = {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**CARD, "name": "Tilda"}}
+
+
+def test_a_card_is_uploaded_read_and_approved_with_one_grant_and_assigned(played, browser):
+    client = browser("Builder")
+    waits = uploaded(client, TILDA)["Location"]
+    assert cards.card_or_none("Tilda") is None
+    told = as_json(client, waits)
+    assert (told["waits"], told["report"]["identity"]["name"]) == (True, "Tilda")
+    text = client.get(waits).content.decode()
+    assert 'name="grant" value="fields"' in text
+    done = client.post(waits, {"do": "approve", "grant": ["fields"]})
+    card = cards.card_or_none("Tilda")
+    assert (done.status_code, card.grants) == (302, frozenset({"fields"}))
+    client.post(done["Location"], {"do": "assign", "npc": "oren"})
+    assert cards.card_of(played.npc.ai.ref).name == "Tilda"
+    assert client.post(done["Location"], {"do": "assign", "npc": "nobody"}).status_code == 400
+
+
+def test_an_import_is_rejected(played, browser):
+    client = browser("Builder")
+    waits = uploaded(client, TILDA, name="Tilda again")["Location"]
+    assert client.post(waits, {"do": "reject"}).status_code == 302
+    assert as_json(client, "/ai/cards/")["waiting"] == []
+    assert cards.card_or_none("Tilda again") is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"spec": "chara_card_v3"}'])
+def test_a_file_that_is_no_card_is_refused_and_nothing_waits(played, browser, content):
+    client = browser("Builder")
+    assert uploaded(client, content).status_code == 400
+    assert client.post("/ai/cards/", {}).status_code == 400
+    assert as_json(client, "/ai/cards/")["waiting"] == []
+
+
+def test_hostile_cards_are_text_in_their_reports(played, browser):
+    client = browser("Builder")
+    for words in ("<script>alert(1)</script>", "\u202egnp.exe", '"><img src=x onerror=alert(1)>'):
+        data = {**CARD, "name": "Mallory", "creator": words, "description": words}
+        answer = uploaded(client, {**TILDA, "data": data})
+        text = client.get(answer["Location"]).content.decode()
+        assert "<script>alert" not in text and "<img" not in text and "\u202e" not in text
 
 
 # What locks hide

@@ -1,0 +1,171 @@
+"""Cards: which are in force and which imports wait; the report of each, and what answers it.
+
+A file only waits when it is uploaded. Its report says what becomes of every text in it, and what is
+granted when it is approved is all that it may do: the same steps as `card/import`, `/report`,
+`/approve` and `/assign` in the game.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.cards.components import refuse_unsettled
+from evennia_ai.cards.loading import load_card
+from evennia_ai.cards.report.import_report import report_lines, report_object
+from evennia_ai.cards.report.making import import_report
+from evennia_ai.errors import FormatError
+from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import card_revisions, cards
+from evennia_ai.store.authored.card_revisions import CardChange, CardFile, file_of
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import Page, name_of
+
+MOST_REVISIONS: Final = 20
+
+
+class CardsPage(Page):
+    """`/ai/cards/`: the cards in force, the imports that wait, and the upload of one more."""
+
+    template = "evennia_ai/cards.html"
+
+    def told(self) -> dict[str, Any]:
+        names = cards.card_names()
+        return {
+            "cards": [_row(name) for name in names],
+            "waiting": [
+                _change(change)
+                for name in card_revisions.waiting_names()
+                for change in card_revisions.waiting(name)
+            ],
+        }
+
+    def post(self, request: HttpRequest) -> HttpResponseBase:
+        """Let the uploaded file wait under the name that is given, else under its own."""
+        sent = request.FILES.get("file")
+        given = conf()
+        if sent is None:
+            raise FormatError("form", "holds no file; choose a card's JSON, PNG, APNG or CHARX")
+        if sent.size > given.card_limits.file_bytes:
+            raise FormatError(
+                "size",
+                f"the file has {sent.size} bytes and the limit is {given.card_limits.file_bytes}",
+            )
+        content = sent.read()
+        found = load_card(content, limits=given.card_limits)
+        refuse_unsettled(found.card)
+        name = cards.known_name(
+            cards.typeable_name(request.POST.get("name", "").strip() or found.card.name)
+        )
+        number = cards.import_card(name, file_of(content, found), by=self.typed_by)
+        if number is None:
+            raise FormatError("card", f"this very file is card '{name}' in force already")
+        return _to(name, number)
+
+
+class CardPage(Page):
+    """`/ai/cards/<name>/<number>/`: the report of one revision or import, and what may be done."""
+
+    template = "evennia_ai/card.html"
+
+    def told(self, name: str, number: int) -> dict[str, Any]:
+        change, file = card_revisions.revision(name, number)
+        card = cards.card_or_none(name)
+        report = _report(file, NO_GRANTS if change.action == "imported" else change.grants)
+        return {
+            **_change(change),
+            "waits": any(one.number == number for one in card_revisions.waiting(name)),
+            "in_force": card.revision if card else None,
+            "grants": list(in_order(card.grants)) if card else [],
+            "players": [{"ref": r, "name": name_of(r)} for r in cards.players_of(name)],
+            "report": report_object(report),
+            "report_lines": report_lines(report),
+            "revisions": [
+                _change(one)
+                for one in list(reversed(card_revisions.changes(name)))[:MOST_REVISIONS]
+            ],
+        }
+
+    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = {use["grant"] for use in told["report"]["uses"]}
+        return {"switches": list(_switches(wanted, set(told["grants"])))}
+
+    def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
+        """Do what `do` says: approve with the grants that are ticked, reject, assign."""
+        acts = {"approve": self._approve, "reject": self._reject, "assign": self._assign}
+        act = acts.get(request.POST.get("do", ""))
+        if act is None:
+            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+        return act(name, number)
+
+    def _approve(self, name: str, number: int) -> HttpResponseBase:
+        ticked = frozenset(self.request.POST.getlist("grant"))
+        if unknown := ticked - ALLOWS.keys():
+            raise FormatError("form", f"there is no grant {', '.join(sorted(unknown))}")
+        grants: Grants = frozenset(grant for grant in ALLOWS if grant in ticked)
+        card = cards.approve(name, number, grants=grants, by=self.typed_by)
+        return _to(name, card.revision)
+
+    def _reject(self, name: str, number: int) -> HttpResponseBase:
+        if not cards.reject(name, by=self.typed_by):
+            raise FormatError("card", f"no import of a card '{name}' waits any more")
+        return HttpResponseRedirect(reverse("evennia_ai:cards"))
+
+    def _assign(self, name: str, number: int) -> HttpResponseBase:
+        wanted = self.request.POST.get("npc", "").strip().casefold()
+        found = [
+            npc
+            for npc in door().npcs()
+            if wanted and wanted in (npc.ref, f"#{npc.ref}", npc.name.casefold())
+        ]
+        if len(found) != 1:
+            several = ", ".join(f"#{npc.ref}" for npc in found[:12])
+            raise FormatError(
+                "npc", f"several are called so: {several}" if found else "nobody is called so"
+            )
+        cards.assign(found[0].ref, name, by=self.typed_by)
+        return _to(name, number)
+
+
+def _to(name: str, number: int) -> HttpResponseBase:
+    where = reverse("evennia_ai:card", kwargs={"name": name, "number": number})
+    return HttpResponseRedirect(where)
+
+
+def _report(file: CardFile, grants: Grants) -> Any:
+    given = conf()
+    return import_report(
+        load_card(file.content, limits=given.card_limits),
+        grants=grants,
+        limit_tokens=given.limit_tokens,
+        post_history_depth=given.post_history_depth,
+        size_bytes=len(file.content),
+    )
+
+
+def _row(name: str) -> dict[str, Any]:
+    card = cards.get_card(name)
+    return {
+        "name": name,
+        "revision": card.revision,
+        "grants": list(in_order(card.grants)),
+        "players": len(cards.players_of(name)),
+    }
+
+
+def _change(change: CardChange) -> dict[str, Any]:
+    return {
+        "name": change.name,
+        "number": change.number,
+        "action": change.action,
+        "by": change.changed_by,
+        "at": change.changed_at,
+    }
+
+
+def _switches(wanted: set[str], had: set[str]) -> Iterator[dict[str, Any]]:
+    """Every grant: what it allows, whether the file wants it, whether the card in force has it."""
+    for grant, allows in ALLOWS.items():
+        yield {"grant": grant, "allows": allows, "wants": grant in wanted, "had": grant in had}
