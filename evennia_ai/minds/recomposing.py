@@ -81,6 +81,10 @@ class PastReader:
         self._views: OrderedDict[tuple[str, str], NPCView] = OrderedDict()
         self._books: OrderedDict[tuple[str, str, int], StoredBook] = OrderedDict()
 
+    def forget_histories(self) -> None:
+        """Read histories anew from now on: words of them may have been erased meanwhile."""
+        self._histories = PastHistories()
+
     def inputs(self, turn: StoredTurn) -> PastInputs:
         """The inputs of a past turn; NotReadBackError says what of them is gone."""
         _check_told(turn.manifest)

@@ -83,6 +83,8 @@ class Seer:
 
     def _marks(self, report: Report) -> Mapping[str, str]:
         """What stands in place of the texts of these origins."""
+        if not (self._lore.are_some or self._knowledge.is_there or self._whispers.are_some):
+            return {}
         items = dict.fromkeys(
             [
                 *(verdict.item for verdict in report.verdicts),

@@ -55,6 +55,11 @@ class HiddenLore:
         self._books: dict[str, bool] = {}
         self._entries: dict[str, frozenset[str]] = {}
 
+    @cached_property
+    def are_some(self) -> bool:
+        """Whether anything of the game's lorebooks is hidden; mostly nothing is."""
+        return any(self._covers_book(name) or self._entries[name] for name in self._names)
+
     def covers(self, origin: str) -> bool:
         """Whether the entry of this origin may not be seen."""
         label = origin.removeprefix("lore:")

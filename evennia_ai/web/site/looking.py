@@ -1,6 +1,7 @@
 """A past turn as an account may see it: the report of what was sent, or of what a trial gives."""
 
-from typing import Any
+from threading import local
+from typing import Any, Final
 
 from evennia.utils import logger
 
@@ -35,9 +36,25 @@ def _note_reading(account: Any, turn: StoredTurn) -> None:
         logger.log_sec(f"evennia_ai: {account.key} reads {told}, on the web")
 
 
+class _OfThread(local):
+    """Each thread of the site's reads past turns for itself."""
+
+    def __init__(self) -> None:
+        self.reader = PastReader()
+
+
+_of_thread: Final = _OfThread()
+
+
+def past_reader() -> PastReader:
+    """Reads past turns back for one request: what never changes is kept from those before."""
+    _of_thread.reader.forget_histories()
+    return _of_thread.reader
+
+
 def past_of(turn: StoredTurn) -> PastInputs:
     """What the turn was composed from; NotReadBackError says what of it is gone."""
-    return PastReader().inputs(turn)
+    return past_reader().inputs(turn)
 
 
 def tried(account: Any, turn: StoredTurn, past: PastInputs, trial: Trial) -> Report:

@@ -19,34 +19,32 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, rows
-from evennia_ai.web.site.looking import past_of, seer_for, sent, tried
+from evennia_ai.web.site.looking import past_of, past_reader, seer_for, sent, tried
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
 from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in, undone
 
 MOST_AGAINST: Final = 200
-SLICE: Final = 10
-"""Turns that one request compares; the page asks for the next ones."""
+SLICE: Final = 20
+"""Turns that one request compares at most; the page asks for the next ones."""
+SLICE_SECONDS: Final = 0.03
+"""After so long a request begins no further turn: others wait for its thread."""
 
 
 class TurnPage(Page):
     """`/ai/npc/<ref>/turn/<n>/`: one turn."""
 
     template = "evennia_ai/turn.html"
+    _turn: StoredTurn
     _past: PastInputs | None = None
 
     def told(self, ref: str, number: int) -> dict[str, Any]:
         turn = turns.turn(ref, number)
         trial = trial_in(self.request)
-        problem = ""
-        try:
-            self._past = past_of(turn)
-        except NotReadBackError as error:
-            if trial.edits:
-                raise
-            problem = str(error)
+        self._turn = turn
         report, rebuilt = sent(self.request.user, turn)
-        if trial.edits and self._past is not None:
+        if trial.edits:
+            self._past = past_of(turn)
             report = tried(self.request.user, turn, self._past, trial)
         return {
             "ref": ref,
@@ -59,7 +57,6 @@ class TurnPage(Page):
             "model": turn.manifest.model,
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
-            "not_to_be_tried": problem,
             "replay": _replayed(rebuilt),
             "revisions": dict(turn.manifest.revisions),
             "cut": turn.manifest.cut,
@@ -73,6 +70,11 @@ class TurnPage(Page):
         path = self.request.path
         trial = trial_in(self.request)
         before, after = _neighbours(ref, number)
+        problem = ""
+        try:
+            self._past = self._past or past_of(self._turn)
+        except NotReadBackError as error:
+            problem = str(error)
         found = {} if self._past is None else places(trial_inputs(self._past, trial))
         here = {o: p for o, p in found.items() if o in told["by_origin"]}
         said = sum(message["said"] for message in told["messages"])
@@ -95,6 +97,7 @@ class TurnPage(Page):
                 for origin, place in here.items()
             },
             "said": said,
+            "not_to_be_tried": problem,
             "previous": before,
             "next": after,
             "edits": undone(trial, path),
@@ -191,21 +194,19 @@ class AgainstPage(Page):
         before = int(text) if text.isdecimal() and len(text) < 10 else top + 1
         lowest = max(0, top - MOST_AGAINST)
         begun = time.monotonic()
-        reader = PastReader()
-        numbers = [n for n in range(before - 1, before - 1 - SLICE, -1) if n > lowest]
-        compared_turns = []
-        for number in reversed(numbers):
-            compared_turns.append(_compared(ref, number, trial, reader))
-            if time.monotonic() - begun > 2:  # a slice keeps a thread no longer than this
-                numbers = numbers[-len(compared_turns) :]
+        reader = past_reader()
+        done: list[dict[str, Any]] = []
+        for number in range(before - 1, max(lowest, before - 1 - SLICE), -1):
+            done.append(_compared(ref, number, trial, reader))
+            if time.monotonic() - begun > SLICE_SECONDS:
                 break
-        rest = min(numbers) - 1 if numbers else 0
+        rest = done[-1]["number"] if done else lowest
         return {
             "ref": ref,
             "name": name_of(ref),
             "trial": list(trial.lines),
-            "turns": list(reversed(compared_turns)),
-            "before": min(numbers) if numbers and rest > lowest else None,
+            "turns": done,
+            "before": rest if rest > lowest + 1 else None,
         }
 
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
