@@ -116,8 +116,11 @@ def main() -> int:
     over = []
     with tempfile.TemporaryDirectory() as folder:
         started(folder)
+        from evennia_ai.game.service import Garbage
+
         stage = played(asked.turns, asked.entries)
         client = a_builder()
+        Garbage().begin(held=int, is_quiet=bool)  # as the game's service does
         heads = ("page", "p50", "p95", "worst", "kB", "gz kB", "elements")
         print(f"{heads[0]:22}" + "".join(f"{head:>9}" for head in heads[1:]))
         for name, address in pages(stage, asked.turns).items():

@@ -6,7 +6,7 @@ from evennia_ai.minds.trials import Trial
 from evennia_ai.prompt.changes import changes, said_between
 from evennia_ai.prompt.report import Report, number_of
 from evennia_ai.store.history import turns
-from evennia_ai.web.site.looking import past_of, sent, tried
+from evennia_ai.web.site.looking import past_of, records_of, sent, tried
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.trying import trial_in
 
@@ -18,7 +18,8 @@ class DiffPage(Page):
 
     def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
         account, trial = self.request.user, trial_in(self.request)
-        before, _ = sent(account, turns.turn(ref, older))
+        first = turns.turn(ref, older)
+        before = sent(account, first, records_of(first))
         after = self._newer(ref, newer, trial)
         came, gone = said_between(before, after)
         shared = _shared(before, after)
@@ -51,7 +52,7 @@ class DiffPage(Page):
         turn = turns.turn(ref, number)
         if trial.edits:
             return tried(self.request.user, turn, past_of(turn), trial)
-        return sent(self.request.user, turn)[0]
+        return sent(self.request.user, turn, records_of(turn))
 
 
 def _shared(before: Report, after: Report) -> int:

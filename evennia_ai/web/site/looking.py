@@ -1,12 +1,14 @@
 """A past turn as an account may see it: the report of what was sent, or of what a trial gives."""
 
+from collections.abc import Sequence
 from threading import local
 from typing import Any, Final
 
 from evennia.utils import logger
 
 from evennia_ai.compose import compose
-from evennia_ai.history.turn.replay import Replay, replay, report_of_turn
+from evennia_ai.history.records import Record
+from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.minds.recomposing import PastInputs, PastReader
 from evennia_ai.minds.trials import Trial
 from evennia_ai.minds.visibility import Seer
@@ -21,12 +23,15 @@ def seer_for(account: Any, npc_ref: str) -> Seer:
     return Seer(door().viewer_of(account), npc_ref)
 
 
-def sent(account: Any, turn: StoredTurn) -> tuple[Report, Replay]:
-    """The account of what was sent, and whether the records still give it."""
+def records_of(turn: StoredTurn) -> tuple[Record, ...]:
+    """The records that the turn's prompt shows."""
+    return record_rows.records(turn.manifest.record_ids)
+
+
+def sent(account: Any, turn: StoredTurn, records: Sequence[Record]) -> Report:
+    """The account of what was sent, made from these records of it."""
     _note_reading(account, turn)
-    records = record_rows.records(turn.manifest.record_ids)
-    report = seer_for(account, turn.npc_ref).report(report_of_turn(turn.manifest, records))
-    return report, replay(turn.manifest, records)
+    return seer_for(account, turn.npc_ref).report(report_of_turn(turn.manifest, records))
 
 
 def _note_reading(account: Any, turn: StoredTurn) -> None:
@@ -62,6 +67,7 @@ def tried(account: Any, turn: StoredTurn, past: PastInputs, trial: Trial) -> Rep
 
     FormatError, ComponentValueError: an edit cannot be.
     """
+    _note_reading(account, turn)
     before = compose(past.inputs)
     report = report_of(compose(trial(past)), older=before.messages)
     return seer_for(account, turn.npc_ref).report(report)

@@ -12,14 +12,14 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.history.turn.replay import Replay
+from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
 from evennia_ai.minds.trials import Trial, places
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, rows
-from evennia_ai.web.site.looking import past_of, past_reader, seer_for, sent, tried
+from evennia_ai.web.site.looking import past_of, past_reader, records_of, seer_for, sent, tried
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
 from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in, undone
@@ -42,10 +42,12 @@ class TurnPage(Page):
         turn = turns.turn(ref, number)
         trial = trial_in(self.request)
         self._turn = turn
-        report, rebuilt = sent(self.request.user, turn)
+        records = records_of(turn)
         if trial.edits:
             self._past = past_of(turn)
             report = tried(self.request.user, turn, self._past, trial)
+        else:
+            report = sent(self.request.user, turn, records)
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -57,7 +59,7 @@ class TurnPage(Page):
             "model": turn.manifest.model,
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
-            "replay": _replayed(rebuilt),
+            "replay": _replayed(replay(turn.manifest, records)),
             "revisions": dict(turn.manifest.revisions),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
