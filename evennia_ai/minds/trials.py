@@ -77,22 +77,24 @@ class Trial:
     def __call__(self, past: PastInputs) -> Inputs:
         """The inputs of a past turn with the edits made.
 
-        FormatError: an edit is of something that is not in the turn; ComponentValueError: of
-        something that may not be so.
+        FormatError: an edit is of something that has no depth in the turn; ComponentValueError:
+        it may not be so.
         """
         wanted: dict[str, dict[str, int]] = {}
         for edit in self.edits:
             wanted.setdefault(edit.origin, {})[edit.field] = edit.value
         inputs = past.inputs
-        made = replace(
+        if unknown := wanted.keys() - places(inputs).keys():
+            named = ", ".join(sorted(unknown))
+            raise FormatError(
+                KIND, f"nothing called {named} stands in the turn's history by a depth"
+            )
+        return replace(
             inputs,
             components=_components(inputs.components, wanted),
             notes=_notes(inputs.notes, wanted),
             books=tuple(_book(book, wanted) for book in inputs.books),
         )
-        if unknown := wanted.keys() - set(_origins(inputs)):
-            raise FormatError(KIND, f"the turn has no {', '.join(sorted(unknown))}")
-        return made
 
 
 def read_trial(lines: Iterable[str]) -> Trial:
@@ -125,15 +127,6 @@ def _read(line: str) -> FieldEdit:
         wanted = f"a number from 0 to {MAX_DEPTH}" if field == "depth" else "a whole number"
         raise FormatError(KIND, f"{origin}.{field} must be {wanted}, not '{text}'")
     return FieldEdit(origin=origin, field="depth" if field == "depth" else "order", value=int(text))
-
-
-def _origins(inputs: Inputs) -> Iterator[str]:
-    for member in inputs.components.compiled.members:
-        yield f"component:{member.component.key}"
-    for index, note in enumerate(inputs.notes.given):
-        yield note_origin(note, index)
-    for book in inputs.books:
-        yield from (entry.origin for entry in book.entries)
 
 
 def _places(inputs: Inputs) -> Iterator[Place]:
