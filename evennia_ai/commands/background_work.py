@@ -7,7 +7,6 @@ is done and writes there, in one transaction: what a reload cuts off has written
 
 import time
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -17,9 +16,6 @@ from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.exporting import FORM_OF, dump_card
-from evennia_ai.cards.limits import CardLimits
-from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.writing import keeps_greetings
 from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.errors import FormatError
@@ -28,7 +24,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.minds.parse_cache import read_ahead
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
-from evennia_ai.store.authored.card_revisions import CardFile, file_of
+from evennia_ai.store.authored.card_revisions import edited_file
 from evennia_ai.store.authored.cards import StoredCard, edit_card
 
 T = TypeVar("T")
@@ -98,7 +94,7 @@ class CardWork(StrictCommand):
         limits, now = conf().card_limits, int(time.time())
         before, after, made = yield self.worked(
             f"Writing card {card.name}",
-            lambda _progress: _edited(file, change, modified_at=now, limits=limits),
+            lambda _progress: edited_file(file, change, modified_at=now, limits=limits),
         )
         if made is None:
             return card, before
@@ -119,19 +115,6 @@ class CardWork(StrictCommand):
         telling.clock = runtime().clock
         telling.start(REPEAT_SECONDS, now=False).addErrback(logger.log_trace)
         return telling
-
-
-def _edited(
-    file: CardFile, change: Callable[[Card], Card], *, modified_at: int, limits: CardLimits
-) -> tuple[Card, Card, CardFile | None]:
-    """The card before and after, and its file in the carrier it has; None where nothing changed."""
-    found = load_card(file.content, limits=limits)
-    card = change(found.card)
-    if card == found.card:
-        return found.card, card, None
-    whole = replace(found, card=card)
-    content = dump_card(whole, FORM_OF[file.carrier], modified_at=modified_at, limits=limits)
-    return found.card, card, file_of(content, load_card(content, limits=limits))
 
 
 class Stage:

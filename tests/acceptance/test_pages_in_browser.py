@@ -120,6 +120,8 @@ def test_every_page_is_accessible_and_what_players_said_is_text(page: Any, site:
         "/ai/lore/",
         "/ai/lore/harbour/new/",
         "/ai/cards/",
+        "/ai/cards/new/",
+        "/ai/cards/oren/edit/",
         "/ai/live/",
     ]
     for address in addresses:
@@ -227,6 +229,31 @@ def test_a_card_is_imported_and_approved_with_one_grant(page: Any, site: Site) -
     page.get_by_role("heading", name=f"{name}, revision").wait_for()
     assert violations(page) == []
     assert "fields" in shown(site.builder, f"card {name}", until="may:")
+
+
+def test_a_character_is_made_from_nothing_assigned_and_talked_to(page: Any, site: Site) -> None:
+    name, npc = f"Mira{page.viewport_size['width']}", f"Herbwife{page.viewport_size['width']}"
+    shown(site.builder, f"create/drop {npc}:evennia_ai.game.npc.AINPC", until=npc)
+    page.get_by_role("link", name="Cards").click()
+    page.get_by_role("link", name="A new character").click()
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Who it is").fill(f"{name} sells herbs on the quay.")
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_label("personality", exact=True).fill("Dry, and kind to children.")
+    page.get_by_role("button", name="Save as a revision").click()
+    page.get_by_role("status").filter(has_text="Saved as revision 2").wait_for()
+    page.get_by_role("link", name=name, exact=True).click()
+    page.get_by_label("Let this NPC play it").fill(npc)
+    page.get_by_role("button", name="Assign").click()
+    page.get_by_role("link", name=npc).wait_for()
+    site.builder.send(f"say {npc}, what do you sell?")
+    site.builder.wait_for(r"says, .Aye", seconds=30)
+    site.builder.wait_for_quiet()
+    page.get_by_role("link", name=npc).click()
+    page.locator("main table tbody tr").first.get_by_role("link").click()
+    column = page.locator("#column").text_content()
+    assert f"{name} sells herbs on the quay." in column
+    assert "Dry, and kind to children." in column
 
 
 def test_without_scripts_every_step_is_a_link(site: Site) -> None:

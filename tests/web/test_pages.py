@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 import evennia_ai
 from evennia_ai.history.turn.replay import report_of_turn
+from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
@@ -47,6 +48,8 @@ def addresses(stage):
         f"{npc}next/?say=Oren, the lamp?",
         "/ai/cards/",
         "/ai/cards/oren/1/",
+        "/ai/cards/new/",
+        "/ai/cards/oren/edit/",
         "/ai/live/",
     )
 
@@ -300,9 +303,10 @@ def form_of(client, address):
     """The fields of the page's form as a browser sends them."""
     text = client.get(address).content.decode()
     form = dict(
-        re.findall(r'<input(?: type="hidden")?[^>]* name="(\w+)"[^>]* value="([^"]*)"', text)
+        re.findall(r'<input(?: type="hidden")?[^>]* name="([\w/]+)"[^>]* value="([^"]*)"', text)
     )
-    form |= dict(re.findall(r'<textarea[^>]* name="(\w+)"[^>]*>(.*?)</textarea>', text, re.DOTALL))
+    areas = re.findall(r'<textarea[^>]* name="([\w/]+)"[^>]*>(.*?)</textarea>', text, re.DOTALL)
+    form |= {name: typed.removeprefix("\n") for name, typed in areas}  # as browsers do (HTML)
     for name, options in re.findall(r'<select[^>]* name="(\w+)">(.*?)</select>', text, re.DOTALL):
         form[name] = re.search(r"<option selected>([^<]+)", options)[1]
     form |= dict.fromkeys(re.findall(r'name="(\w+)" checked', text), "on")
@@ -393,6 +397,44 @@ def test_a_card_is_uploaded_read_and_approved_with_one_grant_and_assigned(played
     client.post(done["Location"], {"do": "assign", "npc": "oren"})
     assert cards.card_of(played.npc.ai.ref).name == "Tilda"
     assert client.post(done["Location"], {"do": "assign", "npc": "nobody"}).status_code == 400
+
+
+def test_a_character_is_made_from_nothing_written_and_assigned(played, browser):
+    client = browser("Builder")
+    made = client.post("/ai/cards/new/", {"name": "Mira", "description": "Mira sells herbs."})
+    assert (made.status_code, made["Location"]) == (302, "/ai/cards/Mira/edit/")
+    form = form_of(client, "/ai/cards/Mira/edit/")
+    assert form["description"].strip() == "Mira sells herbs."
+    typed = {"personality": "Dry.\r\nKind.", "greeting/new": "Herbs?", "tags": "herbs, quay"}
+    assert client.post("/ai/cards/Mira/edit/", {**form, **typed}).status_code == 302
+    card = parsed_card(cards.get_card("Mira"))
+    assert (card.personality, card.alternate_greetings) == ("Dry.\nKind.", ("Herbs?",))
+    assert (card.tags, card.description) == (("herbs", "quay"), "Mira sells herbs.")
+    number = cards.get_card("Mira").revision
+    client.post(f"/ai/cards/Mira/{number}/", {"do": "assign", "npc": "Oren"})
+    model = played.talks_with("Thyme.")
+    played.says(played.anna, "Oren, what do you sell?")
+    assert "Mira sells herbs." in "\n".join(m.content for m in model.requests[-1].messages)
+
+
+def test_a_card_s_form_that_changes_nothing_makes_no_revision(played, browser):
+    client = browser("Builder")
+    before = cards.get_card("oren")
+    assert client.post("/ai/cards/oren/edit/", form_of(client, "/ai/cards/oren/edit/")).status_code
+    assert cards.get_card("oren") == before
+
+
+def test_a_card_that_cannot_be_made_or_was_changed_meanwhile_comes_back(played, browser):
+    client = browser("Builder")
+    twice = client.post("/ai/cards/new/", {"name": "oren", "description": "Typed words."})
+    assert (twice.status_code, "Typed words." in twice.content.decode()) == (400, True)
+    form = form_of(client, "/ai/cards/oren/edit/")
+    data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**CARD, "nickname": "Ned"}}
+    cards.save_card("oren", json.dumps(data), by="tilda")
+    answer = client.post("/ai/cards/oren/edit/", {**form, "personality": "Typed words."})
+    text = answer.content.decode()
+    assert (answer.status_code, "tilda" in text, "Typed words." in text) == (409, True, True)
+    assert parsed_card(cards.get_card("oren")).personality == "Dry."
 
 
 def test_an_import_is_rejected(played, browser):

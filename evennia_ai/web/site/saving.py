@@ -81,7 +81,7 @@ class Saver:
     def _book(self, place: Place, wanted: Mapping[str, Mapping[str, int]], name: str) -> None:
         if place.holder == "card":
             raise FormatError(
-                _KIND, f"'{name}' is the book inside a card; `lore` in the game changes it there"
+                _KIND, f"'{name}' is the book inside a card; `lore` in the game changes it"
             )
         stored = lorebooks.get_book(name)
         locks = lorebooks.entry_locks(name)

@@ -4,6 +4,7 @@ from django.urls import path
 
 from evennia_ai.web.site.books import BookPage, BooksPage
 from evennia_ai.web.site.cards import CardPage, CardsPage
+from evennia_ai.web.site.character import CharacterPage, NewCardPage
 from evennia_ai.web.site.diff import DiffPage
 from evennia_ai.web.site.entry import EntryPage
 from evennia_ai.web.site.mind import MindPage, PauseView
@@ -28,6 +29,8 @@ urlpatterns = [
     path("lore/<path:name>/entry/<path:uid>/", EntryPage.as_view(), name="entry"),
     path("lore/<path:name>/", BookPage.as_view(), name="book"),
     path("cards/", CardsPage.as_view(), name="cards"),
+    path("cards/new/", NewCardPage.as_view(), name="new_card"),
+    path("cards/<path:name>/edit/", CharacterPage.as_view(), name="character"),
     path("cards/<path:name>/<int:number>/", CardPage.as_view(), name="card"),
     path("live/", WatchPage.as_view(), name="watch"),
     path("live/stop/", StopView.as_view(), name="stop"),

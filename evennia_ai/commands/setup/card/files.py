@@ -10,7 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.limits import CardLimits
@@ -23,7 +22,7 @@ from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.settings.game import Conf
-from evennia_ai.store.authored.card_revisions import CardFile, file_of, json_file
+from evennia_ai.store.authored.card_revisions import CardFile, file_of
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.text.columns import clipped, visible
 
@@ -101,11 +100,6 @@ def changed_fields(
 def _fields(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     data = raw.get("data")
     return data if "spec" in raw and isinstance(data, dict) else raw
-
-
-def new_file_of(card: Card, *, modified_at: int, limits: CardLimits) -> CardFile:
-    """The JSON file of a card that is made in the game."""
-    return json_file(dump_card(card, "json", modified_at=modified_at, limits=limits).decode())
 
 
 def written(

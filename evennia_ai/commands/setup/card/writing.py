@@ -28,7 +28,6 @@ from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.naming import name_and_rest
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card.files import new_file_of
 from evennia_ai.commands.setup.card.shown import card_named
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.errors import ComponentValueError
@@ -36,6 +35,7 @@ from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards as store
+from evennia_ai.store.authored.card_revisions import new_file_of
 from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
 from evennia_ai.store.core.authoring import MAX_NAME
 from evennia_ai.text.columns import WIDTH, clipped, first_line, padded

@@ -1,0 +1,148 @@
+"""A card in a form: made from nothing, and each of its fields written, as `card/create` and `/set`.
+
+What a builder writes is the builder's own: it needs no approval, and counts from the next turn on.
+What is typed is never lost: where it cannot be saved the form comes back with it and says why.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.writing import (
+    CardField,
+    fields_of,
+    keeps_greetings,
+    new_card,
+    text_of,
+    with_text,
+)
+from evennia_ai.errors import EditConflictError, EvenniaAIError, FormatError
+from evennia_ai.minds.parse_cache import parsed_card
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import card_revisions, cards
+from evennia_ai.web.site.page import Page
+
+NEW_GREETING: Final = "greeting/new"
+"""The field of the form that adds a greeting behind the others."""
+_SHORT: Final = ("name", "nickname", "creator", "version", "tags")
+
+
+class NewCardPage(Page):
+    """`/ai/cards/new/`: a name and who it is; the rest is written in its form."""
+
+    template = "evennia_ai/new_card.html"
+
+    def told(self) -> dict[str, Any]:
+        return {"name": "", "description": "", "problem": ""}
+
+    def post(self, request: HttpRequest) -> HttpResponseBase:
+        """Make the card; it is in force at once."""
+        typed = {name: _plain(request.POST.get(name, "")) for name in ("name", "description")}
+        try:
+            name = cards.known_name(cards.typeable_name(typed["name"].strip()))
+            made = new_card(name, description=typed["description"], creator=self.typed_by)
+            file = card_revisions.new_file_of(
+                made, modified_at=int(time.time()), limits=conf().card_limits
+            )
+            cards.create_card(name, file, by=self.typed_by)
+        except EvenniaAIError as error:
+            return self.shown({**typed, "problem": str(error)}, status=400)
+        return _to_form(name)
+
+
+class CharacterPage(Page):
+    """`/ai/cards/<name>/edit/`: every field of a card in force."""
+
+    template = "evennia_ai/character.html"
+
+    def told(self, name: str) -> dict[str, Any]:
+        stored = cards.get_card(name)
+        card = parsed_card(stored)
+        texts = {str(field): text_of(card, field) for field in fields_of(card)}
+        return self._form(name, revision=stored.revision, sha256=stored.sha256, texts=texts)
+
+    def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
+        """Write what the form holds as one revision of the card."""
+        stored = cards.get_card(name)
+        typed = {key: _plain(text) for key, text in request.POST.items()}
+        seen = typed.get("seen", "")
+        try:
+            revision = _number(typed.get("revision", ""))
+            shown_then = replace(stored, sha256=seen, revision=revision)
+            if stored.sha256 == seen:
+                self._save(shown_then, typed)
+            else:
+                self._refuse(name, revision)
+        except EvenniaAIError as error:
+            known = {str(field): "" for field in fields_of(parsed_card(stored))}
+            texts = {field: typed.get(field, text) for field, text in known.items()}
+            told = self._form(name, revision=stored.revision, sha256=seen, texts=texts)
+            status = 409 if isinstance(error, EditConflictError) else 400
+            return self.shown({**told, "problem": str(error)}, status=status)
+        return _to_form(name, saved=True)
+
+    def _refuse(self, name: str, seen: int) -> None:
+        """EditConflictError: the card in force is another one than the form was made from."""
+        newest = card_revisions.newest_number(name)
+        by = card_revisions.last_changed_by(name)
+        raise EditConflictError(f"card '{name}'", seen, newest, by)
+
+    def _save(self, stored: cards.StoredCard, typed: Mapping[str, str]) -> None:
+        _, file = card_revisions.revision(stored.name, stored.revision)
+        before, after, made = card_revisions.edited_file(
+            file,
+            lambda card: _written(card, typed),
+            modified_at=int(time.time()),
+            limits=conf().card_limits,
+        )
+        if made is not None:
+            kept = keeps_greetings(before, after)
+            cards.edit_card(stored, made, keeps_greetings=kept, by=self.typed_by)
+
+    def _form(
+        self, name: str, *, revision: int, sha256: str, texts: Mapping[str, str]
+    ) -> dict[str, Any]:
+        return {
+            "name": name,
+            "revision": revision,
+            "seen": sha256,
+            "fields": [
+                {"field": field, "text": text, "is_short": field in _SHORT}
+                for field, text in texts.items()
+            ],
+            "problem": "",
+            "saved": "saved" in self.request.GET,
+        }
+
+
+def _written(card: Card, typed: Mapping[str, str]) -> Card:
+    """The card with the texts of the form; greetings from the last on, so their numbers hold."""
+    for field in reversed(list(fields_of(card))):
+        text = typed.get(str(field))
+        if text is not None and text != text_of(card, field):
+            card = with_text(card, field, text)
+    if added := typed.get(NEW_GREETING, "").strip():
+        number = len(card.alternate_greetings) + 1
+        card = with_text(card, CardField("greeting", str(number)), added)
+    return card
+
+
+def _plain(text: str) -> str:
+    """A text as a browser sends it, with the line ends that everything here has."""
+    return text.replace("\r\n", "\n")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise FormatError("form", "says wrongly what it showed; open the page again")
+    return int(text)
+
+
+def _to_form(name: str, *, saved: bool = False) -> HttpResponseBase:
+    where = reverse("evennia_ai:character", kwargs={"name": name})
+    return HttpResponseRedirect(f"{where}?saved=1" if saved else where)
