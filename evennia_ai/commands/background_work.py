@@ -24,7 +24,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.minds.parse_cache import read_ahead
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
-from evennia_ai.store.authored.card_revisions import edited_file
+from evennia_ai.store.authored.card_files import edited_file
 from evennia_ai.store.authored.cards import StoredCard, edit_card
 
 T = TypeVar("T")

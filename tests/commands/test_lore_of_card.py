@@ -202,7 +202,7 @@ def test_a_card_that_waits_has_no_book_to_change(stage):
 
 
 def test_nothing_of_the_file_is_made_in_the_reactor(stage, mira):
-    with patch.object(background_work, "_edited") as edited:
+    with patch.object(background_work, "edited_file") as edited:
         with patch.object(background_work, "in_thread") as in_thread:
             stage.builds("lore/keys card:Mira/herbs = leaf")
         edited.assert_not_called()

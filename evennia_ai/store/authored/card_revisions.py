@@ -5,18 +5,16 @@ of a file are kept as they were given, each once.
 """
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evennia_ai import models
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.exporting import FORM_OF, dump_card
-from evennia_ai.cards.limits import CardLimits, as_text
-from evennia_ai.cards.loading import CardImport, load_card
+from evennia_ai.cards.limits import as_text
+from evennia_ai.cards.loading import CardImport
 from evennia_ai.errors import StoreError
 from evennia_ai.prompt.components import Grant, Grants, in_order
 from evennia_ai.settings.conf import conf
@@ -64,27 +62,6 @@ def file_of(content: bytes, found: CardImport) -> CardFile:
 def json_file(source: str) -> CardFile:
     """The file that a JSON text is."""
     return CardFile(content=source.encode(), carrier="json", source=source)
-
-
-def new_file_of(card: Card, *, modified_at: int, limits: CardLimits) -> CardFile:
-    """The JSON file of a card that is made in the game."""
-    return json_file(dump_card(card, "json", modified_at=modified_at, limits=limits).decode())
-
-
-def edited_file(
-    file: CardFile, change: Callable[[Card], Card], *, modified_at: int, limits: CardLimits
-) -> tuple[Card, Card, CardFile | None]:
-    """The card before and after, and its file in the carrier it has; None where nothing changed.
-
-    Values alone, for whatever thread. Errors are those of `change` and of `cards.loading`.
-    """
-    found = load_card(file.content, limits=limits)
-    card = change(found.card)
-    if card == found.card:
-        return found.card, card, None
-    whole = replace(found, card=card)
-    content = dump_card(whole, FORM_OF[file.carrier], modified_at=modified_at, limits=limits)
-    return found.card, card, file_of(content, load_card(content, limits=limits))
 
 
 def kept_file(file: CardFile, *, what: str) -> models.CardFile:

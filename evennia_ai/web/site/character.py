@@ -24,7 +24,7 @@ from evennia_ai.cards.writing import (
 from evennia_ai.errors import EditConflictError, EvenniaAIError, FormatError
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.authored import card_revisions, cards
+from evennia_ai.store.authored import card_files, card_revisions, cards
 from evennia_ai.web.site.page import Page
 
 NEW_GREETING: Final = "greeting/new"
@@ -46,7 +46,7 @@ class NewCardPage(Page):
         try:
             name = cards.known_name(cards.typeable_name(typed["name"].strip()))
             made = new_card(name, description=typed["description"], creator=self.typed_by)
-            file = card_revisions.new_file_of(
+            file = card_files.new_file_of(
                 made, modified_at=int(time.time()), limits=conf().card_limits
             )
             cards.create_card(name, file, by=self.typed_by)
@@ -94,7 +94,7 @@ class CharacterPage(Page):
 
     def _save(self, stored: cards.StoredCard, typed: Mapping[str, str]) -> None:
         _, file = card_revisions.revision(stored.name, stored.revision)
-        before, after, made = card_revisions.edited_file(
+        before, after, made = card_files.edited_file(
             file,
             lambda card: _written(card, typed),
             modified_at=int(time.time()),

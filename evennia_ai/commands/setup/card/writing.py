@@ -35,7 +35,7 @@ from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_revisions import new_file_of
+from evennia_ai.store.authored.card_files import new_file_of
 from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
 from evennia_ai.store.core.authoring import MAX_NAME
 from evennia_ai.text.columns import WIDTH, clipped, first_line, padded
