@@ -1,12 +1,10 @@
 """The command `lorekeeper`: builders have pages of a knowledge base written, and see from what.
 
 The command only translates: the work is `evennia_ai.game.lorekeeper`. What comes of it is a draft;
-drafts are read and decided about with `kb`. The CONTEXT panel (what the generator was shown, and
-why) is made of `context_meta` alone, so that an answer of a moment ago and a draft of last year are
-shown alike, whatever became of the pages since.
+drafts are read and decided about with `kb`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from twisted.internet.defer import CancelledError
@@ -21,6 +19,7 @@ from evennia_ai.game.lorekeeper.writing import page_of_answer
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.speech.output import shown_block
+from evennia_ai.knowledge.assembly.panel import context_panel, titled, why_no_package
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import PageName, page_name
 from evennia_ai.minds.visibility import may_see_package
@@ -28,83 +27,15 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.store.knowledge import page_drafts as store
 from evennia_ai.store.knowledge import page_drafts as tasks
 from evennia_ai.store.knowledge.page_drafts import StoredDraft, StoredTask
-from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
-
-_TITLE: Final = 11
-_TITLES: Final = {
-    "instructions": "INSTRUCTIONS",
-    "encyclopedia": "ENCYCLOPEDIA CONTEXT",
-    "sources": "SOURCES",
-    "talk": "EDITORIAL NOTES",
-    "wikipedia": "REAL-WORLD REFERENCE",
-}
-_NOT_SECTIONS: Final = ("total", "limit")
-
-
-def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
-    """The lines of the panel; `title` says whose context it is."""
-    return [
-        clipped(visible(f"CONTEXT of {title}"), WIDTH),
-        *_titled("task", " ".join(task.split())),
-        *_titled("base", str(meta.get("base", ""))),
-        *_titled("task type", f"{meta['task_type']}, by {meta['type_from']}"),
-        *_titled("entities", ", ".join(meta["entities"]) or "none"),
-        *_titled("model", str(meta.get("model", "")) or "none"),
-        *_titled("tokens", _tokens(meta)),
-        *_pages(meta),
-        *_listed("Left out:", [_left_out(one) for one in meta["dropped"]]),
-        *_listed("Warnings:", meta["warnings"]),
-        *_listed("Steps:", meta["steps"]),
-    ]
-
-
-def why_no_package(meta: Mapping[str, Any]) -> str:
-    """A line for below an answer that was made without a package."""
-    return f"Task type {meta['task_type']}, no package: {meta['reason']}."
 
 
 def without_answer(task: StoredTask) -> list[str]:
     """The lines that say why a task has no answer; none where it has one."""
     if task.error:
-        return _titled("no answer", task.error)
+        return titled("no answer", task.error)
     if task.ended_at is None:
-        return _titled("no answer", "none yet, or the server stopped before it came")
+        return titled("no answer", "none yet, or the server stopped before it came")
     return []
-
-
-def _tokens(meta: Mapping[str, Any]) -> str:
-    if meta["bypassed"]:
-        return f"none, no package: {meta['reason']}"
-    tokens = meta["tokens"]
-    parts = [f"{name} {count}" for name, count in tokens.items() if name not in _NOT_SECTIONS]
-    return f"{', '.join(parts) or 'none'}; {tokens['total']} of at most {tokens['limit']}"
-
-
-def _pages(meta: Mapping[str, Any]) -> Iterator[str]:
-    for section, title in _TITLES.items():
-        found = [one for one in meta["pages"] if one["section"] == section]
-        if found:
-            yield f"[{title}]"
-        for one in found:
-            yield from hanging(f"  {_page(one)}: {one['why']}")
-
-
-def _page(one: Mapping[str, Any]) -> str:
-    revision = f" revision {one['revision']}" if one["revision"] else ""
-    depth = f", {one['depth']} hops away" if one["depth"] > 1 else ""
-    return f"{one['page']}{revision} sha256 {one['sha256'][:8]}{depth}"
-
-
-def _left_out(one: Mapping[str, Any]) -> str:
-    return f"{one['page']} ({one['section']}): {one['dropped']}"
-
-
-def _listed(title: str, lines: Sequence[str]) -> list[str]:
-    return [title, *(shown for line in lines for shown in hanging(f"  {line}"))] if lines else []
-
-
-def _titled(title: str, text: str) -> list[str]:
-    return hanging(f"  {padded(title, _TITLE)}{text}")
 
 
 AT_WORK: Final = "The lorekeeper is at work on it; you are told when it has written."

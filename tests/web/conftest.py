@@ -15,7 +15,11 @@ SECRET = "The vault is under the lamp."
 
 
 @pytest.fixture(scope="module")
-def _played(beforehand: Callable[..., Any]) -> None:
+def _played(beforehand: Callable[..., Any]) -> Any:
+    from evennia_ai.knowledge.pages.markup import read_page
+    from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name
+    from evennia_ai.store.knowledge import knowledge_bases, page_drafts
+    from tests.game.lorekeeper.wikis import write
     from tests.game.scripted_games import LINES, furnish, rule
 
     def play(stage: Any) -> None:
@@ -25,13 +29,21 @@ def _played(beforehand: Callable[..., Any]) -> None:
         for line in LINES[:4]:
             stage.says(stage.anna, line)
         stage.says(stage.anna, f"Oren, {HOSTILE}?")
+        knowledge_bases.save_base(BaseInfo(key="library", name="Library"), by="builder")
+        write("library", "Saltholm", "An island.")
+        wanted = PageDraft(page=read_page(page_name("Ebb"), HOSTILE), was="", by="lorekeeper")
+        return page_drafts.add("library", wanted, task=HOSTILE, context_meta={}).number
 
-    beforehand(play)
+    return beforehand(play)
 
 
 @pytest.fixture
-def played(_played: None, stage: Any) -> Any:
-    """The stage after five turns: a card, books, notes, components; the last line is hostile."""
+def played(_played: int, stage: Any) -> Any:
+    """The stage after five turns: a card, books, notes, components; the last line is hostile.
+
+    A draft of a page waits, too; its number is `draft`.
+    """
+    stage.draft = _played
     return stage
 
 

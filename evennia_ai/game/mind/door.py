@@ -5,21 +5,30 @@ plain value; what changes something in the running game is done in the reactor's
 """
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final
 
 from twisted.internet import reactor as running
 from twisted.internet import threads
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.python.failure import Failure
 from twisted.python.threadable import isInIOThread
 
 from evennia_ai.errors import NotStoredError
+from evennia_ai.game.knowledge import search
+from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
 from evennia_ai.game.mind.viewers import allows, viewer_of
+from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import HasMind, object_of
+from evennia_ai.game.tools.knowledge import USUAL_HITS
+from evennia_ai.knowledge.pages.page import BackendError
+from evennia_ai.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
+from evennia_ai.store.knowledge import knowledge_bases
 
-__all__ = ["may_edit", "npcs", "pause", "resume", "start_all", "stop_all", "viewer_of"]
+__all__ = ["may_edit", "npcs", "pause", "resume", "search_as", "start_all", "stop_all", "viewer_of"]
 
 reactor: Any = running  # which one it is, is known when the game runs
-T = TypeVar("T")
 _WHY: Final = "stopped on the web page"
 
 
@@ -31,6 +40,44 @@ def npcs(part: str = "") -> tuple[overview.ListedNPC, ...]:
 def may_edit(account: Any, locks: str) -> bool:
     """Whether a lock string lets an account change what it is on."""
     return allows(account, locks, "edit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundBy:
+    """What an NPC finds in a knowledge base."""
+
+    may_search: bool
+    """Whether the base is bound to it or its place, and lets it in."""
+    guards: bool
+    """Whether it is told safe summaries or hints alone."""
+    passages: tuple[PagePassage, ...] = ()
+
+
+def search_as(ref: str, base: str, words: str) -> FoundBy:
+    """What an NPC finds in a base; nothing of it is told or stored.
+
+    BackendError: the base cannot be read now.
+    """
+    return _in_the_reactor(lambda: _searched(_npc(ref), base, words))
+
+
+async def _searched(npc: Any, base: str, words: str) -> FoundBy:
+    known = next((info for info in searchable(npc, None) if info.key == base), None)
+    if known is None:
+        return FoundBy(may_search=False, guards=False)
+    found = await search.found(
+        npc,
+        [known],
+        words,
+        backends=runtime().backends,
+        limit=USUAL_HITS,
+        most_whole=MOST_IN_ALL,
+    )
+    if found.unread:
+        raise BackendError(f"knowledge base '{base}' cannot be read now; the log says why")
+    is_kept = str(npc.id) in knowledge_bases.held_refs(base)
+    guards = known.restricted and (is_kept or is_held_by_lock(npc, known))
+    return FoundBy(may_search=True, guards=guards, passages=found.chunks)
 
 
 def pause(ref: str, *, by: str) -> None:
@@ -60,8 +107,15 @@ def _npc(ref: str) -> Any:
     return found
 
 
-def _in_the_reactor(act: Callable[[], T]) -> T:
-    if isInIOThread() or not reactor.running:  # a script has none that would take it over
-        return act()
-    done: T = threads.blockingCallFromThread(reactor, act)
-    return done
+def _in_the_reactor(act: Callable[[], Any]) -> Any:
+    """What `act` returns there, or what the coroutine it returns comes to."""
+
+    def done() -> "Deferred[Any]":
+        return maybeDeferred(act)
+
+    if reactor.running and not isInIOThread():
+        return threads.blockingCallFromThread(reactor, done)
+    told = done()  # a script has no reactor that would take it over: all is there at once
+    if isinstance(told.result, Failure):
+        told.result.raiseException()
+    return told.result

@@ -51,9 +51,7 @@ class BookPage(Page):
         wanted = self.request.GET.get("find", "")[:80]
         seen = [e for e in book.entries if may_view(locks.get(e.uid, ""))]
         found = [entry for entry in seen if _has(entry, wanted.casefold())]
-        text = self.request.GET.get("page", "")
-        pages = max(1, -(-len(found) // PAGE_ENTRIES))
-        page = min(pages, max(1, int(text) if text.isdecimal() and len(text) < 7 else 1))
+        page, pages = self.paged(len(found), PAGE_ENTRIES)
         return {
             "book": name,
             "revision": stored.revision,

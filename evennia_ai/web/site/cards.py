@@ -20,8 +20,7 @@ from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.card_revisions import CardChange, CardFile, file_of
-from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import Page, name_of
+from evennia_ai.web.site.page import Page, name_of, named_npc
 
 MOST_REVISIONS: Final = 20
 
@@ -114,18 +113,8 @@ class CardPage(Page):
         return HttpResponseRedirect(reverse("evennia_ai:cards"))
 
     def _assign(self, name: str, number: int) -> HttpResponseBase:
-        wanted = self.request.POST.get("npc", "").strip().casefold()
-        found = [
-            npc
-            for npc in door().npcs()
-            if wanted and wanted in (npc.ref, f"#{npc.ref}", npc.name.casefold())
-        ]
-        if len(found) != 1:
-            several = ", ".join(f"#{npc.ref}" for npc in found[:12])
-            raise FormatError(
-                "npc", f"several are called so: {several}" if found else "nobody is called so"
-            )
-        cards.assign(found[0].ref, name, by=self.typed_by)
+        npc = named_npc(self.request.POST.get("npc", ""))
+        cards.assign(npc, name, by=self.typed_by)
         return _to(name, number)
 
 

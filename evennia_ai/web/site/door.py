@@ -24,6 +24,32 @@ class ListedNPC(Protocol):
     def room(self) -> str: ...
 
 
+class Passage(Protocol):
+    """A part of a page that a search found."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def score(self) -> float: ...
+
+
+class FoundBy(Protocol):
+    """What an NPC finds in a knowledge base."""
+
+    @property
+    def may_search(self) -> bool: ...
+
+    @property
+    def guards(self) -> bool: ...
+
+    @property
+    def passages(self) -> Sequence[Passage]: ...
+
+
 class Door(Protocol):
     """What that module offers."""
 
@@ -35,6 +61,9 @@ class Door(Protocol):
 
     def may_edit(self, account: Any, locks: str) -> bool:
         """Whether a lock string lets an account change what it is on."""
+
+    def search_as(self, ref: str, base: str, words: str) -> FoundBy:
+        """What an NPC finds in a base; nothing of it is told or stored."""
 
     def pause(self, ref: str, *, by: str) -> None:
         """Have one NPC ask no model."""

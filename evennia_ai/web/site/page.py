@@ -10,7 +10,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Js
 from django.shortcuts import render
 from django.views import View
 
-from evennia_ai.errors import EditConflictError, EvenniaAIError, NotStoredError, StoreError
+from evennia_ai.errors import (
+    EditConflictError,
+    EvenniaAIError,
+    FormatError,
+    NotStoredError,
+    StoreError,
+)
 from evennia_ai.web.site.door import door
 
 # No style and no script that is written in a page; a page of the game may show it in a frame.
@@ -74,6 +80,12 @@ class Page(View):
         context = {**told, **self.beside(told), "is_admin": has_rank(self.request, ADMIN)}
         return render(self.request, self.template, context, status=status)
 
+    def paged(self, count: int, size: int) -> tuple[int, int]:
+        """Which page of a list the request asks for, and how many pages of this size there are."""
+        text = self.request.GET.get("page", "")
+        pages = max(1, -(-count // size))
+        return min(pages, max(1, int(text) if text.isdecimal() and len(text) < 7 else 1)), pages
+
     def require(self, rank: str) -> None:
         """NotAllowedError where the account has not this rank."""
         if not has_rank(self.request, rank):
@@ -101,3 +113,19 @@ def name_of(ref: str) -> str:
     """What the NPC of this reference is called; one that is gone by its number."""
     found = next((npc.name for npc in door().npcs() if npc.ref == ref), "")
     return found or f"#{ref}"
+
+
+def named_npc(text: str) -> str:
+    """The number of the one NPC that is called so; FormatError where it is not one."""
+    wanted = text.strip().casefold()
+    found = [
+        npc.ref
+        for npc in door().npcs()
+        if wanted and wanted in (npc.ref, f"#{npc.ref}", npc.name.casefold())
+    ]
+    if len(found) != 1:
+        several = ", ".join(f"#{ref}" for ref in found[:12])
+        raise FormatError(
+            "npc", f"several are called so: {several}" if found else "nobody is called so"
+        )
+    return found[0]

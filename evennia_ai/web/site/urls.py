@@ -6,10 +6,13 @@ from evennia_ai.web.site.books import BookPage, BooksPage
 from evennia_ai.web.site.cards import CardPage, CardsPage
 from evennia_ai.web.site.character import CharacterPage, NewCardPage
 from evennia_ai.web.site.diff import DiffPage
+from evennia_ai.web.site.drafts import DraftPage
 from evennia_ai.web.site.entry import EntryPage
+from evennia_ai.web.site.knowledge import BasePage, BasesPage, PageOfBase
 from evennia_ai.web.site.mind import MindPage, PauseView
 from evennia_ai.web.site.next import NextPage
 from evennia_ai.web.site.turn import AgainstPage, TurnPage
+from evennia_ai.web.site.vault import VaultPage
 from evennia_ai.web.site.village import VillagePage
 from evennia_ai.web.site.watch import StopView, WatchPage
 
@@ -32,6 +35,11 @@ urlpatterns = [
     path("cards/new/", NewCardPage.as_view(), name="new_card"),
     path("cards/<path:name>/edit/", CharacterPage.as_view(), name="character"),
     path("cards/<path:name>/<int:number>/", CardPage.as_view(), name="card"),
+    path("kb/", BasesPage.as_view(), name="bases"),
+    path("kb/<slug:key>/", BasePage.as_view(), name="base"),
+    path("kb/<slug:key>/vault/", VaultPage.as_view(), name="vault"),
+    path("kb/<slug:key>/page/<path:title>/", PageOfBase.as_view(), name="page_of_base"),
+    path("drafts/<int:number>/", DraftPage.as_view(), name="draft"),
     path("live/", WatchPage.as_view(), name="watch"),
     path("live/stop/", StopView.as_view(), name="stop"),
 ]

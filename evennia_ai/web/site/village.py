@@ -35,7 +35,7 @@ class VillagePage(Page):
         found = door().npcs(part)
         newest = past_turns.newest_of_each([npc.ref for npc in found])
         wanted = [npc for npc in found if _is_shown(shown, npc.ref, newest, day)]
-        page = _page(self.request.GET.get("page", ""), len(wanted))
+        page, pages = self.paged(len(wanted), PAGE_NPCS)
         here = wanted[(page - 1) * PAGE_NPCS : page * PAGE_NPCS]
         used = model_calls.used_by("npc_ref", day)
         game = halts().get(GAME_REF)
@@ -43,7 +43,7 @@ class VillagePage(Page):
             "find": part,
             "show": shown,
             "page": page,
-            "pages": max(1, -(-len(wanted) // PAGE_NPCS)),
+            "pages": pages,
             "count": len(wanted),
             "stopped": str(game) if game else "",
             "today": _used(model_calls.used(day)),
@@ -57,11 +57,6 @@ class VillagePage(Page):
                 for key, name in SHOWN.items()
             ]
         }
-
-
-def _page(text: str, count: int) -> int:
-    number = int(text) if text.isdecimal() and len(text) < 7 else 1
-    return min(max(1, number), max(1, -(-count // PAGE_NPCS)))
 
 
 def _is_shown(shown: str, ref: str, newest: Mapping[str, TurnLine], day: float) -> bool:

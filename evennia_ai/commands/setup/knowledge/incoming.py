@@ -9,7 +9,6 @@ shown, before anything is written: one wrong file, and nothing is.
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +26,8 @@ from evennia_ai.game.mind.viewers import allows, viewer_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder
 from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft
-from evennia_ai.minds.visibility import may_see_package
+from evennia_ai.knowledge.pages.page import BaseInfo, Page
+from evennia_ai.minds.drafting import is_written, may_see_draft, to_be_written
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
 from evennia_ai.store.knowledge import page_drafts as store
@@ -102,13 +101,9 @@ class KnowledgeDrafts(CardWork):
     def _written(self, found: StoredDraft, info: BaseInfo) -> Generator[Deferred[Any], Any, Page]:
         """The page that a draft has become."""
         now = yield from self._now(found, info)
-        # Who writes drafts decides about no locks of pages that are there.
-        wanted = replace(found.draft.page, locks=now.locks) if now else found.draft.page
-        if now is not None and now.sha256 == wanted.sha256:
-            return now  # it was written, and what was decided could not be stored
-        self._refuse_stale(found, now)
-        note = f"draft {found.number}"
-        draft = PageDraft(page=wanted, was=found.draft.was, by=self.typed_by, note=note)
+        if now is not None and is_written(found, now):
+            return now
+        draft = to_be_written(found, now, by=self.typed_by)
         page: Page = yield later(runtime().backends.of(info).write(draft))
         return page
 
@@ -150,18 +145,7 @@ class KnowledgeDrafts(CardWork):
 
     def _sees_draft(self, found: StoredDraft, now: Page | None) -> bool:
         """Whether the caller may see a draft, the page as it is, and all it was made from."""
-        pages = (found.draft.page, *([now] if now else []))
-        is_open = all(shown.may_see(self.caller, page) for page in pages)
-        return is_open and may_see_package(viewer_of(self.caller), found.context_meta)
-
-    def _refuse_stale(self, found: StoredDraft, now: Page | None) -> None:
-        if (now.revision if now else "") != found.draft.was:
-            state = f"revision {now.revision} by now" if now else "gone by now"
-            raise CommandError(
-                f"Draft {found.number} was written from revision {found.draft.was or 'none'} of"
-                f" {found.base}/{found.draft.page.name}, which is {state}. Nothing was written:"
-                f" take what is good of it over with kb/edit, then kb/refuse {found.number}."
-            )
+        return may_see_draft(viewer_of(self.caller), found, now)
 
 
 def _no_draft(number: int) -> CommandError:

@@ -1,0 +1,73 @@
+"""A draft of a page: what it would change, what its writer was shown, and the decision."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.errors import FormatError, NotStoredError, StoreError
+from evennia_ai.knowledge.assembly.panel import context_panel
+from evennia_ai.knowledge.pages.markup import write_page
+from evennia_ai.knowledge.pages.page import Page as KnowledgePage
+from evennia_ai.minds.drafting import is_written, may_see_draft, to_be_written
+from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
+from evennia_ai.store.knowledge.page_drafts import StoredDraft
+from evennia_ai.web.site.differing import difference
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.knowledge import draft_row, tells_texts
+from evennia_ai.web.site.page import NotAllowedError, Page
+
+
+class DraftPage(Page):
+    """`/ai/drafts/<number>/`: one draft."""
+
+    template = "evennia_ai/draft.html"
+
+    def told(self, number: int) -> dict[str, Any]:
+        found, now = self._seen(number)
+        meta = dict(found.context_meta)
+        title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
+        return {
+            **draft_row(found),
+            "task": found.task,
+            "note": found.draft.note,
+            "was": found.draft.was,
+            "now": now.revision if now else "",
+            "difference": difference(write_page(now) if now else "", write_page(found.draft.page)),
+            "context": meta,
+            "panel": context_panel(title, found.task, meta) if "task_type" in meta else [],
+        }
+
+    def post(self, request: HttpRequest, number: int) -> HttpResponseBase:
+        """Do what `do` says: `approve` or `refuse`."""
+        acts = {"approve": self._approve, "refuse": self._refuse}
+        act = acts.get(request.POST.get("do", ""))
+        if act is None:
+            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+        found, now = self._seen(number)
+        if found.state != "waiting":
+            raise StoreError(f"Draft {number} was {found.state} by {found.decided_by} already.")
+        info = knowledge_bases.get_base(found.base)
+        if not door().may_edit(request.user, info.locks):
+            raise NotAllowedError(f"The lock of '{found.base}' does not let you change it.")
+        act(found, now)
+        return HttpResponseRedirect(reverse("evennia_ai:draft", kwargs={"number": number}))
+
+    def _approve(self, found: StoredDraft, now: KnowledgePage | None) -> None:
+        if now is None or not is_written(found, now):
+            pages.save_page(found.base, to_be_written(found, now, by=self.typed_by))
+        page_drafts.decide(found.number, approved=True, by=self.typed_by)
+
+    def _refuse(self, found: StoredDraft, now: KnowledgePage | None) -> None:
+        page_drafts.decide(found.number, approved=False, by=self.typed_by)
+
+    def _seen(self, number: int) -> tuple[StoredDraft, KnowledgePage | None]:
+        """The draft and its page as it is; NotStoredError where it may not be seen here."""
+        viewer = door().viewer_of(self.request.user)
+        found = page_drafts.draft(number)
+        info = knowledge_bases.base(found.base) if found else None
+        if found and info and viewer.may_view(info.locks) and tells_texts(info):
+            (now,) = pages.pages_named(found.base, [found.draft.page.name])
+            if may_see_draft(viewer, found, now):
+                return found, now
+        raise NotStoredError("draft to be read here with the number", str(number))

@@ -1,0 +1,243 @@
+"""Knowledge bases: which there are, the pages of one, what a search finds, and a page itself.
+
+What is read here is in the game's own database; of a base that is elsewhere it is said where. The
+text of a restricted base stands on no page but that of its vault.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponseBase
+
+from evennia_ai.errors import FormatError, NotStoredError
+from evennia_ai.knowledge.pages.markup import write_page
+from evennia_ai.knowledge.pages.page import NAMESPACES, BaseInfo, Namespace, Page, page_name
+from evennia_ai.minds.drafting import may_see_draft
+from evennia_ai.minds.withheld import STORED, HiddenPages, Viewer
+from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
+from evennia_ai.store.knowledge.backend import DatabaseBackend
+from evennia_ai.store.knowledge.page_drafts import StoredDraft
+from evennia_ai.web.site import page as site
+from evennia_ai.web.site.differing import difference
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import name_of, named_npc
+
+PAGE_TITLES: Final = 50
+MOST_HITS: Final = 10
+MOST_TYPED: Final = 400
+MOST_REVISIONS: Final = 30
+
+
+def base_seen(viewer: Viewer, key: str) -> BaseInfo:
+    """The base of this key; NotStoredError where there is none that may be seen."""
+    info = knowledge_bases.base(key)
+    if info is None or not viewer.may_view(info.locks):
+        raise NotStoredError("knowledge base", key)
+    return info
+
+
+def tells_texts(info: BaseInfo) -> bool:
+    """Whether the texts of a base's pages may stand on a page of the site, and are at hand."""
+    return info.backend == STORED and not info.restricted
+
+
+class BasesPage(site.Page):
+    """`/ai/kb/`: the bases that may be seen, and the drafts that wait."""
+
+    template = "evennia_ai/bases.html"
+
+    def told(self) -> dict[str, Any]:
+        viewer = door().viewer_of(self.request.user)
+        seen = [info for info in knowledge_bases.bases() if viewer.may_view(info.locks)]
+        return {
+            "bases": [_base(info) for info in seen],
+            "drafts": [draft for info in seen for draft in _drafts(viewer, info)],
+        }
+
+
+class BasePage(site.Page):
+    """`/ai/kb/<key>/`: what is said of a base, its titles, and a search in it.
+
+    A search as an NPC is a POST: where pages are found by their meaning, it may have a model read
+    those that it has not read yet.
+    """
+
+    template = "evennia_ai/base.html"
+
+    def told(self, key: str) -> dict[str, Any]:
+        viewer = door().viewer_of(self.request.user)
+        info = base_seen(viewer, key)
+        space = self.request.GET.get("namespace", "Main")
+        namespace: Namespace = next((one for one in NAMESPACES if one == space), "Main")
+        part = self.request.GET.get("find", "")[:MOST_TYPED]
+        titles = _titles(viewer, info, namespace, part) if info.backend == STORED else []
+        page, count = self.paged(len(titles), PAGE_TITLES)
+        words = self.request.GET.get("words", "")[:MOST_TYPED].strip()
+        return {
+            "key": info.key,
+            "name": info.name,
+            "summary": info.summary,
+            "topics": list(info.topics),
+            "restricted": info.restricted,
+            "tells_texts": tells_texts(info),
+            "elsewhere": "" if info.backend == STORED else info.backend,
+            "bound_to": _bound(info),
+            "namespaces": list(NAMESPACES),
+            "namespace": namespace,
+            "find": part,
+            "page": page,
+            "pages": count,
+            "count": len(titles),
+            "titles": titles[(page - 1) * PAGE_TITLES : page * PAGE_TITLES],
+            "words": words,
+            "hits": _hits(viewer, info, words) if words and tells_texts(info) else [],
+            "as_npc": None,
+            "drafts": _drafts(viewer, info),
+        }
+
+    def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
+        """What an NPC finds; the one named `npc`, with the words in `words`."""
+        told = self.told(key)
+        words = request.POST.get("words", "")[:MOST_TYPED].strip()
+        if not words:
+            raise FormatError("form", "holds no words to search for")
+        npc = named_npc(request.POST.get("npc", ""))
+        found = door().search_as(npc, key, words)
+        hidden = HiddenPages(door().viewer_of(request.user))
+        as_npc = {
+            "ref": npc,
+            "name": name_of(npc),
+            "words": words,
+            "may_search": found.may_search,
+            "guards": found.guards,
+            "count": len(found.passages),
+            "passages": [
+                {"title": one.title, "score": one.score, "text": one.content}
+                for one in found.passages
+                if tells_texts(knowledge_bases.get_base(key)) and not hidden.covers(key, one.title)
+            ],
+        }
+        return self.shown({**told, "as_npc": as_npc})
+
+
+class PageOfBase(site.Page):
+    """`/ai/kb/<key>/page/<title>/`: one page; `?revision=n` shows what that revision changed."""
+
+    template = "evennia_ai/page_of_base.html"
+
+    def told(self, key: str, title: str) -> dict[str, Any]:
+        viewer = door().viewer_of(self.request.user)
+        info = base_seen(viewer, key)
+        name = page_name(title)
+        hidden = HiddenPages(viewer)
+        if not tells_texts(info) or hidden.covers(key, title):
+            raise NotStoredError(f"page of knowledge base '{key}' to be read here called", title)
+        page = pages.page(key, name, follow=False)
+        changes = pages.revisions(key, name)
+        if page is None and not changes:
+            raise NotStoredError(f"page of knowledge base '{key}' called", title)
+        return {
+            "key": key,
+            "title": name.full,
+            "is_there": page is not None,
+            "revision": page.revision if page else "",
+            "text": write_page(page) if page else "",
+            "links": [link.full for link in page.links] if page else [],
+            "linked_from": [
+                one.full for one in pages.linking_to(key, name) if not hidden.covers(key, one.full)
+            ],
+            **self._change(viewer, key, name.full),
+            "revisions": [
+                {
+                    "number": one.number,
+                    "action": one.action,
+                    "by": one.changed_by,
+                    "at": one.changed_at,
+                    "note": one.note,
+                }
+                for one in list(reversed(changes))[:MOST_REVISIONS]
+            ],
+        }
+
+    def _change(self, viewer: Viewer, key: str, title: str) -> dict[str, Any]:
+        """What the revision that is asked for changed."""
+        text = self.request.GET.get("revision", "")
+        if not text.isdecimal() or len(text) > 9:
+            return {"shown_revision": None, "difference": []}
+        name, number = page_name(title), int(text)
+        numbers = [one.number for one in pages.revisions(key, name)]
+        older = max((one for one in numbers if one < number), default=0)
+        before, after = (pages.at_revision(key, name, one) for one in (older, number))
+        if number not in numbers or not all(
+            viewer.may_view(one.locks) for one in (before, after) if one is not None
+        ):
+            raise NotStoredError(f"revision of '{title}' with the number", text)
+        return {"shown_revision": number, "difference": difference(_text(before), _text(after))}
+
+
+def _base(info: BaseInfo) -> dict[str, Any]:
+    return {
+        "key": info.key,
+        "name": info.name,
+        "pages": info.pages if info.backend == STORED else None,
+        "elsewhere": "" if info.backend == STORED else info.backend,
+        "restricted": info.restricted,
+        "bound_to": _bound(info),
+    }
+
+
+def _bound(info: BaseInfo) -> list[str]:
+    names = {npc.ref: npc.name for npc in door().npcs()}
+    return [
+        f"{scope.kind} {names.get(scope.ref, scope.ref) if scope.kind == 'npc' else scope.ref}"
+        for scope in knowledge_bases.bindings(info.key)
+    ]
+
+
+def _titles(viewer: Viewer, info: BaseInfo, namespace: Namespace, part: str) -> list[str]:
+    hidden, wanted = HiddenPages(viewer), part.casefold()
+    found = [name.full for name in pages.listed(info.key, namespace) if wanted in name.folded]
+    if not hidden.may_cover([info.key]):
+        return found
+    return [title for title in found if not hidden.covers(info.key, title)]
+
+
+def _hits(viewer: Viewer, info: BaseInfo, words: str) -> list[dict[str, Any]]:
+    hidden = HiddenPages(viewer)
+    return [
+        {"title": hit.page.name.full, "score": hit.score, "text": hit.passage}
+        for hit in DatabaseBackend(info.key).search(words, limit=MOST_HITS)
+        if not hidden.covers(info.key, hit.page.name.full)
+    ]
+
+
+def _drafts(viewer: Viewer, info: BaseInfo) -> list[dict[str, Any]]:
+    return [draft_row(one) for one in waiting_in(viewer, info)]
+
+
+def waiting_in(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
+    """The drafts of a base that wait and that may be read here."""
+    waiting = page_drafts.waiting(info.key) if tells_texts(info) else ()
+    if waiting:
+        now = pages.pages_named(info.key, [one.draft.page.name for one in waiting])
+        for one, page in zip(waiting, now, strict=True):
+            if may_see_draft(viewer, one, page):
+                yield one
+
+
+def draft_row(found: StoredDraft) -> dict[str, Any]:
+    """A draft in one line."""
+    return {
+        "number": found.number,
+        "base": found.base,
+        "title": found.draft.page.name.full,
+        "is_new": not found.draft.was,
+        "by": found.draft.by,
+        "at": found.made_at,
+        "state": found.state,
+        "decided_by": found.decided_by,
+    }
+
+
+def _text(page: Page | None) -> str:
+    return "" if page is None else write_page(page)

@@ -1,0 +1,58 @@
+"""The vault of a knowledge base: the passages that restricted searches found, and who read them.
+
+Looking at the page shows no passage. Opening the vault is a POST, because each reading is written
+down.
+"""
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponseBase
+
+from evennia_ai.minds.withheld import HiddenPages, withheld
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.knowledge import base_seen
+from evennia_ai.web.site.page import Page
+
+MOST_READINGS: Final = 40
+
+
+class VaultPage(Page):
+    """`/ai/kb/<key>/vault/`."""
+
+    template = "evennia_ai/vault.html"
+
+    def told(self, key: str) -> dict[str, Any]:
+        info = base_seen(door().viewer_of(self.request.user), key)
+        readings = knowledge_searches.readings(key)
+        return {
+            "key": key,
+            "name": info.name,
+            "keeps": info.keeps_chunks,
+            "is_open": False,
+            "passages": [],
+            "readings": [
+                {"by": one.by, "at": one.at, "passages": one.chunks}
+                for one in readings[:MOST_READINGS]
+            ],
+        }
+
+    def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
+        """Open it; StoreError: that it was read cannot be written down, so it is not."""
+        viewer = door().viewer_of(request.user)
+        base_seen(viewer, key)
+        hidden = HiddenPages(viewer)
+        passages = []
+        for chunk in knowledge_searches.open_vault(key, by=self.typed_by):
+            is_hidden = hidden.covers(chunk.base, chunk.title)
+            passages.append(
+                {
+                    "search": chunk.search,
+                    "title": "" if is_hidden else chunk.title,
+                    "revision": "" if is_hidden else chunk.revision,
+                    "text": withheld(f"a page of knowledge base '{chunk.base}'")
+                    if is_hidden
+                    else chunk.content,
+                }
+            )
+        return self.shown({**self.told(key), "is_open": True, "passages": passages})
