@@ -26,7 +26,7 @@ from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.expansion import check_settled
 from evennia_ai.prompt.registry import BUILT_IN, ComponentRegistry, PromptContext, with_statics
-from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.template import OUTLET, compile_template
 from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.snapshots import COMPONENTS, Snapshot, changing, value_of
 
@@ -259,6 +259,12 @@ def _component(
 
 registry: Final = Snapshot(COMPONENTS, _load)
 """All components of all scopes; the same object until one is changed."""
+
+
+def shown_outlets() -> frozenset[str]:
+    """The outlets that some component of the game shows, by name."""
+    names = (name for c in registry() for name in compile_template(c.content, trust=c.trust).names)
+    return frozenset(name.removeprefix(OUTLET) for name in names if name.startswith(OUTLET))
 
 
 CONTEXTS: Final = "contexts"

@@ -1,13 +1,16 @@
 """Lorebooks: which there are, and the entries of one, a page of them at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.errors import NotStoredError
+from django.http import HttpRequest, HttpResponseBase
+
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
+from evennia_ai.web.site.book_editing import book_seen, edit_ticked
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import Page
 
@@ -43,9 +46,7 @@ class BookPage(Page):
 
     def told(self, name: str) -> dict[str, Any]:
         may_view = door().viewer_of(self.request.user).may_view
-        stored = lorebooks.get_book(name)
-        if not may_view(stored.locks):
-            raise NotStoredError("lorebook", name)
+        stored = book_seen(self, name)
         locks = lorebooks.entry_locks(name)
         book = attached_book(stored)
         wanted = self.request.GET.get("find", "")[:80]
@@ -73,6 +74,13 @@ class BookPage(Page):
                 for change in list(reversed(lorebooks.book_revisions(name)))[:20]
             ],
         }
+
+    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {"words": ["order", *TYPED_FIELDS]}
+
+    def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
+        """Edit all entries that are ticked."""
+        return edit_ticked(self, name)
 
 
 def _has(entry: LoreEntry, wanted: str) -> bool:

@@ -12,12 +12,15 @@ from django.urls import reverse
 
 from evennia_ai.errors import EditConflictError, EvenniaAIError, FormatError, NotStoredError
 from evennia_ai.lorebook.editing.edits import add_entry, change_entry, content_at
+from evennia_ai.lorebook.editing.typed import in_words, in_words_of, said_of, typed_value
 from evennia_ai.lorebook.entry import Logic, LoreEntry
+from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
+from evennia_ai.web.site.book_editing import refuse_change
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import NotAllowedError, Page
 
@@ -25,7 +28,9 @@ PLACES: Final = (
     *("before", "after", "depth", "note_top", "note_bottom", "examples_before", "examples_after"),
 )
 LOGICS: Final = get_args(Logic)
-_USUAL_DEPTH: Final = 4
+_OTHER: Final = "field-"
+"""What the names of the form's inputs for all other fields begin with."""
+_IN_THE_FORM: Final = ("place", "name", "constant")
 _NEW: Final[Mapping[str, Any]] = {
     "name": "",
     "keys": [],
@@ -82,6 +87,7 @@ class EntryPage(Page):
             "entry": dict(fields),
             "places": sorted({*PLACES, str(fields["position"])}, key=_place_order),
             "logics": list(LOGICS),
+            "others": _others(stored, uid, self.request.POST),
             "problem": "",
             "saved": "saved" in self.request.GET,
         }
@@ -89,20 +95,20 @@ class EntryPage(Page):
     def _saved(self, stored: StoredBook, uid: str, typed: Mapping[str, Any]) -> str:
         """Store the entry; its uid. EditConflictError: the book is another one than was shown."""
         locks = lorebooks.entry_locks(stored.name)
-        for lock in (stored.locks, locks.get(uid, "")):
-            if not door().may_edit(self.request.user, lock):
-                raise NotAllowedError(f"The lock of '{stored.name}' does not let you change it.")
+        refuse_change(self, stored, [uid])
+        others = _typed_others(self.request.POST)
         seen = self.request.POST.get("seen", "")
         if not seen.isdecimal() or len(seen) > 9:
             raise FormatError("form", "says wrongly what it showed; open the page again")
         data: Any = json.loads(stored.source)
-        if uid:
-            now = _fields(stored, _entry(stored, uid))
-            changed = {key: value for key, value in typed.items() if value != now[key]}
-            data = change_entry(data, uid, _implied(changed, typed))
-        else:
-            given = {key: value for key, value in typed.items() if value != _NEW[key]}
-            data, uid = add_entry(data, _implied(given, typed), taken=locks)
+        now = _fields(stored, _entry(stored, uid)) if uid else _NEW
+        given = {key: value for key, value in typed.items() if value != now[key]}
+        fields = {**_implied(given, typed), **others}
+        with in_words_of(f"entry {uid}" if uid else "the new entry"):
+            if uid:
+                data = change_entry(data, uid, fields)
+            else:
+                data, uid = add_entry(data, fields, taken=locks)
         text = json.dumps(data, ensure_ascii=False)
         lorebooks.save_book(stored.name, text, by=self.typed_by, expected_revision=int(seen))
         return uid
@@ -131,6 +137,29 @@ def _fields(stored: StoredBook, entry: LoreEntry) -> dict[str, Any]:
         "order": entry.order,
         "constant": entry.constant,
         "enabled": entry.enabled,
+    }
+
+
+def _others(stored: StoredBook, uid: str, form: Mapping[str, str]) -> list[dict[str, str]]:
+    """The fields that have no place of their own in the form: what an entry says of each."""
+    entry = _entry(stored, uid) if uid else None
+    return [
+        {
+            "word": word,
+            "says": in_words(said_of(field, entry)) if entry else "",
+            "typed": form.get(f"{_OTHER}{word}", ""),
+        }
+        for word, field in TYPED_FIELDS.items()
+        if word not in _IN_THE_FORM
+    ]
+
+
+def _typed_others(form: Mapping[str, str]) -> dict[str, Any]:
+    """The values that are typed for those fields; what is left empty stays as it is."""
+    return {
+        field.name: typed_value(field, text)
+        for word, field in TYPED_FIELDS.items()
+        if word not in _IN_THE_FORM and (text := form.get(f"{_OTHER}{word}", "").strip())
     }
 
 

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from evennia_ai.web.site.book_editing import BookRevisionPage, LintsPage
 from evennia_ai.web.site.books import BookPage, BooksPage
 from evennia_ai.web.site.cards import CardPage, CardsPage
 from evennia_ai.web.site.character import CharacterPage, NewCardPage
@@ -9,6 +10,7 @@ from evennia_ai.web.site.diff import DiffPage
 from evennia_ai.web.site.drafts import DraftPage
 from evennia_ai.web.site.entry import EntryPage
 from evennia_ai.web.site.knowledge import BasePage, BasesPage, PageOfBase
+from evennia_ai.web.site.lore_turns import LoreTurnsPage
 from evennia_ai.web.site.mind import MindPage, PauseView
 from evennia_ai.web.site.next import NextPage
 from evennia_ai.web.site.turn import AgainstPage, TurnPage
@@ -29,6 +31,13 @@ urlpatterns = [
     path(f"{_NPC}against/", AgainstPage.as_view(), name="against"),
     path("lore/", BooksPage.as_view(), name="books"),
     path("lore/<path:name>/new/", EntryPage.as_view(), name="new_entry"),
+    path("lore/<path:name>/lints/", LintsPage.as_view(), name="lints"),
+    path("lore/<path:name>/turns/", LoreTurnsPage.as_view(), name="lore_turns"),
+    path(
+        "lore/<path:name>/revision/<int:number>/",
+        BookRevisionPage.as_view(),
+        name="book_revision",
+    ),
     path("lore/<path:name>/entry/<path:uid>/", EntryPage.as_view(), name="entry"),
     path("lore/<path:name>/", BookPage.as_view(), name="book"),
     path("cards/", CardsPage.as_view(), name="cards"),

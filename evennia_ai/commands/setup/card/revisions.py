@@ -14,8 +14,8 @@ from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import changed_fields
 from evennia_ai.commands.setup.card.shown import import_in_words, plain_name
-from evennia_ai.commands.setup.lore.revisions import LONGEST_COMPARED, book_differences
 from evennia_ai.errors import NotStoredError
+from evennia_ai.lorebook.editing.comparing import LONGEST_COMPARED, book_differences
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile

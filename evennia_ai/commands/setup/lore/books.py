@@ -22,11 +22,12 @@ from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import saved, written_down
 from evennia_ai.commands.setup.lore.named import written
-from evennia_ai.commands.setup.lore.revisions import book_differences, history_of, source_of
+from evennia_ai.commands.setup.lore.revisions import history_of, source_of
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import parse_json
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.editing.comparing import book_differences
 from evennia_ai.lorebook.formats.books import read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.lorebook.scan.key_index import prepare_index

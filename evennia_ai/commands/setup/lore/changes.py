@@ -6,8 +6,7 @@ The book inside a card is changed beside the game as any edit of a card is, and 
 """
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +15,6 @@ from twisted.internet.defer import Deferred, inlineCallbacks
 
 from evennia_ai.cards.card import Card
 from evennia_ai.commands.background_work import CardWork
-from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.setup.lore.named import (
     LONG,
     OF_CARD,
@@ -28,8 +26,6 @@ from evennia_ai.commands.setup.lore.named import (
     stored_book,
     written,
 )
-from evennia_ai.commands.setup.lore.typed import member_in_words
-from evennia_ai.errors import FormatError
 from evennia_ai.game.runtime import runtime
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.edits import (
@@ -41,6 +37,7 @@ from evennia_ai.lorebook.editing.edits import (
     remove_entry,
 )
 from evennia_ai.lorebook.editing.in_place import Changed, changed_in_place, is_located, locate
+from evennia_ai.lorebook.editing.typed import in_words_of
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import read_book, unwrapped
 from evennia_ai.lorebook.scan.key_index import prepare_index
@@ -67,7 +64,7 @@ def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: str) -> W
     uids: list[str] = []
 
     def edit(data: Mapping[str, Any]) -> Mapping[str, Any]:
-        with _in_words_of(_new_label(book, fields)):
+        with in_words_of(_new_label(book, fields)):
             after, uid = add_entry(data, fields, taken=locked)
         uids.append(uid)
         return after
@@ -86,13 +83,13 @@ def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: 
         if not is_located(found.of.book):
             finding = partial(locate, found.of.book, stored.source)
             yield work.worked(f"Reading lorebook {stored.name}", lambda _: finding())
-        with _in_words_of(found.label):
+        with in_words_of(found.label):
             change = changed_in_place(found.of.book, stored.source, found.entry.index, fields)
         if change is not None:
             return found if change.is_same else _entry(_saved_in_place(stored, change, by=by), uid)
 
     def edit(data: Mapping[str, Any]) -> Mapping[str, Any]:
-        with _in_words_of(found.label):
+        with in_words_of(found.label):
             return change_entry(data, uid, fields)
 
     after = yield saved(work, stored, edit, by=by)
@@ -107,18 +104,6 @@ def removed(work: CardWork, found: OpenEntry, *, by: str) -> Any:
 def content_of(found: OpenEntry) -> str:
     """The content of an entry as it is written, its decorators among it."""
     return content_at(json.loads(found.of.stored.source), found.entry.index)
-
-
-@contextmanager
-def _in_words_of(label: str) -> Iterator[None]:
-    """Have what is wrong with a field told of this entry, as its builder knows the field."""
-    try:
-        yield
-    except FormatError as error:
-        if not error.path:
-            raise
-        member = member_in_words(error.path)
-        raise CommandError(f"{label}: {member} {error.problem}. Nothing was changed.") from error
 
 
 def _new_label(book: str, fields: Mapping[str, Any]) -> str:

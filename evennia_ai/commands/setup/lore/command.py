@@ -21,9 +21,8 @@ from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.runtime import runtime
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.prompt.templates.template import OUTLET, compile_template
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.authored.components import registry
+from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.text.columns import WIDTH, wrapped
 
 _MOST_LINTS: Final = 60
@@ -194,7 +193,7 @@ class CmdLore(LoreEdits, LoreBooks):
                 book.book,
                 rules=conf().lore,
                 limit_tokens=conf().limit_tokens,
-                outlets=_outlets(),
+                outlets=shown_outlets(),
             )
             if named.may_see(self.caller, book, lint.uid)
         ]
@@ -218,9 +217,3 @@ class CmdLore(LoreEdits, LoreBooks):
         book = named.opened(named.book_named(self.caller, name))
         seen = [e for e in book.book.entries if named.may_see(self.caller, book, e.uid)]
         self.show(shown.shown(book, seen, page=page))
-
-
-def _outlets() -> set[str]:
-    """The outlets that some component of the game shows."""
-    names = (name for c in registry() for name in compile_template(c.content, trust=c.trust).names)
-    return {name.removeprefix(OUTLET) for name in names if name.startswith(OUTLET)}

@@ -13,7 +13,7 @@ from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import CommandError, Run
 from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_typed, lost_by
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
-from evennia_ai.commands.setup.lore import named, typed
+from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import (
     added,
     changed,
@@ -27,18 +27,19 @@ from evennia_ai.commands.setup.lore.named import (
     opened,
     written,
 )
-from evennia_ai.commands.setup.lore.typed import (
+from evennia_ai.errors import EditConflictError
+from evennia_ai.lorebook.book import BOOK_MODES, entries_called
+from evennia_ai.lorebook.editing import typed
+from evennia_ai.lorebook.editing.edits import (
+    new_book,
+    with_mode,
+)
+from evennia_ai.lorebook.editing.typed import (
     field_named,
     in_words,
     place_in_words,
     said_of,
     typed_value,
-)
-from evennia_ai.errors import EditConflictError
-from evennia_ai.lorebook.book import BOOK_MODES, entries_called
-from evennia_ai.lorebook.editing.edits import (
-    new_book,
-    with_mode,
 )
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
 from evennia_ai.store.authored import lorebooks as store

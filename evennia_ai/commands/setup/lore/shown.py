@@ -18,18 +18,18 @@ from evennia_ai.commands.setup.lore.named import (
     split,
     stored_book,
 )
-from evennia_ai.commands.setup.lore.typed import (
+from evennia_ai.compose import Composition
+from evennia_ai.game.mind.viewers import viewer_of
+from evennia_ai.game.senses.presence import NPC, HasMind
+from evennia_ai.lorebook.activation.activation import Activation
+from evennia_ai.lorebook.book import names_of, packed
+from evennia_ai.lorebook.editing.typed import (
     TOLD_APART,
     UNSET,
     in_words,
     place_in_words,
     said_of,
 )
-from evennia_ai.compose import Composition
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.game.senses.presence import NPC, HasMind
-from evennia_ai.lorebook.activation.activation import Activation
-from evennia_ai.lorebook.book import names_of, packed
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 from evennia_ai.minds.withheld import HiddenLore

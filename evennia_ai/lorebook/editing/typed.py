@@ -1,17 +1,18 @@
-"""What builders' texts mean in `lore`: keys, numbers, places, conditions, and how each reads.
+"""What builders' texts mean of an entry: keys, numbers, places, conditions, and how each reads.
 
-Each function gives a value for `lorebook.editing.edits` or raises `CommandError` with one line.
+Each function gives a value for `lorebook.editing.edits` or raises `TypedError` with one line. The
+command `lore` and the forms of the pages both read what is typed by this.
 Which fields an entry has is for the table of `lorebook.formats`, what a value may be beyond its
 kind for the editing to judge.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Final, get_args
 
-from evennia_ai.commands.base import CommandError
-from evennia_ai.commands.naming import whole_number
+from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.lorebook.book import mention_in_words
 from evennia_ai.lorebook.conditions import TESTS
 from evennia_ai.lorebook.entry import AT_MENTION, MENTIONINGS, SIDES, LoreEntry, Patterns, Position
@@ -30,6 +31,7 @@ _PLAIN: Final[tuple[str, ...]] = tuple(
 )
 _MENTION: Final = f"{AT_MENTION} [{' | '.join(SIDES)}] [{' | '.join(MENTIONINGS)}]"
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+_MOST_DIGITS: Final = 15
 _FLAGS: Final = {
     **dict.fromkeys(("on", "yes", "true"), True),
     **dict.fromkeys(("off", "no", "false"), False),
@@ -39,6 +41,10 @@ _PATTERN: Final = r"\s*(/(?:[^/\\]|\\.)+/[a-zA-Z]*(?=\s*(?:[{ends}]|$))|[^{ends}
 _KEY: Final = re.compile(_PATTERN.format(ends=","), re.DOTALL)
 _KEY_BEFORE_COLON: Final = re.compile(_PATTERN.format(ends=",:"), re.DOTALL)
 _LOGIC: Final = re.compile(r"(not\s+any|not\s+all|any|all)(?:\s*:\s*|\s+|$)(.*)", re.DOTALL | re.I)
+
+
+class TypedError(EvenniaAIError):
+    """What a builder typed means nothing of the kind; the text says why and what would."""
 
 
 def keys_in(text: str) -> list[str]:
@@ -57,7 +63,7 @@ def keys_and_content(text: str) -> tuple[list[str], str]:
 def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dict[str, Any]:
     """The fields, and that keys of the form /.../ are patterns, where one is and `of` says not.
 
-    CommandError: a key that is to be a pattern cannot be read as one.
+    TypedError: a key that is to be a pattern cannot be read as one.
     """
     keys = [*fields.get("keys", ()), *fields.get("secondary_keys", ())]
     patterns: Patterns = "none" if of is None else of.patterns
@@ -68,13 +74,13 @@ def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dic
 
 
 def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
-    """CommandError names the first key that is to be a pattern and cannot be read as one."""
+    """TypedError names the first key that is to be a pattern and cannot be read as one."""
     for key in keys:
         if patterns == "none" or (patterns == "by_form" and not is_delimited(key)):
             continue
         read = read_pattern(key)
         if isinstance(read, Refused) and read.is_broken:
-            raise CommandError(f"The key {clipped(key, 80)} {read.reason}. Nothing was changed.")
+            raise TypedError(f"The key {clipped(key, 80)} {read.reason}. Nothing was changed.")
 
 
 def _keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
@@ -108,12 +114,12 @@ def position_in(text: str) -> dict[str, Any]:
     if place == "outlet" and of:
         return {"position": "outlet", "outlet": of}
     if place == "depth" and of:
-        return {"position": "depth", "depth": whole_number(of, what="depth")}
+        return {"position": "depth", "depth": _whole(of, what="depth")}
     if place.split()[:1] == [AT_MENTION] and not of:
         return {"position": AT_MENTION, "mention": mention_in(text)}
     if place in _PLAIN and not of:
         return {"position": place}
-    raise CommandError(
+    raise TypedError(
         f"'{text}' is no position; there are {', '.join(_PLAIN)}, outlet:<name>,"
         f" before:<component>, after:<component> and {_MENTION}. Nothing was changed."
     )
@@ -125,7 +131,7 @@ def mention_in(text: str) -> dict[str, str]:
     side = next((word for word in SIDES if word in given), SIDES[0])
     message = next((word for word in MENTIONINGS if word in given), MENTIONINGS[0])
     if place != AT_MENTION or len(given) > len({*given} & {side, message}):
-        raise CommandError(f"'{text}' is no place; write {_MENTION}. Nothing was changed.")
+        raise TypedError(f"'{text}' is no place; write {_MENTION}. Nothing was changed.")
     return {"side": side, "message": message}
 
 
@@ -137,7 +143,7 @@ def text_in(text: str) -> str:
 def number(text: str) -> float:
     """A number; whole where it is written so."""
     if not _NUMBER.fullmatch(text):
-        raise CommandError(f"'{text}' is no number. Nothing was changed.")
+        raise TypedError(f"'{text}' is no number. Nothing was changed.")
     return float(text) if "." in text else int(text)
 
 
@@ -146,10 +152,18 @@ def number_or_off(text: str) -> float:
     return 0 if text.lower() == NOTHING else number(text)
 
 
+def _whole(text: str, *, what: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
+        raise TypedError(
+            f"The {what} must be a whole number, 0 or more; '{text}' is not. Nothing was changed."
+        )
+    return int(text)
+
+
 def flag(text: str) -> bool:
     """On or off."""
     if text.lower() not in _FLAGS:
-        raise CommandError(f"'{text}' is neither on nor off. Nothing was changed.")
+        raise TypedError(f"'{text}' is neither on nor off. Nothing was changed.")
     return _FLAGS[text.lower()]
 
 
@@ -168,7 +182,7 @@ def questions(text: str) -> list[dict[str, Any]]:
 def _question(text: str) -> dict[str, Any]:
     words = text.split(maxsplit=2)
     if len(words) < 3:
-        raise CommandError(
+        raise TypedError(
             f"'{text.strip()}' is no condition; write <fact> <test> <value>, <value>, with one of"
             f" the tests {', '.join(TESTS)}. Nothing was changed."
         )
@@ -199,15 +213,15 @@ _SWITCHES: Final[Mapping[str, str]] = {
 
 
 def field_named(word: str) -> LoreField:
-    """The field that a builder calls `word`; CommandError names those there are."""
+    """The field that a builder calls `word`; TypedError names those there are."""
     name = "_".join(word.lower().split())
     if name in TYPED_FIELDS:
         return TYPED_FIELDS[name]
     if name in _SWITCHES:
-        raise CommandError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
+        raise TypedError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
     near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
     known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
-    raise CommandError(f"'{word}' is no field of an entry; {known}. Nothing was changed.")
+    raise TypedError(f"'{word}' is no field of an entry; {known}. Nothing was changed.")
 
 
 def typed_value(field: LoreField, text: str) -> Any:
@@ -246,6 +260,18 @@ def member_in_words(path: Sequence[Step]) -> str:
         word = f"condition {int(number) + 1}"
     members = [step for step in inside if isinstance(step, str)]
     return f"the {members[-1]} of {word}" if members else word
+
+
+@contextmanager
+def in_words_of(label: str) -> Iterator[None]:
+    """Have what is wrong with a field told of this entry, as its builder knows the field."""
+    try:
+        yield
+    except FormatError as error:
+        if not error.path:
+            raise
+        member = member_in_words(error.path)
+        raise TypedError(f"{label}: {member} {error.problem}. Nothing was changed.") from error
 
 
 def place_in_words(entry: LoreEntry) -> str:

@@ -1,0 +1,163 @@
+"""A whole lorebook: what its author should look at again, bulk edits, its revisions and reverts.
+
+A bulk edit is one revision: every ticked entry gets the value, or none does.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.errors import FormatError, NotStoredError
+from evennia_ai.lorebook.editing.comparing import book_differences
+from evennia_ai.lorebook.editing.edits import change_entry
+from evennia_ai.lorebook.editing.lints import lints
+from evennia_ai.lorebook.editing.typed import field_named, in_words_of, number, typed_value
+from evennia_ai.minds.parse_cache import attached_book
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.authored.components import shown_outlets
+from evennia_ai.store.authored.lorebooks import StoredBook
+from evennia_ai.web.site.differing import as_values
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import NotAllowedError, Page
+
+MOST_LINTS: Final = 200
+
+
+def book_seen(page: Page, name: str) -> StoredBook:
+    """The book of this name; NotStoredError where there is none that may be seen."""
+    stored = lorebooks.get_book(name)
+    if not door().viewer_of(page.request.user).may_view(stored.locks):
+        raise NotStoredError("lorebook", name)
+    return stored
+
+
+def refuse_change(page: Page, stored: StoredBook, uids: Sequence[str] = ()) -> None:
+    """NotAllowedError where a lock of the book, or of these entries, forbids a change."""
+    locks = lorebooks.entry_locks(stored.name)
+    for lock in (stored.locks, *(locks.get(uid, "") for uid in uids)):
+        if not door().may_edit(page.request.user, lock):
+            raise NotAllowedError(f"The lock of '{stored.name}' does not let you change it.")
+
+
+def edit_ticked(page: Page, name: str) -> HttpResponseBase:
+    """Change every entry that is ticked in the form of a book's page, as one revision.
+
+    FormatError, TypedError: a value that cannot be. EditConflictError: the book is another one
+    than was shown.
+    """
+    form = page.request.POST
+    stored, uids = book_seen(page, name), form.getlist("entry")
+    locks = lorebooks.entry_locks(name)
+    may_view = door().viewer_of(page.request.user).may_view
+    if not all(may_view(locks.get(uid, "")) for uid in uids):
+        raise NotStoredError(f"entry of lorebook '{name}' called", uids[0])
+    refuse_change(page, stored, uids)
+    if not uids:
+        raise FormatError("form", "ticks no entry; nothing was changed")
+    seen = form.get("seen", "")
+    if not seen.isdecimal() or len(seen) > 9:
+        raise FormatError("form", "says wrongly what it showed; open the page again")
+    fields = _wanted(form)
+    data: Any = json.loads(stored.source)
+    for uid in uids:
+        with in_words_of(f"entry {uid}"):
+            data = change_entry(data, uid, fields)
+    text = json.dumps(data, ensure_ascii=False)
+    lorebooks.save_book(name, text, by=page.typed_by, expected_revision=int(seen))
+    return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
+
+
+def _wanted(form: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that a bulk edit gives; `do` is one of the buttons."""
+    do = form.get("do", "")
+    if do in ("on", "off"):
+        return {"enabled": do == "on"}
+    word, text = form.get("field", "").strip(), form.get("value", "").strip()
+    if do != "set" or not word or not text:
+        raise FormatError("form", "says no field and value to set; nothing was changed")
+    if word == "order":
+        return {"order": number(text)}
+    field = field_named(word)
+    return {field.name: typed_value(field, text)}
+
+
+class LintsPage(Page):
+    """`/ai/lore/<book>/lints/`: what its author should look at again."""
+
+    template = "evennia_ai/lints.html"
+
+    def told(self, name: str) -> dict[str, Any]:
+        stored, given = book_seen(self, name), conf()
+        locks = lorebooks.entry_locks(name)
+        may_view = door().viewer_of(self.request.user).may_view
+        found = [
+            {"uid": lint.uid, "kind": lint.kind, "text": lint.text}
+            for lint in lints(
+                attached_book(stored),
+                rules=given.lore,
+                limit_tokens=given.limit_tokens,
+                outlets=shown_outlets(),
+            )
+            if may_view(locks.get(lint.uid, ""))
+        ]
+        return {"book": name, "count": len(found), "lints": found[:MOST_LINTS]}
+
+
+class BookRevisionPage(Page):
+    """`/ai/lore/<book>/revision/<n>/`: what a revision changed; POST goes back to it."""
+
+    template = "evennia_ai/book_revision.html"
+
+    def told(self, name: str, number: int) -> dict[str, Any]:
+        change = self._seen(name, number)
+        older = [one for one in lorebooks.book_revisions(name) if one.number < number]
+        before = lorebooks.book_revision(name, older[-1].number).source if older else None
+        now = lorebooks.get_book(name) if name in lorebooks.book_names() else None
+        return {
+            "book": name,
+            "number": number,
+            "action": change.action,
+            "by": change.changed_by,
+            "at": change.changed_at,
+            "in_force": now.revision if now else None,
+            "newest": lorebooks.book_revisions(name)[-1].number,
+            **self._compared(name, number, "difference", before, change.source),
+            **self._compared(name, number, "back", now.source if now else None, change.source),
+        }
+
+    def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
+        """Give the book the text of this revision; EditConflictError where it changed meanwhile."""
+        self._seen(name, number)
+        for lock in (lorebooks.locks_then(name, number)[0], *lorebooks.entry_locks(name).values()):
+            if not door().may_edit(request.user, lock):
+                raise NotAllowedError(f"The lock of '{name}' does not let you change it.")
+        seen = request.POST.get("seen", "")
+        newest = lorebooks.book_revisions(name)[-1]
+        if seen != str(newest.number):
+            raise FormatError(
+                "form",
+                f"was made when the book was at revision {seen}; {newest.changed_by} has changed"
+                " it since. Nothing was changed: open the page again",
+            )
+        lorebooks.revert_book(name, number, by=self.typed_by)
+        return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
+
+    def _seen(self, name: str, number: int) -> lorebooks.BookRevision:
+        change = lorebooks.book_revision(name, number)
+        lock, _ = lorebooks.locks_then(name, number)
+        if not door().viewer_of(self.request.user).may_view(lock):
+            raise NotStoredError(f"revision of lorebook '{name}' with the number", str(number))
+        return change
+
+    def _compared(
+        self, name: str, number: int, what: str, before: str | None, after: str | None
+    ) -> dict[str, Any]:
+        """What is different in what may be seen of two texts; None where they are too long."""
+        locks = {**lorebooks.locks_then(name, number)[1]}
+        may_view = door().viewer_of(self.request.user).may_view
+        lines = book_differences(before, after, sees=lambda uid: may_view(locks.get(uid, "")))
+        return {what: None if lines is None else as_values(lines)}

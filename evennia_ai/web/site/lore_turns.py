@@ -1,0 +1,101 @@
+"""Lore over turns: which entries of a book were awake in the newest turns of an NPC, and why."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from evennia_ai.minds.parse_cache import attached_book
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.history import past_turns
+from evennia_ai.web.site.book_editing import book_seen
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import Page, name_of, named_npc
+
+TURNS: Final = 12
+PAGE_ENTRIES: Final = 40
+LETTERS: Final[Mapping[str, str]] = {
+    "K": "a key was found",
+    "R": "woken by the text of another entry",
+    "C": "constant",
+    "s": "stays (sticky)",
+    "c": "rests (cooldown)",
+    "d": "delayed",
+    "b": "left out by the budget",
+    "g": "lost its group",
+    "%": "left out by chance",
+    ".": "not awake",
+}
+# By what the reason of an entry in, or not in, the prompt begins with or has in it.
+_KEPT: Final = (("in the text of", "R"), ("sticky:", "s"), ("constant", "C"))
+_LEFT: Final = (
+    ("cooldown", "c"),
+    ("delay", "d"),
+    ("budget", "b"),
+    ("group '", "g"),
+    ("rolled", "%"),
+)
+
+
+class LoreTurnsPage(Page):
+    """`/ai/lore/<book>/turns/`: rows are entries, columns turns, a cell says how an entry was."""
+
+    template = "evennia_ai/lore_turns.html"
+
+    def told(self, name: str) -> dict[str, Any]:
+        stored = book_seen(self, name)
+        asked = self.request.GET.get("npc", "").strip()
+        ref = named_npc(asked) if asked else _usual(name)
+        locks = lorebooks.entry_locks(name)
+        may_view = door().viewer_of(self.request.user).may_view
+        entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
+        turns = past_turns.newest_turns(ref, TURNS) if ref else ()
+        judged = [{v.item: v for v in turn.manifest.verdicts} for turn in turns]
+        rows: list[dict[str, Any]] = [
+            {
+                "uid": entry.uid,
+                "name": entry.name or ", ".join(entry.keys[:3]),
+                "cells": [letter_of(one.get(f"lore:{name}#{entry.uid}")) for one in judged],
+            }
+            for entry in entries
+        ]
+        awake = [row for row in rows if _was_awake(row["cells"])]
+        page, pages = self.paged(len(awake), PAGE_ENTRIES)
+        return {
+            "book": name,
+            "ref": ref,
+            "npc": name_of(ref) if ref else "",
+            "turns": [turn.number for turn in turns],
+            "letters": dict(_used(awake)),
+            "rows": awake[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES],
+            "page": page,
+            "pages": pages,
+            "never": len(rows) - len(awake),
+            "always": sum(all(cell in "KRs" for cell in row["cells"]) for row in awake),
+        }
+
+
+def letter_of(verdict: Verdict | None) -> str:
+    """The letter of a verdict on an entry, "." where it was not awake."""
+    if verdict is None:
+        return "."
+    told = f"{verdict.cause or ''} {verdict.reason}"
+    if verdict.kept:
+        return next((letter for words, letter in _KEPT if words in told), "K")
+    return next((letter for words, letter in _LEFT if words in told), ".")
+
+
+def _usual(name: str) -> str:
+    """The NPC that is shown first: one the book is attached to, else who spoke last."""
+    attached = [one.ref for one in lorebooks.attachments(name) if one.kind == "npc"]
+    newest = past_turns.newest_of_all(1)
+    return attached[0] if attached else newest[0].npc_ref if newest else ""
+
+
+def _was_awake(cells: Sequence[str]) -> bool:
+    return any(cell != "." for cell in cells)
+
+
+def _used(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The letters that stand in these rows, with what each means."""
+    there = {cell for row in rows for cell in row["cells"]}
+    return ((letter, words) for letter, words in LETTERS.items() if letter in there)

@@ -1,0 +1,222 @@
+"""A whole book in the browser: every field of an entry, bulk edits, lints, revisions, turns."""
+
+import json
+
+import pytest
+
+from evennia_ai.minds.parse_cache import attached_book
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.web.site.lore_turns import letter_of
+from tests.web.test_pages import as_json
+
+CANARY = "canary-4410"
+
+
+def entries():
+    return {entry.uid: entry for entry in attached_book(lorebooks.get_book("harbour")).entries}
+
+
+def seen():
+    return lorebooks.get_book("harbour").revision
+
+
+def form_of(client, uid, **typed):
+    """What the form of an entry sends that changes these fields."""
+    told = as_json(client, f"/ai/lore/harbour/entry/{uid}/")
+    entry = told["entry"]
+    given = {name: entry[name] for name in ("name", "logic", "content", "position", "order")}
+    given |= {name: "\n".join(entry[name]) for name in ("keys", "secondary_keys")}
+    given |= {name: "on" for name in ("constant", "enabled") if entry[name]}
+    given["depth"] = "" if entry["depth"] is None else entry["depth"]
+    return {**given, "seen": told["revision"], **typed}
+
+
+def test_conditions_timers_and_groups_are_written_in_the_form(played, browser):
+    client = browser("Builder")
+    typed = {
+        "field-sticky": "3",
+        "field-chance": "40",
+        "field-group": "ferries, boats",
+        "field-npcs": "Oren",
+        "field-when": "weather is_any rain, storm; hour at_least 20",
+    }
+    answer = client.post("/ai/lore/harbour/entry/2/", form_of(client, "2", **typed))
+    assert answer.status_code == 302, answer.content.decode()
+    entry = entries()["2"]
+    assert (entry.timing.sticky, entry.grouping.groups) == (3, ("ferries", "boats"))
+    others = as_json(client, "/ai/lore/harbour/entry/2/")["others"]
+    told = {one["word"]: one["says"] for one in others}
+    assert (told["chance"], told["npcs"], told["sticky"]) == ("40", "Oren", "3")
+    assert "rain" in told["when"]
+    back = form_of(client, "2", **{"field-sticky": "off", "field-when": "off"})
+    client.post("/ai/lore/harbour/entry/2/", back)
+    assert (entries()["2"].timing.sticky, entries()["2"].grouping.groups) == (
+        0,
+        ("ferries", "boats"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "problem"),
+    [
+        ("sticky", "soon", "is no number"),
+        ("when", "rain", "is no condition"),
+        ("when", "hour more 20", "the test of condition 1 must be one of"),
+        ("chance", "900", "entry 2: chance must be"),
+    ],
+)
+def test_a_field_that_cannot_be_so_comes_back_as_it_was_typed(
+    played, browser, field, text, problem
+):
+    client, before = browser("Builder"), seen()
+    answer = client.post(
+        "/ai/lore/harbour/entry/2/", form_of(client, "2", **{f"field-{field}": text})
+    )
+    told = answer.content.decode()
+    assert (answer.status_code, problem in told, f'value="{text}"' in told) == (400, True, True)
+    assert seen() == before
+
+
+def test_entries_that_are_ticked_are_changed_as_one_revision(played, browser):
+    client, before = browser("Builder"), seen()
+    two = list(entries())[:2]
+    for do, extra in (("off", {}), ("set", {"field": "order", "value": "7"})):
+        client.post("/ai/lore/harbour/", {"entry": two, "seen": seen(), "do": do, **extra})
+    changed = entries()
+    assert [(changed[uid].enabled, changed[uid].order) for uid in two] == [(False, 7)] * 2
+    assert seen() == before + 2
+    last = client.post(
+        "/ai/lore/harbour/",
+        {"entry": two, "seen": seen(), "do": "set", "field": "chance", "value": "50"},
+    )
+    assert last.status_code == 302
+    assert lorebooks.book_revisions("harbour")[-1].changed_by == "a-Builder"
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ({"do": "on", "entry": []}, 400),
+        ({"do": "burn"}, 400),
+        ({"do": "set", "field": "order", "value": "many"}, 400),
+        ({"do": "set", "field": "nothing", "value": "1"}, 400),
+        ({"do": "off", "seen": "0"}, 409),
+        ({"do": "off", "seen": "x"}, 400),
+        ({"do": "off", "entry": ["2", "999"]}, 400),
+    ],
+)
+def test_a_bulk_edit_that_cannot_be_changes_nothing(played, browser, given, status):
+    before = lorebooks.get_book("harbour")
+    asked = {"entry": ["2"], "seen": before.revision, **given}
+    assert browser("Builder").post("/ai/lore/harbour/", asked).status_code == status
+    assert lorebooks.get_book("harbour") == before
+
+
+def test_what_a_lock_forbids_is_in_no_bulk_edit(played, browser):
+    lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by="builder")
+    lorebooks.set_entry_locks("harbour", "3", "view:perm(Admin)", by="builder")
+    before, client = lorebooks.get_book("harbour"), browser("Builder")
+    for uid, status in (("2", 403), ("3", 404)):
+        asked = {"entry": ["1", uid], "seen": before.revision, "do": "off"}
+        assert client.post("/ai/lore/harbour/", asked).status_code == status
+    assert lorebooks.get_book("harbour") == before
+
+
+def test_a_revision_is_compared_and_gone_back_to(played, browser):
+    client, was = browser("Builder"), lorebooks.get_book("harbour")
+    client.post("/ai/lore/harbour/", {"entry": ["2"], "seen": was.revision, "do": "off"})
+    told = as_json(client, f"/ai/lore/harbour/revision/{seen()}/")
+    assert [one["text"] for one in told["difference"] if one["how"] == "new"] == ["off"]
+    assert told["back"] == []
+    back = f"/ai/lore/harbour/revision/{was.revision}/"
+    assert [one["text"] for one in as_json(client, back)["back"] if one["how"] == "new"] == ["on"]
+    stale = client.post(back, {"seen": str(was.revision)})
+    assert (stale.status_code, "Nothing was changed" in stale.content.decode()) == (400, True)
+    assert client.post(back, {"seen": str(seen())}).status_code == 302
+    assert lorebooks.get_book("harbour").source == was.source
+
+
+def test_hidden_entries_are_in_no_difference_lint_or_matrix(played, browser):
+    book = json.loads(lorebooks.get_book("harbour").source)
+    listed = book["entries"] if "entries" in book else book["data"]["entries"]
+    one = dict(listed[0]) if isinstance(listed, list) else None
+    assert one is not None
+    one |= {"id": 77, "keys": [], "content": CANARY, "comment": CANARY, "name": CANARY}
+    listed.append(one)
+    lorebooks.save_book("harbour", json.dumps(book), by="builder")
+    lorebooks.set_entry_locks("harbour", "77", "view:perm(Admin)", by="builder")
+    client = browser("Builder")
+    pages = [
+        f"/ai/lore/harbour/revision/{seen()}/",
+        "/ai/lore/harbour/revision/1/",
+        "/ai/lore/harbour/lints/",
+        "/ai/lore/harbour/turns/?npc=oren",
+        "/ai/lore/harbour/?find=canary",
+    ]
+    told = [client.get(one).content.decode() for one in pages]
+    told += [json.dumps(as_json(client, one)) for one in pages]
+    hidden = [text.replace('value="canary"', "").replace('"find": "canary"', "") for text in told]
+    assert not any("canary" in text or "77" in re_entries(text) for text in hidden)
+    admin = browser("Admin").get(pages[0]).content.decode()
+    assert CANARY in admin
+
+
+def re_entries(text):
+    """The entries that a page links to."""
+    import re
+
+    return re.findall(r"/entry/(\w+)/", text)
+
+
+def test_lints_are_those_of_the_game(played, browser):
+    lorebooks.save_book(
+        "doubtful",
+        json.dumps(
+            {
+                "entries": [
+                    {
+                        "keys": [],
+                        "content": "Nothing wakes it.",
+                        "enabled": True,
+                        "insertion_order": 1,
+                        "extensions": {},
+                        "use_regex": False,
+                    }
+                ]
+            }
+        ),
+        by="builder",
+    )
+    told = as_json(browser("Builder"), "/ai/lore/doubtful/lints/")
+    assert told["count"] == len(told["lints"]) > 0
+    assert told["lints"][0]["uid"] == "0"
+
+
+def test_the_turns_in_which_entries_were_awake_stand_in_a_table(played, browser):
+    told = as_json(browser("Builder"), "/ai/lore/harbour/turns/?npc=oren")
+    assert told["turns"] == [1, 2, 3, 4, 5]
+    assert told["rows"] and {len(row["cells"]) for row in told["rows"]} == {5}
+    assert "K" in told["letters"]
+    assert told["never"] + len(told["rows"]) == len(entries())
+    text = browser("Admin").get("/ai/lore/harbour/turns/?npc=oren").content.decode()
+    assert "K</b> a key was found" in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept", "letter"),
+    [
+        ("key 'lamp' in message 3 at 1-5", True, "K"),
+        ("key 'lamp' in the text of ferry", True, "R"),
+        ("constant", True, "C"),
+        ("sticky: was woken before and stays for 2 more turns, this one counted", True, "s"),
+        ("cooldown: rests for 2 more turns", False, "c"),
+        ("delay: sleeps until 3 turns, 1 so far", False, "d"),
+        ("rolled 71.0 of a chance of 30 %", False, "%"),
+        ("lost group 'ferry' of 2 to night ferry (weight 100 of 140, rolled 0.10)", False, "g"),
+        ("no key in the newest 4 messages", False, "."),
+    ],
+)
+def test_a_letter_says_why(reason, kept, letter):
+    verdict = Verdict(stage="lore", item="lore:harbour#2", kept=kept, reason=reason)
+    assert letter_of(verdict) == letter
