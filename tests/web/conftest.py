@@ -1,5 +1,6 @@
 """A game in which was played, and browsers of people of every rank."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,25 @@ __all__ = ["_cast", "_fresh", "beforehand", "logged", "stage"]
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)> |lcquit|ltx|le \u202egnp'
 SECRET = "The vault is under the lamp."
+
+
+# What a policy without `unsafe-inline` takes none of, links that are not ours, and characters that
+# turn the reading direction or do something; in a form a text stands as it was written.
+_ACTING = (
+    r"<[^>]+\s(?:style|on\w+)=",
+    r"<script(?![^>]* src=\"/static/)[^>]*>",
+    r"(?:src|href|action)=\"(?!/|\?|#|data:,|%)[^\"]*",
+    r"<img(?! src=\"/ai/cards/[^\"]+/picture/\" alt=)[^>]*>",
+    r"<(?:iframe|object|embed|base|svg(?! class=\"bar\")|math|style|link(?! rel=))[^>]*>",
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]",
+)
+_TYPED = re.compile(r"<textarea[^>]*>.*?</textarea>|<input[^>]*>|<option[^>]*>", re.DOTALL)
+
+
+def acting(text: str) -> list[str]:
+    """What on a page acts, or leads away."""
+    shown = _TYPED.sub("", text)
+    return [found for wrong in _ACTING for found in re.findall(wrong, shown)]
 
 
 @pytest.fixture(scope="module")

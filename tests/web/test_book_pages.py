@@ -44,14 +44,14 @@ def test_conditions_timers_and_groups_are_written_in_the_form(played, browser):
     answer = client.post("/ai/lore/harbour/entry/2/", form_of(client, "2", **typed))
     assert answer.status_code == 302, answer.content.decode()
     entry = entries()["2"]
-    assert (entry.timing.sticky, entry.grouping.groups) == (3, ("ferries", "boats"))
+    assert (entry.timing.sticky, entry.grouping.names) == (3, ("ferries", "boats"))
     others = as_json(client, "/ai/lore/harbour/entry/2/")["others"]
     told = {one["word"]: one["says"] for one in others}
-    assert (told["chance"], told["npcs"], told["sticky"]) == ("40", "Oren", "3")
+    assert (told["chance"], told["npcs"], told["sticky"]) == ("40", "npc.key is_any Oren", "3")
     assert "rain" in told["when"]
     back = form_of(client, "2", **{"field-sticky": "off", "field-when": "off"})
     client.post("/ai/lore/harbour/entry/2/", back)
-    assert (entries()["2"].timing.sticky, entries()["2"].grouping.groups) == (
+    assert (entries()["2"].timing.sticky, entries()["2"].grouping.names) == (
         0,
         ("ferries", "boats"),
     )

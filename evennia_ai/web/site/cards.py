@@ -11,18 +11,24 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
+from evennia_ai.cards.card import Card, greetings
+from evennia_ai.cards.comparing import card_differences
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines, report_object
 from evennia_ai.cards.report.making import import_report
 from evennia_ai.errors import FormatError
+from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
-from evennia_ai.store.authored.card_revisions import CardChange, CardFile, file_of
-from evennia_ai.web.site.page import Page, name_of, named_npc
+from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile, file_of
+from evennia_ai.web.site.differing import as_values
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import Page, named_npc
 
 MOST_REVISIONS: Final = 20
+_WITH_PICTURES: Final = ("png", "apng", "charx")
 
 
 class CardsPage(Page):
@@ -78,7 +84,10 @@ class CardPage(Page):
             "waits": any(one.number == number for one in card_revisions.waiting(name)),
             "in_force": card.revision if card else None,
             "grants": list(in_order(card.grants)) if card else [],
-            "players": [{"ref": r, "name": name_of(r)} for r in cards.players_of(name)],
+            "players": _players(name),
+            "greetings": _greetings(parsed_card(card)) if card else [],
+            "has_picture": file.carrier in _WITH_PICTURES,
+            "difference": as_values(_differing(name, number, file)),
             "report": report_object(report),
             "report_lines": report_lines(report),
             "revisions": [
@@ -93,7 +102,12 @@ class CardPage(Page):
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
         """Do what `do` says: approve with the grants that are ticked, reject, assign."""
-        acts = {"approve": self._approve, "reject": self._reject, "assign": self._assign}
+        acts = {
+            "approve": self._approve,
+            "reject": self._reject,
+            "assign": self._assign,
+            "greet": self._greet,
+        }
         act = acts.get(request.POST.get("do", ""))
         if act is None:
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
@@ -116,6 +130,52 @@ class CardPage(Page):
         npc = named_npc(self.request.POST.get("npc", ""))
         cards.assign(npc, name, by=self.typed_by)
         return _to(name, number)
+
+    def _greet(self, name: str, number: int) -> HttpResponseBase:
+        """Let an NPC that plays the card open with the greeting that is chosen."""
+        ref, text = self.request.POST.get("npc", ""), self.request.POST.get("greeting", "")
+        if ref not in cards.players_of(name):
+            raise FormatError("npc", f"#{ref[:40]} does not play the card '{name}'")
+        known = {str(one["index"]) for one in _greetings(parsed_card(cards.get_card(name)))}
+        if text and text not in known:
+            raise FormatError("card", f"card '{name}' has no greeting {text[:40]}")
+        cards.set_greeting(ref, int(text) if text else None, by=self.typed_by)
+        return _to(name, number)
+
+
+def _players(name: str) -> list[dict[str, Any]]:
+    names = {npc.ref: npc.name for npc in door().npcs()}
+    return [
+        {
+            "ref": ref,
+            "name": names.get(ref, f"#{ref}"),
+            "greeting": found.greeting if (found := cards.assignment_of(ref)) else None,
+        }
+        for ref in cards.players_of(name)
+    ]
+
+
+def _greetings(card: Card) -> list[dict[str, Any]]:
+    """The greetings that say something, the first message being 0; those for groups come last."""
+    own = len(greetings(card))
+    return [
+        {"index": index, "text": text, "for_groups": index >= own}
+        for index, text in enumerate(greetings(card, group=True))
+        if text.strip()
+    ]
+
+
+def _differing(name: str, number: int, file: CardFile) -> Iterator[str]:
+    """What is different from the file that was in force before."""
+    before = [
+        one
+        for one in card_revisions.changes(name)
+        if one.number < number and one.action in IN_FORCE
+    ]
+    if not before:
+        return iter(())
+    _, older = card_revisions.revision(name, before[-1].number)
+    return card_differences(older.source, file.source)
 
 
 def _to(name: str, number: int) -> HttpResponseBase:
@@ -141,6 +201,7 @@ def _row(name: str) -> dict[str, Any]:
         "revision": card.revision,
         "grants": list(in_order(card.grants)),
         "players": len(cards.players_of(name)),
+        "has_picture": card.carrier in _WITH_PICTURES,
     }
 
 

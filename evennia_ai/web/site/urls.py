@@ -2,8 +2,11 @@
 
 from django.urls import path
 
+from evennia_ai.cards.exporting import FORMS
 from evennia_ai.web.site.book_editing import BookRevisionPage, LintsPage
 from evennia_ai.web.site.books import BookPage, BooksPage
+from evennia_ai.web.site.card_files import CardFileView, PictureView
+from evennia_ai.web.site.card_preview import PreviewPage
 from evennia_ai.web.site.cards import CardPage, CardsPage
 from evennia_ai.web.site.character import CharacterPage, NewCardPage
 from evennia_ai.web.site.diff import DiffPage
@@ -43,6 +46,17 @@ urlpatterns = [
     path("cards/", CardsPage.as_view(), name="cards"),
     path("cards/new/", NewCardPage.as_view(), name="new_card"),
     path("cards/<path:name>/edit/", CharacterPage.as_view(), name="character"),
+    path("cards/<path:name>/<int:number>/picture/", PictureView.as_view(), name="picture"),
+    path("cards/<path:name>/<int:number>/preview/", PreviewPage.as_view(), name="preview"),
+    *(
+        path(
+            f"cards/<path:name>/<int:number>/export/{form}/",
+            CardFileView.as_view(),
+            {"form": form},
+            name=f"export_{form}",
+        )
+        for form in FORMS
+    ),
     path("cards/<path:name>/<int:number>/", CardPage.as_view(), name="card"),
     path("kb/", BasesPage.as_view(), name="bases"),
     path("kb/<slug:key>/", BasePage.as_view(), name="base"),

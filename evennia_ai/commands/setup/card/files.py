@@ -4,12 +4,12 @@ Everything here runs in another thread, which must not ask for settings: values 
 """
 
 import json
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from evennia_ai.cards.comparing import changed_fields
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.limits import CardLimits
@@ -27,7 +27,6 @@ from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.text.columns import clipped, visible
 
 _MOST_FIELDS: Final = 30
-_EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,25 +80,6 @@ def differences(old: StoredCard, read: ReadCard) -> str:
     more = f" and {len(changed) - _MOST_FIELDS} more" if len(changed) > _MOST_FIELDS else ""
     listed = ", ".join(clipped(visible(name), 40) for name in changed[:_MOST_FIELDS])
     return f"Differs from revision {old.revision}, which is in force, in: {listed}{more}."
-
-
-def changed_fields(
-    old: Mapping[str, Any], new: Mapping[str, Any]
-) -> Iterator[tuple[str, Any, Any]]:
-    """The fields that differ in two files of a card: name, value before, value now.
-
-    An empty one is none, and when a file was written is no difference.
-    """
-    before, after = _fields(old), _fields(new)
-    for name in dict.fromkeys((*after, *before)):
-        was, now = before.get(name), after.get(name)
-        if name != "modification_date" and was != now and not (was in _EMPTY and now in _EMPTY):
-            yield name, was, now
-
-
-def _fields(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    data = raw.get("data")
-    return data if "spec" in raw and isinstance(data, dict) else raw
 
 
 def written(

@@ -7,21 +7,20 @@ from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.cards.comparing import card_differences, changed_fields
 from evennia_ai.commands.background_work import CardWork
 from evennia_ai.commands.base import CommandError, Run, and_more
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card.files import changed_fields
 from evennia_ai.commands.setup.card.shown import import_in_words, plain_name
 from evennia_ai.errors import NotStoredError
-from evennia_ai.lorebook.editing.comparing import LONGEST_COMPARED, book_differences
+from evennia_ai.lorebook.editing.comparing import LONGEST_COMPARED
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile
 from evennia_ai.store.authored.cards import StoredCard, known_name
 from evennia_ai.text.columns import WIDTH, clipped, visible
-from evennia_ai.text.differences import as_text, differences
 
 MOST_SHOWN: Final = 50
 MOST_TOLD: Final = 12
@@ -112,18 +111,12 @@ def _grants_told(before: StoredCard | None, after: CardChange) -> list[str]:
 def _compared(name: str, before: int | None, file: CardFile) -> list[str]:
     """What is different in a file from an earlier revision, field by field."""
     source = "{}" if before is None else log.revision(name, before)[1].source
-    lines = [f"Compared with revision {before}:" if before else "There was none before it:"]
-    is_long = max(len(source), len(file.source)) > LONGEST_COMPARED
-    for field, was, now in changed_fields(json.loads(source), json.loads(file.source)):
-        if field == "character_book" and not is_long:
-            of_book = book_differences(was or None, now or None)
-            if of_book is not None:
-                lines += ["its book:", *of_book]
-                continue
-        lines += [f"{visible(field)}:", *differences(as_text(was), as_text(now))]
-    if len(lines) == 1:
+    head = f"Compared with revision {before}:" if before else "There was none before it:"
+    lines = list(card_differences(source, file.source))
+    if not lines:
         return ["No field is different."]
-    return and_more(lines, most=_MOST_LINES, more="and {} lines more; card/export writes all of it")
+    more = "and {} lines more; card/export writes all of it"
+    return and_more([head, *lines], most=_MOST_LINES, more=more)
 
 
 def _gone(card_name: str) -> list[str]:

@@ -1,0 +1,47 @@
+"""A card as a file to take along, in each of its forms, and its picture."""
+
+import time
+from io import BytesIO
+from typing import Any
+
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
+
+from evennia_ai.cards.exporting import dump_card
+from evennia_ai.cards.loading import load_card
+from evennia_ai.errors import NotStoredError
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import card_revisions
+from evennia_ai.web.site.page import Page
+
+
+class CardFileView(Page):
+    """`/ai/cards/<name>/<number>/export/<form>/`: the card as a file of this form."""
+
+    template = ""
+
+    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
+        """The file; FormatError where the card cannot be one of this form."""
+        name, form = named["name"], named["form"]
+        _, file = card_revisions.revision(name, named["number"])
+        limits = conf().card_limits
+        content = dump_card(
+            load_card(file.content, limits=limits),
+            form,
+            modified_at=int(time.time()),
+            limits=limits,
+        )
+        return FileResponse(BytesIO(content), as_attachment=True, filename=f"{name}.{form}")
+
+
+class PictureView(Page):
+    """`/ai/cards/<name>/<number>/picture/`: the PNG file that the card came in, or its icon."""
+
+    template = ""
+
+    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
+        """The picture; NotStoredError where it has none."""
+        _, file = card_revisions.revision(named["name"], named["number"])
+        picture = load_card(file.content, limits=conf().card_limits).picture
+        if picture is None:
+            raise NotStoredError("picture of card", named["name"])
+        return HttpResponse(picture, content_type="image/png")

@@ -1,0 +1,63 @@
+"""A card in a prompt: the newest turn of an NPC as it would be with it, and with what grants."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evennia_ai.cards.components import refuse_unsettled
+from evennia_ai.cards.loading import load_card
+from evennia_ai.compose import compose
+from evennia_ai.errors import FormatError
+from evennia_ai.minds.edits import ProposedEdit
+from evennia_ai.prompt.components import ALLOWS, in_order
+from evennia_ai.prompt.report import report_of
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import card_revisions, cards
+from evennia_ai.store.history import turns
+from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.looking import past_of, seer_for
+from evennia_ai.web.site.page import Page, name_of, named_npc
+
+
+class PreviewPage(Page):
+    """`/ai/cards/<name>/<number>/preview/`: the newest turn of an NPC as it would be with it.
+
+    `npc` says whose turn, else it is one who plays the card; `grant` what the card would be
+    granted. Nothing is stored and no model is asked.
+    """
+
+    template = "evennia_ai/preview.html"
+
+    def told(self, name: str, number: int) -> dict[str, Any]:
+        asked = self.request.GET.get("npc", "").strip()
+        ref = named_npc(asked) if asked else next(iter(cards.players_of(name)), "")
+        newest = turns.last_turn(ref) if ref else None
+        if newest is None:
+            who = name_of(ref) if ref else "nobody"
+            raise FormatError(
+                "npc", f"{who} has had no turn to show it in; name an NPC that has spoken"
+            )
+        granted = frozenset(g for g in ALLOWS if g in self.request.GET.getlist("grant"))
+        _, file = card_revisions.revision(name, number)
+        found = load_card(file.content, limits=conf().card_limits)
+        refuse_unsettled(found.card)
+        past = past_of(newest)
+        inputs = ProposedEdit(card=found.card, grants=granted)(past)
+        report = report_of(compose(inputs), older=compose(past.inputs).messages)
+        return {
+            "name": name,
+            "number": number,
+            "ref": ref,
+            "npc": name_of(ref),
+            "turn": newest.number,
+            "granted": list(in_order(granted)),
+            **column_of(seer_for(self.request.user, ref).report(report)),
+        }
+
+    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        everything = "all" in self.request.GET
+        switches = [{"grant": one, "on": one in told["granted"]} for one in ALLOWS]
+        return {
+            "rows": list(rows(told["messages"], everything=everything)),
+            "movable": {},
+            "switches": switches,
+        }

@@ -1,0 +1,108 @@
+"""Every hostile text of the corpus on every page: said, answered, in cards, books and drafts."""
+
+import json
+
+import pytest
+
+from evennia_ai.history.records import storable
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
+from evennia_ai.store.authored import cards, lorebooks, notes
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import turns
+from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
+from tests.game.hostile.corpus import corpus
+from tests.game.scripted_games import CARD
+from tests.web.conftest import acting
+
+MOST = 3000
+TEXTS = [storable(case.text)[:MOST] for case in corpus()]
+
+
+def a_book():
+    return {
+        "entries": [
+            {
+                "id": number,
+                "name": text[:200].strip(),
+                "keys": [text[:100].strip() or "x"],
+                "content": text,
+                "enabled": True,
+                "insertion_order": 1,
+                "extensions": {},
+                "use_regex": False,
+                "constant": number % 8 == 0,
+            }
+            for number, text in enumerate(TEXTS)
+        ]
+    }
+
+
+@pytest.fixture
+def hostile(played):
+    """A game that is full of these texts; the addresses of its pages."""
+    ref = played.npc.ai.ref
+    lorebooks.save_book("hostile", json.dumps(a_book()), by=TEXTS[0][:80])
+    data = {**CARD, "alternate_greetings": TEXTS, "tags": [t[:60] for t in TEXTS[:40]]}
+    data |= {"creator_notes": "\n".join(TEXTS[:20]), "character_version": TEXTS[3][:100]}
+    card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
+    cards.save_card("hostile", json.dumps(card), by="builder")
+    knowledge_bases.save_base(BaseInfo(key="hostile", name="Hostile"), by="builder")
+    drafts = []
+    for number, text in enumerate(TEXTS[:60]):
+        page = Page(name=page_name(f"Page {number}"), body=text)
+        made = PageDraft(page=page, was="", by="builder", note=text[:200])
+        pages.save_page("hostile", made)
+        now = pages.page("hostile", page.name)
+        wanted = PageDraft(
+            page=Page(name=page.name, body=f"New. {text}"), was=now.revision, by=text[:50]
+        )
+        if number < 20:
+            drafts.append(page_drafts.add("hostile", wanted, task=text, context_meta={}).number)
+    notes.set_note(ref, "main", content=TEXTS[1][:500], by="builder")
+    first = turns.last_turn(ref).number
+    for text in TEXTS:
+        played.talks_with(text)
+        played.says(played.anna, f"Oren, {text}")
+    forget_everything()
+    last = turns.last_turn(ref).number
+    npc = f"/ai/npc/{ref}/"
+    return [
+        *("/ai/", "/ai/?find=<script>", "/ai/lore/", "/ai/cards/", "/ai/kb/", "/ai/live/"),
+        *(npc, f"{npc}?page=2", f"{npc}next/?say=<script>alert(1)</script>"),
+        *(f"{npc}turn/{number}/" for number in range(first + 1, last + 1)),
+        *(f"{npc}diff/{number}/{number + 5}/" for number in range(first + 1, last - 4, 20)),
+        *(f"/ai/lore/hostile/?page={number}" for number in (1, 2, 3)),
+        *(f"/ai/lore/hostile/entry/{number}/" for number in range(0, len(TEXTS), 3)),
+        *("/ai/lore/hostile/lints/", "/ai/lore/hostile/turns/?npc=oren"),
+        *("/ai/lore/hostile/revision/1/", "/ai/cards/hostile/1/", "/ai/cards/hostile/edit/"),
+        f"/ai/cards/hostile/1/preview/?npc={ref}&grant=fields&grant=positions",
+        *("/ai/kb/hostile/", "/ai/kb/hostile/?words=alert script"),
+        *(f"/ai/kb/hostile/page/Page {number}/?revision=1" for number in range(60)),
+        *(f"/ai/drafts/{number}/" for number in drafts),
+    ]
+
+
+def test_no_hostile_text_acts_on_any_page(hostile, browser):
+    client = browser("Admin")
+    wrong = {}
+    for address in hostile:
+        answer = client.get(address)
+        text = answer.content.decode()
+        if answer.status_code != 200 or acting(text):
+            wrong[address] = (answer.status_code, acting(text)[:3], text[-300:])
+    assert wrong == {}
+    assert len(hostile) > 250
+
+
+def test_what_is_looked_for_is_a_text_too(played, browser):
+    client = browser("Builder")
+    for text in TEXTS:
+        for address in ("/ai/", "/ai/lore/harbour/", "/ai/kb/library/"):
+            answer = client.get(address, {"find": text, "words": text})
+            assert (answer.status_code, acting(answer.content.decode())) == (200, []), text
+
+
+def test_a_page_that_would_act_is_found():
+    assert acting('<p onclick="x()">') and acting("<script>1</script>") and acting("a\u202eb")
+    assert acting('<a href="https://elsewhere">') and acting('<img src="x">')
+    assert acting('<p>fine <a href="/ai/">here</a></p>') == []
