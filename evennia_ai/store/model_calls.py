@@ -153,6 +153,26 @@ def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
     return _calls(rows.order_by("started_at", "pk"))
 
 
+def newest(count: int) -> tuple[NewCall, ...]:
+    """The newest calls of the whole game, the last one first."""
+    return _calls(models.ModelCall.objects.order_by("-pk")[:count])
+
+
+def cache_shares(npc_refs: Collection[str], *, since: float, most: int) -> dict[str, list[int]]:
+    """Of the newest `most` calls since then: what share of each's input was kept, in percent.
+
+    By the NPCs, oldest first; a call of which no share is known is not among them.
+    """
+    rows = models.ModelCall.objects.filter(
+        npc_ref__in=npc_refs, started_at__gte=since, input_tokens__gt=0, cached_tokens__isnull=False
+    )
+    found: dict[str, list[int]] = {}
+    told = rows.order_by("-pk").values_list("npc_ref", "input_tokens", "cached_tokens")[:most]
+    for ref, given, kept in reversed(told):
+        found.setdefault(ref, []).append(min(100, 100 * kept // given))
+    return found
+
+
 def outside_of_turns(
     npc_ref: str, *, since: float, until: float, limit_calls: int
 ) -> tuple[NewCall, ...]:

@@ -1,15 +1,18 @@
 """For our pages: how templates show moments, and texts that anybody may have written."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from django import template
+from django.utils.html import format_html
 from django.utils.timezone import localtime
 
 from evennia_ai.text.columns import first_line as first
 from evennia_ai.text.columns import visible
 
 register = template.Library()
+_LINE_WIDTH: Final = 96
 
 
 @register.filter  # type: ignore[untyped-decorator]
@@ -39,6 +42,25 @@ def when(seconds: float | None) -> str:
 def taken(seconds: float | None) -> str:
     """How long something took."""
     return "under way" if seconds is None else f"{seconds:.1f} s"
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def as_line(percents: Sequence[int]) -> str:
+    """Percents, oldest first, as a line; who cannot see it is read the numbers."""
+    step = _LINE_WIDTH / max(1, len(percents) - 1)
+    points = " ".join(
+        f"{at * step:.1f},{20 - percent / 5:.1f}" for at, percent in enumerate(percents)
+    )
+    told = ", ".join(f"{percent} %" for percent in percents)
+    drawn: str = format_html(
+        '<svg class="line" viewBox="-1 -1 {} 22" width="{}" height="22" role="img" aria-label="{}">'
+        '<polyline points="{}"></polyline></svg>',
+        _LINE_WIDTH + 2,
+        _LINE_WIDTH + 2,
+        f"share from caches, oldest call first: {told}",
+        points,
+    )
+    return drawn
 
 
 @register.filter  # type: ignore[untyped-decorator]

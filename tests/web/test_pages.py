@@ -36,6 +36,8 @@ def addresses(stage):
         "/ai/",
         "/ai/?find=oren&show=today",
         npc,
+        f"{npc}memory/",
+        f"{npc}settings/",
         f"{npc}turn/5/",
         f"{npc}turn/5/?with=component:weather.depth=4",
         f"{npc}diff/4/5/",
@@ -135,6 +137,67 @@ def test_the_village_tells_how_everybody_is_doing(played, browser):
     assert oren["name"] == "Oren"
     assert (oren["last_turn"]["number"], oren["last_turn"]["outcome"]) == (5, "answered")
     assert as_json(browser("Admin"), "/ai/?show=failed")["npcs"] == []
+
+
+def test_who_is_silent_says_why(played, browser):
+    from evennia_ai.store import model_calls
+    from evennia_ai.store.model_calls import Used
+
+    client = browser("Builder")
+    [oren] = as_json(client, "/ai/?find=oren")["npcs"]
+    assert (oren["state"], oren["waiting"], oren["silent_because"]) == ("idle", 0, "")
+    played.npc.ai_enabled = False
+    [oren] = as_json(client, "/ai/?find=oren")["npcs"]
+    assert (oren["state"], oren["silent_because"]) == ("off", "it is switched off")
+    assert "silent because it is switched off" in client.get("/ai/").content.decode()
+    assert model_calls.used(0.0) != Used()
+
+
+def test_the_shares_of_caches_are_a_line_with_its_numbers(played, browser, monkeypatch):
+    ref = played.npc.ai.ref
+    monkeypatch.setattr(
+        "evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [0, 40, 97]}
+    )
+    [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
+    assert oren["cache_shares"] == [0, 40, 97]
+    text = browser("Admin").get("/ai/?find=oren").content.decode()
+    assert "share from caches, oldest call first: 0 %, 40 %, 97 %" in text
+    assert 'points="0.0,20.0 48.0,12.0 96.0,0.6"' in text
+
+
+def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
+    from evennia_ai.memory.memories import Memory
+    from evennia_ai.store import memories
+
+    ref = played.npc.ai.ref
+    for text, learnt in (("Anna fears the tide.", "aloud"), ("The silver is below.", "private")):
+        new = Memory(id=memories.NEW, text=text, created_at=1.0, learnt=learnt)
+        memories.add(ref, new, by="builder", most=50)
+    builder = browser("Builder").get(f"/ai/npc/{ref}/memory/").content.decode()
+    assert "Anna fears the tide." in builder and "silver" not in builder
+    told = as_json(browser("Admin"), f"/ai/npc/{ref}/memory/?find=silver")
+    assert [(one["text"], one["private"]) for one in told["memories"]] == [
+        ("The silver is below.", True)
+    ]
+
+
+def test_what_is_set_for_an_npc_and_from_where(played, browser):
+    from evennia_ai.game.npc_settings import changed
+
+    changed(played.npc, by="builder", mode="decide")
+    told = as_json(browser("Builder"), f"/ai/npc/{played.npc.ai.ref}/settings/")["settings"]
+    by_name = {one["name"]: one for one in told}
+    assert by_name["mode"] == {"name": "mode", "value": "decide", "is_own": True}
+    assert not by_name["tools"]["is_own"]
+
+
+def test_who_watches_sees_each_call(played, browser):
+    told = as_json(browser("Builder"), "/ai/live/")
+    assert len(told["calls"]) == 5
+    assert {(one["name"], one["role"], one["outcome"]) for one in told["calls"]} == {
+        ("Oren", "speaker", told["calls"][0]["outcome"])
+    }
+    assert [one["turn"] for one in told["calls"]] == [5, 4, 3, 2, 1]
 
 
 def test_what_is_not_there_is_told(played, browser):

@@ -108,19 +108,9 @@ def _row(row: NPCRow) -> str:
 
 def _state(row: NPCRow) -> str:
     """What it does; whoever cannot answer says why first."""
-    states = {
-        "played": row.is_played,
-        "off": not row.is_on,
-        "PAUSED": row.is_paused,
-    }
-    for state, holds in states.items():
-        if holds:
-            return state
-    if row.answering_seconds is not None:
+    if row.state == "answers" and row.answering_seconds is not None:
         return f"answers {ago(row.answering_seconds)}"
-    if row.rest_seconds and row.waiting:
-        return "rests"
-    return "waits" if row.waiting else "idle"
+    return "PAUSED" if row.state == "paused" else row.state
 
 
 def _last(row: NPCRow) -> str:

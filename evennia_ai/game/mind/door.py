@@ -4,8 +4,9 @@ The app names this module, and `web/site/door.py` says what it is asked for. Wha
 plain value; what changes something in the running game is done in the reactor's thread.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from twisted.internet import reactor as running
@@ -19,16 +20,31 @@ from evennia_ai.game.knowledge import search
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
 from evennia_ai.game.mind.viewers import allows, viewer_of
+from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import HasMind, object_of
 from evennia_ai.game.tools.knowledge import USUAL_HITS
+from evennia_ai.game.tools.registry import choice_of
 from evennia_ai.knowledge.pages.page import BackendError
 from evennia_ai.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
 from evennia_ai.store.knowledge import knowledge_bases
 
-__all__ = ["may_edit", "npcs", "pause", "resume", "search_as", "start_all", "stop_all", "viewer_of"]
+__all__ = [
+    "breakers",
+    "doing",
+    "may_edit",
+    "npcs",
+    "pause",
+    "resume",
+    "search_as",
+    "settings",
+    "start_all",
+    "stop_all",
+    "viewer_of",
+]
 
 reactor: Any = running  # which one it is, is known when the game runs
+TOOLS: Final = "tools"
 _WHY: Final = "stopped on the web page"
 
 
@@ -40,6 +56,63 @@ def npcs(part: str = "") -> tuple[overview.ListedNPC, ...]:
 def may_edit(account: Any, locks: str) -> bool:
     """Whether a lock string lets an account change what it is on."""
     return allows(account, locks, "edit")
+
+
+def doing(refs: Sequence[str]) -> Mapping[str, overview.NPCRow]:
+    """How these NPCs are doing, by their references; a few queries, no object is made."""
+    wanted = frozenset(refs)
+
+    def rows() -> tuple[overview.NPCRow, ...]:
+        shown = [one for one in overview.all_npcs() if one.ref in wanted]
+        return overview.rows_of(runtime(), shown, now=time.time())
+
+    return {row.found.ref: row for row in _in_the_reactor(rows)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A setting of an NPC; `is_own` where it was set for this one."""
+
+    name: str
+    value: str
+    is_own: bool
+
+
+def settings(ref: str) -> tuple[Setting, ...]:
+    """What is set for an NPC, its tools among it.
+
+    NotStoredError: there is no such NPC.
+    """
+
+    def read() -> tuple[Setting, ...]:
+        npc = _npc(ref)
+        own, values = given_to(npc), settings_of(npc)
+        told = [
+            Setting(
+                name=one.name, value=_in_words(getattr(values, one.name)), is_own=one.name in own
+            )
+            for one in fields(values)
+            if one.name != TOOLS
+        ]
+        tools = ", ".join(tool.name for tool in choice_of(npc).has)
+        return (*told, Setting(name=TOOLS, value=tools or "none", is_own=TOOLS in own))
+
+    found: tuple[Setting, ...] = _in_the_reactor(read)
+    return found
+
+
+def _in_words(value: Any) -> str:
+    if value is None or value in ("", (), {}):
+        return "as the game has it"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {said}" for name, said in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, tuple | frozenset) else str(value)
+
+
+def breakers() -> Mapping[str, str]:
+    """The state of the circuit breaker of each model there is."""
+    accesses = runtime().models.accesses()
+    return {one.name: one.breaker.state for one in accesses if one.breaker is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,34 @@ class NPCRow:
     model: str
     breaker: BreakerState
 
+    @property
+    def state(self) -> str:
+        """What it does, in a word; whoever cannot answer says why first."""
+        if self.is_played:
+            return "played"
+        if not self.is_on:
+            return "off"
+        if self.is_paused:
+            return "paused"
+        if self.answering_seconds is not None:
+            return "answers"
+        if self.rest_seconds and self.waiting:
+            return "rests"
+        return "waits" if self.waiting else "idle"
+
+    @property
+    def silent_because(self) -> str:
+        """Why it may say nothing where somebody expects an answer, "" where nothing is known."""
+        why = {
+            "a player plays it": self.is_played,
+            "it is switched off": not self.is_on,
+            "it is paused": self.is_paused,
+            f"its model {self.model} failed repeatedly and is left alone": self.breaker == "open",
+            f"{self.refused} answers were refused today by limits": bool(self.refused),
+            "its last turn failed": self.last is not None and self.last.state == "failed",
+        }
+        return "; ".join(words for words, holds in why.items() if holds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:

@@ -1,6 +1,6 @@
 """What the pages ask of the game, by the module that the app names: they import nothing of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
@@ -22,6 +22,32 @@ class ListedNPC(Protocol):
 
     @property
     def room(self) -> str: ...
+
+
+class Doing(Protocol):
+    """How an NPC is doing now."""
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def waiting(self) -> int: ...
+
+    @property
+    def silent_because(self) -> str: ...
+
+
+class Setting(Protocol):
+    """A setting of an NPC; `is_own` where it was set for this one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def value(self) -> str: ...
+
+    @property
+    def is_own(self) -> bool: ...
 
 
 class Passage(Protocol):
@@ -61,6 +87,15 @@ class Door(Protocol):
 
     def may_edit(self, account: Any, locks: str) -> bool:
         """Whether a lock string lets an account change what it is on."""
+
+    def doing(self, refs: Sequence[str]) -> Mapping[str, Doing]:
+        """How these NPCs are doing, by their references."""
+
+    def settings(self, ref: str) -> Sequence[Setting]:
+        """What is set for an NPC, its tools among it."""
+
+    def breakers(self) -> Mapping[str, str]:
+        """The state of the circuit breaker of each model there is."""
 
     def search_as(self, ref: str, base: str, words: str) -> FoundBy:
         """What an NPC finds in a base; nothing of it is told or stored."""

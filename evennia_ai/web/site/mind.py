@@ -29,10 +29,8 @@ class MindPage(Page):
     def told(self, ref: str) -> dict[str, Any]:
         text = self.request.GET.get("page", "")
         page = int(text) if text.isdecimal() and 0 < len(text) < 7 and int(text) else 1
+        refuse_unknown(ref)
         newest = turns.last_turn(ref)
-        known = any(npc.ref == ref for npc in door().npcs())
-        if newest is None and not known:
-            raise NotStoredError("NPC with the number", ref)
         found = past_turns.turn_page(ref, page, size=PAGE_TURNS)
         card = card_of(ref)
         now = time.time()
@@ -73,6 +71,12 @@ class MindPage(Page):
                 for line in found.turns
             ],
         }
+
+
+def refuse_unknown(ref: str) -> None:
+    """NotStoredError where there is no such NPC, and never was one that had a turn."""
+    if turns.last_turn(ref) is None and not any(npc.ref == ref for npc in door().npcs()):
+        raise NotStoredError("NPC with the number", ref)
 
 
 class PauseView(Page):

@@ -14,6 +14,7 @@ from evennia_ai.web.site.drafts import DraftPage
 from evennia_ai.web.site.entry import EntryPage
 from evennia_ai.web.site.knowledge import BasePage, BasesPage, PageOfBase
 from evennia_ai.web.site.lore_turns import LoreTurnsPage
+from evennia_ai.web.site.memory import MemoryPage, SettingsPage
 from evennia_ai.web.site.mind import MindPage, PauseView
 from evennia_ai.web.site.next import NextPage
 from evennia_ai.web.site.turn import AgainstPage, TurnPage
@@ -28,6 +29,8 @@ urlpatterns = [
     path("", VillagePage.as_view(), name="village"),
     path(_NPC, MindPage.as_view(), name="mind"),
     path(f"{_NPC}next/", NextPage.as_view(), name="next"),
+    path(f"{_NPC}memory/", MemoryPage.as_view(), name="memory"),
+    path(f"{_NPC}settings/", SettingsPage.as_view(), name="settings"),
     path(f"{_NPC}pause/", PauseView.as_view(), name="pause"),
     path(f"{_NPC}turn/<int:number>/", TurnPage.as_view(), name="turn"),
     path(f"{_NPC}diff/<int:older>/<int:newer>/", DiffPage.as_view(), name="diff"),

@@ -1,17 +1,20 @@
 """The village: every NPC, how it is doing, and what it used today."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, Used, halts
-from evennia_ai.web.site.door import ListedNPC, door
+from evennia_ai.web.site.door import Doing, ListedNPC, door
 from evennia_ai.web.site.page import Page
 
 PAGE_NPCS: Final = 50
+MOST_CALLS: Final = 2000
+"""Calls of the last day that the shares of caches are read from."""
+MOST_SHARES: Final = 24
 SHOWN: Final = {
     "": "all",
     "today": "had a turn today",
@@ -38,6 +41,9 @@ class VillagePage(Page):
         page, pages = self.paged(len(wanted), PAGE_NPCS)
         here = wanted[(page - 1) * PAGE_NPCS : page * PAGE_NPCS]
         used = model_calls.used_by("npc_ref", day)
+        refs = [npc.ref for npc in here]
+        doing = door().doing(refs)
+        shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
         game = halts().get(GAME_REF)
         return {
             "find": part,
@@ -47,7 +53,17 @@ class VillagePage(Page):
             "count": len(wanted),
             "stopped": str(game) if game else "",
             "today": _used(model_calls.used(day)),
-            "npcs": list(_rows(here, newest, used)),
+            "npcs": [
+                {
+                    **row,
+                    "waiting": doing[row["ref"]].waiting if row["ref"] in doing else 0,
+                    "silent_because": doing[row["ref"]].silent_because
+                    if row["ref"] in doing
+                    else "",
+                    "cache_shares": shares.get(row["ref"], [])[-MOST_SHARES:],
+                }
+                for row in _rows(here, newest, used, doing)
+            ],
         }
 
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +87,10 @@ def _is_shown(shown: str, ref: str, newest: Mapping[str, TurnLine], day: float) 
 
 
 def _rows(
-    npcs: list[ListedNPC], newest: Mapping[str, TurnLine], used: Mapping[str, Used]
+    npcs: Sequence[ListedNPC],
+    newest: Mapping[str, TurnLine],
+    used: Mapping[str, Used],
+    doing: Mapping[str, Doing],
 ) -> Iterator[dict[str, Any]]:
     for npc in npcs:
         last = newest.get(npc.ref)
@@ -80,7 +99,7 @@ def _rows(
             "ref": npc.ref,
             "name": npc.name,
             "room": npc.room,
-            "state": _state(last, is_paused=halt is not None),
+            "state": doing[npc.ref].state if npc.ref in doing else "gone",
             "paused": str(halt) if halt else "",
             "last_turn": None
             if last is None
@@ -93,14 +112,6 @@ def _rows(
             },
             "today": _used(used.get(npc.ref, Used())),
         }
-
-
-def _state(last: TurnLine | None, *, is_paused: bool) -> str:
-    if is_paused:
-        return "paused"
-    if last is None:
-        return "never asked"
-    return "answering" if last.ended_at is None else "idle"
 
 
 def _used(used: Used) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from evennia_ai.web.site.page import ADMIN, Page
 
 MOST_TURNS: Final = 50
 MOST_REFUSED: Final = 20
+MOST_CALLS: Final = 30
 
 
 class WatchPage(Page):
@@ -38,7 +39,7 @@ class WatchPage(Page):
         day = now - now % DAY_SECONDS
         used = model_calls.used(day)
         game = halts().get(GAME_REF)
-        moment = max((line.ended_at or line.created_at for line in newest), default=0.0)
+        moment: float = max((line.ended_at or line.created_at for line in newest), default=0.0)
         return {
             "newest": moment,
             "stopped": str(game) if game else "",
@@ -56,6 +57,25 @@ class WatchPage(Page):
                     "at": one.last_at,
                 }
                 for one in model_calls.refused_times(day, limit=MOST_REFUSED)
+            ],
+            "breakers": [
+                {"model": name, "state": state} for name, state in door().breakers().items()
+            ],
+            "calls": [
+                {
+                    "ref": call.npc_ref,
+                    "name": names.get(call.npc_ref, f"#{call.npc_ref}"),
+                    "role": call.role,
+                    "model": call.model or call.profile,
+                    "turn": call.turn,
+                    "at": call.started_at,
+                    "seconds": call.seconds,
+                    "input_tokens": call.input_tokens,
+                    "cached_tokens": call.cached_tokens,
+                    "output_tokens": call.output_tokens,
+                    "outcome": call.outcome,
+                }
+                for call in model_calls.newest(MOST_CALLS)
             ],
             "turns": [
                 {

@@ -1,0 +1,64 @@
+"""What an NPC remembers, and what is set for it: two pages beside the one of its mind."""
+
+from typing import Any, Final
+
+from evennia_ai.store import memories
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.looking import seer_for
+from evennia_ai.web.site.mind import refuse_unknown
+from evennia_ai.web.site.page import Page, name_of
+
+PAGE_MEMORIES: Final = 50
+
+
+class MemoryPage(Page):
+    """`/ai/npc/<ref>/memory/`: what an NPC remembers, the newest first."""
+
+    template = "evennia_ai/memory.html"
+
+    def told(self, ref: str) -> dict[str, Any]:
+        refuse_unknown(ref)
+        seer, part = seer_for(self.request.user, ref), self.request.GET.get("find", "")[:80]
+        found = []
+        for memory in reversed(memories.held_by(ref).memories):
+            text = seer.memory(memory) or memory.text
+            if part.casefold() in text.casefold():
+                found.append((memory, text))
+        page, pages = self.paged(len(found), PAGE_MEMORIES)
+        return {
+            "ref": ref,
+            "name": name_of(ref),
+            "find": part,
+            "count": len(found),
+            "page": page,
+            "pages": pages,
+            "memories": [
+                {
+                    "id": memory.id,
+                    "text": text,
+                    "about": memory.about,
+                    "importance": memory.importance,
+                    "turn": memory.turn,
+                    "author": memory.author,
+                    "private": memory.learnt == "private",
+                }
+                for memory, text in found[(page - 1) * PAGE_MEMORIES : page * PAGE_MEMORIES]
+            ],
+        }
+
+
+class SettingsPage(Page):
+    """`/ai/npc/<ref>/settings/`: what is set for an NPC, its tools among it; read alone."""
+
+    template = "evennia_ai/settings.html"
+
+    def told(self, ref: str) -> dict[str, Any]:
+        refuse_unknown(ref)
+        return {
+            "ref": ref,
+            "name": name_of(ref),
+            "settings": [
+                {"name": one.name, "value": one.value, "is_own": one.is_own}
+                for one in door().settings(ref)
+            ],
+        }
