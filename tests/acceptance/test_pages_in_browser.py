@@ -13,20 +13,41 @@ from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from server.ports import HOST
 from tests.acceptance.browsers import Troubles, a_page, chromium, kept, violations
-from tests.acceptance.games import builder_beside_npc, copied_game, shown, started
+from tests.acceptance.games import builder_beside_npc, copied_game, reload, shown, started
+from tests.acceptance.hands import Hand
 from tests.llm.clients.stub_server import StubServer, answers
 
-pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(1)]
+pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(3)]
 
 UNDONE = "the pages in a browser are not tried"
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+# Every width with either colours and either hand, and every colour with either hand.
 SCREENS = {
-    "wide and light": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
-    "narrow and dark": {
-        "viewport": {"width": 390, "height": 844},
-        "color_scheme": "dark",
-        "reduced_motion": "reduce",
-    },
+    "wide, light, by mouse": ("mouse", {"viewport": WIDE, "color_scheme": "light"}),
+    "wide, dark, by keys": ("keys", {"viewport": WIDE, "color_scheme": "dark"}),
+    "narrow, light, by keys": ("keys", {"viewport": NARROW, "color_scheme": "light"}),
+    "narrow, dark, by mouse": (
+        "mouse",
+        {"viewport": NARROW, "color_scheme": "dark", "reduced_motion": "reduce"},
+    ),
 }
+CLERK = '''
+"""The models of a lorekeeper, for a test."""
+
+import json
+
+
+def told(request):
+    """The plan of every task."""
+    plan = {"task_type": "red_link_generation", "entities": [], "writes_page": True}
+    return json.dumps(plan)
+
+
+def written(request):
+    """The page that the task names last."""
+    title = request.messages[-1].content.split()[-1]
+    return f"=== PAGE: {title} ===\\nThe bell of {title} hung in the chapel."
+'''
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 QUESTIONS = ("when does the ferry sail?", "is the lamp lit?", f"what of {HOSTILE}?", "and the fog?")
 
@@ -52,13 +73,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     stub.behaves(answers("Aye."))
     settings = f"""
 EVENNIA_AI_PROFILES = {{
-    "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
+    "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}},
+    "clerk": {{"script": "world.clerk.told"}},
+    "writer": {{"script": "world.clerk.written"}},
 }}
+EVENNIA_AI_MODEL_ROLES = {{"planner": "clerk", "lorekeeper": "writer"}}
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 """
     with ExitStack() as stack:
         browser = stack.enter_context(chromium(undone=UNDONE))
         game = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
+        (game.root / "world" / "clerk.py").write_text(CLERK, encoding="utf-8")
         stack.enter_context(started(game))
         demo = read_demo(game.root / "world" / "build_demo.py")
         builder = stack.enter_context(builder_beside_npc(game))
@@ -72,30 +97,58 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
         stub.close()
 
 
-@pytest.fixture(params=SCREENS)
-def page(site: Site, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The village, after a builder came in through the site's login page; nothing goes wrong."""
-    troubles = Troubles()
-    options = SCREENS[request.param]
-    with a_page(site.browser, troubles, base_url=site.base_url, **options) as page:
-        name, password = read_demo(site.game.root / "world" / "build_demo.py").builder
+@pytest.fixture(scope="module")
+def logged_in(site: Site) -> Any:
+    """The cookies of a builder who came in through the site's login page."""
+    name, password = read_demo(site.game.root / "world" / "build_demo.py").builder
+    with a_page(site.browser, Troubles(), base_url=site.base_url) as page:
+        page.goto("/ai/")
+        assert page.get_by_role("heading", name="Minds").count() == 0  # no such page for anybody
         page.goto("/auth/login/?next=/ai/")
-        page.fill("input[name=username]", name)
-        page.fill("input[name=password]", password)
-        page.press("input[name=password]", "Enter")
-        page.wait_for_url("**/ai/")
-        troubles.console.clear()  # Evennia's own pages want fonts and styles from elsewhere
-        troubles.elsewhere.clear()
-        yield page
+        hand = Hand(page, "keys")
+        hand.write(page.locator("input[name=username]"), name)
+        hand.write(page.locator("input[name=password]"), password)
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Minds").wait_for()
+        return page.context.storage_state()
+
+
+@pytest.fixture(params=SCREENS)
+def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator[Hand]:
+    """A hand at the village of a builder; nothing goes wrong on the console, nothing leaves."""
+    troubles = Troubles()
+    by, options = SCREENS[request.param]
+    options = {**options, "storage_state": logged_in}
+    with a_page(site.browser, troubles, base_url=site.base_url, **options) as page:
+        page.goto("/ai/")
+        yield Hand(page, by)
         assert (troubles.console, troubles.elsewhere) == ([], [])
 
 
-def to_the_last_turn(page: Any, site: Site) -> None:
+@pytest.fixture
+def tag(request: pytest.FixtureRequest) -> str:
+    """A word for what is made here, another one on each screen."""
+    return "abcd"[list(SCREENS).index(request.node.callspec.params["hand"])]
+
+
+def to_the_npc(hand: Hand, site: Site) -> None:
     """By the links of the village."""
-    page.get_by_role("link", name=site.npc, exact=True).click()
-    page.get_by_role("heading", name=site.npc).first.wait_for()
-    page.locator("main table tbody tr").first.get_by_role("link").click()
-    page.get_by_role("heading", name=re.compile("turn [0-9]+$")).wait_for()
+    hand.press(hand.page.get_by_role("link", name=site.npc, exact=True))
+    hand.page.get_by_role("heading", name=site.npc).first.wait_for()
+
+
+def to_the_last_turn(hand: Hand, site: Site) -> None:
+    """By the links of the village."""
+    to_the_npc(hand, site)
+    hand.press(hand.page.locator("main table tbody tr").first.get_by_role("link"))
+    hand.page.get_by_role("heading", name=re.compile("turn [0-9]+$")).wait_for()
+
+
+def to(hand: Hand, *links: str) -> None:
+    """By links of these names, one after the other."""
+    for name in links:
+        hand.press(hand.page.get_by_role("link", name=name, exact=True).first)
+        hand.page.wait_for_load_state()
 
 
 def depth_told(page: Any) -> str:
@@ -103,64 +156,101 @@ def depth_told(page: Any) -> str:
     return str(row.locator(".depth").text_content())
 
 
-def test_every_page_is_accessible_and_what_players_said_is_text(page: Any, site: Site) -> None:
+def a_file(name: str, **fields: Any) -> dict[str, Any]:
+    """A card's file as a browser is given one."""
+    data = {"name": name, "description": "", "first_mes": "", "mes_example": "", **fields}
+    card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
+    content = json.dumps(card).encode()
+    return {"name": "card.json", "mimeType": "application/json", "buffer": content}
+
+
+def uploaded(hand: Hand, file: dict[str, Any]) -> None:
+    to(hand, "Cards")
+    hand.page.get_by_label("A JSON, PNG").set_input_files(file)
+    hand.press(hand.page.get_by_role("button", name="Import"))
+
+
+def test_every_page_is_accessible_and_what_players_said_is_text(hand: Hand, site: Site) -> None:
+    page = hand.page
     assert violations(page) == []
-    to_the_last_turn(page, site)
+    to_the_last_turn(hand, site)
     turn = page.url
     npc = turn.partition("turn/")[0]
     number = int(turn.rstrip("/").rpartition("/")[2])
     edit = "?with=component:drizzle.depth=2"
+    ref = npc.rstrip("/").rpartition("/")[2]
     addresses = [
         turn,
         f"{turn}{edit}",
         npc,
+        f"{npc}memory/",
+        f"{npc}settings/",
         f"{npc}diff/{number - 1}/{number}/",
         f"{npc}against/{edit}",
         f"{npc}next/?say=the lamp",
-        "/ai/lore/",
-        "/ai/lore/harbour/new/",
-        "/ai/cards/",
-        "/ai/cards/new/",
-        "/ai/cards/oren/edit/",
+        *("/ai/lore/", "/ai/lore/harbour/", "/ai/lore/harbour/new/", "/ai/lore/harbour/lints/"),
+        *(f"/ai/lore/harbour/turns/?npc={ref}", "/ai/lore/harbour/revision/1/"),
+        *("/ai/cards/", "/ai/cards/new/", "/ai/cards/oren/edit/", "/ai/cards/oren/1/"),
+        f"/ai/cards/oren/1/preview/?npc={ref}&grant=fields",
+        *("/ai/kb/", "/ai/kb/harbour/?words=ferry", "/ai/kb/harbour/vault/"),
         "/ai/live/",
     ]
     for address in addresses:
         page.goto(address)
         assert violations(page) == [], address
-        screen = f"{page.viewport_size['width']}"
+        is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        screen = f"{page.viewport_size['width']}-{'dark' if is_dark else 'light'}"
         kept(page, f"{screen}-{address.partition('/ai/')[2].replace('/', '-')[:40]}")
-        assert page.locator("main img, main script").count() == 0
-    page.goto(f"{turn}{edit}")
-    page.locator('[data-origin="component:drizzle"]').scroll_into_view_if_needed()
-    kept(page, f"{page.viewport_size['width']}-column")
-    page.goto("/ai/lore/")
-    page.locator("main li a").first.click()
+        assert page.locator("main script, main img:not([src^='/ai/cards/'])").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
+    page.goto("/ai/kb/harbour/")
+    to(hand, page.locator("main ul a").first.inner_text())
     assert violations(page) == []
 
 
-def test_a_text_is_moved_by_keys_saved_and_moved_back(page: Any, site: Site) -> None:
-    to_the_last_turn(page, site)
+def test_why_an_entry_stayed_silent_is_found(hand: Hand, site: Site) -> None:
+    to_the_last_turn(hand, site)
+    reason = hand.page.locator("li", has_text="no key in the newest").last
+    hand.press(reason.locator("summary"))
+    reason.get_by_text("lore:harbour#").first.wait_for()
+
+
+def test_a_text_is_moved_two_deeper_saved_and_that_undone(hand: Hand, site: Site) -> None:
+    page = hand.page
+    to_the_last_turn(hand, site)
     row = page.locator('[data-origin="component:drizzle"]')
     before = int(re.search(r"[0-9]+", depth_told(page))[0])  # type: ignore[index]
-    for step in (1, 2):
-        row.focus()
-        page.keyboard.press("Alt+ArrowUp")
-        page.get_by_role("status").filter(has_text=f"depth {before + step}").wait_for()
-    assert f"component:drizzle.depth={before + 2}" in page.url.replace("%3A", ":").replace(
-        "%3D", "="
-    )
-    assert page.evaluate("document.activeElement.dataset.origin") == "component:drizzle"
-    assert shown(site.builder, "component/depth drizzle", until="depth").count(str(before + 2)) == 0
-    page.get_by_role("button", name="Save as a revision").press("Enter")
-    page.wait_for_url("**saved=1**")
+
+    def moved(how: str, key: str, depths: tuple[int, ...]) -> None:
+        for depth in depths:
+            if hand.by == "keys":
+                hand.reach(row)
+                page.keyboard.press(key)
+            else:
+                hand.press(row.locator(f'[data-move="{how}"]'))
+            page.get_by_role("status").filter(has_text=f"depth {depth}").wait_for()
+
+    def saved() -> None:
+        hand.press(page.get_by_role("button", name="Save as a revision"))
+        page.wait_for_url("**saved=1**")
+
+    moved("deeper", "Alt+ArrowUp", (before + 1, before + 2))
+    if hand.by == "keys":
+        assert page.evaluate("document.activeElement.dataset.origin") == "component:drizzle"
+    told = shown(site.builder, "component/depth drizzle", until="depth")
+    assert f"depth {before}" in told
+    saved()
     told = shown(site.builder, "component drizzle", until="drizzle")
     assert re.search(rf"depth\D+{before + 2}\b", told), told
-    site.builder.send(f"component/depth drizzle = {before}")
-    site.builder.wait_for_quiet()
+    moved("shallower", "Alt+ArrowDown", (before + 1, before))
+    saved()
+    told = shown(site.builder, "component drizzle", until="drizzle")
+    assert re.search(rf"depth\D+{before}\b", told), told
 
 
-def test_a_text_is_moved_by_the_mouse_and_the_move_undone(page: Any, site: Site) -> None:
-    to_the_last_turn(page, site)
+def test_a_text_is_dragged_and_the_move_undone(hand: Hand, site: Site) -> None:
+    page = hand.page
+    to_the_last_turn(hand, site)
     before = depth_told(page)
     handle = page.locator('[data-origin="component:drizzle"] .handle')
     row = page.locator('#column > li:has([data-origin="component:drizzle"])')
@@ -174,97 +264,134 @@ def test_a_text_is_moved_by_the_mouse_and_the_move_undone(page: Any, site: Site)
     page.mouse.up()
     page.get_by_role("status").filter(has_text="component:drizzle: now depth").wait_for()
     assert depth_told(page) != before
-    page.get_by_role("link", name="undo").first.click()
+    hand.press(page.get_by_role("link", name="undo").first)
     page.locator(".trial").wait_for(state="detached")
     assert depth_told(page) == before
 
 
-def test_one_npc_is_stopped_and_goes_on(page: Any, site: Site) -> None:
-    page.get_by_role("link", name=site.npc, exact=True).click()
-    page.get_by_role("button", name=f"Stop {site.npc}").click()
+def test_what_broke_the_cache_is_found(hand: Hand, site: Site) -> None:
+    to_the_last_turn(hand, site)
+    hand.press(hand.page.get_by_role("link", name="What is different from turn"))
+    hand.page.get_by_text("a provider's cache ends there").wait_for()
+    hand.page.get_by_text("Said since:").wait_for()
+
+
+def test_one_npc_is_stopped_and_goes_on(hand: Hand, site: Site) -> None:
+    page = hand.page
+    to_the_npc(hand, site)
+    hand.press(page.get_by_role("button", name=f"Stop {site.npc}"))
     page.get_by_text("Paused:").wait_for()
     assert "paused" in shown(site.builder, f"ai {site.npc}", until="PAUSED").lower()
-    page.get_by_role("button", name=f"Let {site.npc} go on").click()
+    hand.press(page.get_by_role("button", name=f"Let {site.npc} go on"))
     page.get_by_role("button", name=f"Stop {site.npc}").wait_for()
 
 
-def test_an_entry_that_wakes_on_a_word_is_made_and_proved(page: Any, site: Site) -> None:
-    word = f"gannet{page.viewport_size['width']}"
-    page.get_by_role("link", name="Lorebooks").click()
-    page.get_by_role("link", name="harbour", exact=True).click()
-    page.get_by_role("link", name="A new entry").click()
-    page.get_by_label("Keys, one a line", exact=True).fill(word)
-    page.get_by_label("Text", exact=True).fill(f"The {word} dives for herring.")
-    page.get_by_role("button", name="Save as a revision").click()
+def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site, tag: str) -> None:
+    page, word = hand.page, f"gannet{tag}"
+    to(hand, "Lorebooks", "harbour", "A new entry")
+    hand.write(page.get_by_label("Keys, one a line", exact=True), word)
+    hand.write(page.get_by_label("Text", exact=True), f"The {word} dives for herring.")
+    hand.press(page.get_by_role("button", name="Save as a revision"))
     page.get_by_role("status").filter(has_text="Saved").wait_for()
     entry = page.get_by_role("heading", name="Entry").inner_text().split()[-1]
-    page.get_by_role("link", name="Minds").first.click()
-    page.get_by_role("link", name=site.npc, exact=True).click()
-    page.get_by_role("link", name="Try a line").click()
-    page.get_by_label("Try a line").fill(f"is that a {word}?")
+    to(hand, "Minds", site.npc, "Try a line")
+    hand.write(page.get_by_label("Try a line"), f"is that a {word}?")
     page.keyboard.press("Enter")
     page.locator("#woken").filter(has_text=f"lore:harbour#{entry}").wait_for()
-    page.get_by_label("Try a line").fill("nice weather")
+    hand.write(page.get_by_label("Try a line"), "nice weather")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Lore that the line wakes").wait_for()
+    page.wait_for_url("**nice**")
     assert f"lore:harbour#{entry}" not in page.locator("#woken").inner_text()
 
 
-def test_a_card_is_imported_and_approved_with_one_grant(page: Any, site: Site) -> None:
-    name = f"Tilda{page.viewport_size['width']}"
-    data = {"name": name, "description": "{{char}} mends nets.", "first_mes": "", "mes_example": ""}
-    card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
-    page.get_by_role("link", name="Cards").click()
-    file = {
-        "name": "tilda.json",
-        "mimeType": "application/json",
-        "buffer": json.dumps(card).encode(),
-    }
-    page.get_by_label("A JSON, PNG").set_input_files(file)
-    page.get_by_role("button", name="Import").click()
+def test_a_card_is_imported_and_approved_with_one_grant(hand: Hand, site: Site, tag: str) -> None:
+    page, name = hand.page, f"Tilda{tag}"
+    uploaded(hand, a_file(name, description="{{char}} mends nets."))
     page.get_by_role("heading", name=name).wait_for()
     assert violations(page) == []
-    page.get_by_label("fields: its description").check()
-    page.get_by_role("button", name="Approve").click()
+    hand.tick(page.get_by_label("fields: its description"))
+    hand.press(page.get_by_role("button", name="Approve"))
     page.get_by_role("heading", name=f"{name}, revision").wait_for()
     assert violations(page) == []
     assert "fields" in shown(site.builder, f"card {name}", until="may:")
 
 
-def test_a_character_is_made_from_nothing_assigned_and_talked_to(page: Any, site: Site) -> None:
-    name, npc = f"Mira{page.viewport_size['width']}", f"Herbwife{page.viewport_size['width']}"
+def test_what_a_card_changes_is_seen(hand: Hand, site: Site, tag: str) -> None:
+    page, name = hand.page, f"Brida{tag}"
+    uploaded(hand, a_file(name, description="She mends nets. She is tired."))
+    hand.press(page.get_by_role("button", name="Approve"))
+    page.get_by_role("heading", name=f"{name}, revision").wait_for()
+    uploaded(hand, a_file(name, description="She mends nets. She is merry."))
+    page.get_by_role("heading", name="What it changes").wait_for()
+    assert page.locator("del").all_inner_texts() == ["gone:\n- She is tired."]
+    assert page.locator("ins").all_inner_texts() == ["new:\n+ She is merry."]
+    assert violations(page) == []
+
+
+def test_a_character_is_made_from_nothing_assigned_and_talked_to(
+    hand: Hand, site: Site, tag: str
+) -> None:
+    page, name, npc = hand.page, f"Mira{tag}", f"Herbwife{tag}"
     shown(site.builder, f"create/drop {npc}:evennia_ai.game.npc.AINPC", until=npc)
-    page.get_by_role("link", name="Cards").click()
-    page.get_by_role("link", name="A new character").click()
-    page.get_by_label("Name", exact=True).fill(name)
-    page.get_by_label("Who it is").fill(f"{name} sells herbs on the quay.")
-    page.get_by_role("button", name="Make it").click()
-    page.get_by_label("personality", exact=True).fill("Dry, and kind to children.")
-    page.get_by_role("button", name="Save as a revision").click()
+    to(hand, "Cards", "A new character")
+    hand.write(page.get_by_label("Name", exact=True), name)
+    hand.write(page.get_by_label("Who it is"), f"{name} sells herbs on the quay.")
+    hand.press(page.get_by_role("button", name="Make it"))
+    hand.write(page.get_by_label("personality", exact=True), "Dry, and kind to children.")
+    hand.press(page.get_by_role("button", name="Save as a revision"))
     page.get_by_role("status").filter(has_text="Saved as revision 2").wait_for()
-    page.get_by_role("link", name=name, exact=True).click()
-    page.get_by_label("Let this NPC play it").fill(npc)
-    page.get_by_role("button", name="Assign").click()
+    to(hand, name)
+    hand.write(page.get_by_label("Let this NPC play it"), npc)
+    hand.press(page.get_by_role("button", name="Assign"))
     page.get_by_role("link", name=npc).wait_for()
     site.builder.send(f"say {npc}, what do you sell?")
     site.builder.wait_for(r"says, .Aye", seconds=30)
     site.builder.wait_for_quiet()
-    page.get_by_role("link", name=npc).click()
-    page.locator("main table tbody tr").first.get_by_role("link").click()
+    hand.press(page.get_by_role("link", name=npc))
+    hand.press(page.locator("main table tbody tr").first.get_by_role("link"))
+    page.locator("#column").wait_for()
     column = page.locator("#column").text_content()
     assert f"{name} sells herbs on the quay." in column
     assert "Dry, and kind to children." in column
 
 
-def test_without_scripts_every_step_is_a_link(site: Site) -> None:
-    troubles = Troubles()
-    name, password = read_demo(site.game.root / "world" / "build_demo.py").builder
-    with a_page(site.browser, troubles, base_url=site.base_url, java_script_enabled=False) as page:
-        page.goto("/auth/login/?next=/ai/")
-        page.fill("input[name=username]", name)
-        page.fill("input[name=password]", password)
-        page.press("input[name=password]", "Enter")
-        to_the_last_turn(page, site)
+def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str) -> None:
+    page, title = hand.page, f"Bellhouse{tag}"
+    site.builder.send(f"lorekeeper/in harbour = Create the page {title}")
+    site.builder.wait_for("15. ", seconds=30)
+    site.builder.wait_for_quiet()
+    to(hand, "Knowledge")
+    hand.press(page.get_by_role("link", name=re.compile(f"Draft [0-9]+: {title}")))
+    page.get_by_role("heading", name="What it changes").wait_for()
+    assert f"The bell of {title} hung in the chapel." in page.locator("ins").first.inner_text()
+    assert "CONTEXT of draft" in page.locator("main").inner_text()
+    assert violations(page) == []
+    hand.press(page.get_by_role("button", name="Approve"))
+    page.get_by_role("status").filter(has_text="Approved by").wait_for()
+    assert "hung in the chapel" in shown(site.builder, f"kb/show harbour/{title}", until="chapel")
+
+
+def test_a_page_that_is_open_over_a_restart_goes_on(site: Site, logged_in: Any) -> None:
+    options = {"storage_state": logged_in, "base_url": site.base_url}
+    with a_page(site.browser, Troubles(), **options) as page:
+        page.goto("/ai/")
+        hand = Hand(page, "mouse")
+        to_the_last_turn(hand, site)
+        before = depth_told(page)
+        reload(site.game)
+        site.builder.wait_for_quiet()
+        hand.press(page.locator('[data-origin="component:drizzle"] [data-move="deeper"]'))
+        page.get_by_role("status").filter(has_text="now depth").wait_for()
+        assert depth_told(page) != before
+        page.goto("/ai/npc/999999/")
+        assert violations(page) == []  # a page that says what is wrong
+
+
+def test_without_scripts_every_step_is_a_link(site: Site, logged_in: Any) -> None:
+    options = {"storage_state": logged_in, "base_url": site.base_url, "java_script_enabled": False}
+    with a_page(site.browser, Troubles(), **options) as page:
+        page.goto("/ai/")
+        to_the_last_turn(Hand(page, "mouse"), site)
         before = depth_told(page)
         page.locator('[data-origin="component:drizzle"] [data-move="deeper"]').click()
         assert depth_told(page) != before

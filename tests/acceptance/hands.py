@@ -1,0 +1,50 @@
+"""A hand at a page: by the mouse, or by the keyboard alone, as who sees nothing goes through it."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+MOST_TABS: Final = 600
+_HAS_FOCUS: Final = "element => element === document.activeElement"
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Does on a page what a person does; `by` is with what."""
+
+    page: Any
+    by: Literal["mouse", "keys"]
+
+    def press(self, target: Any) -> None:
+        """Follow a link, press a button, open what is folded."""
+        if self.by == "mouse":
+            target.click()
+        else:
+            self.reach(target)
+            self.page.keyboard.press("Enter")
+
+    def write(self, target: Any, text: str) -> None:
+        """Put a text in place of what a field holds."""
+        if self.by == "mouse":
+            target.fill(text)
+            return
+        self.reach(target)
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(text)
+
+    def tick(self, target: Any) -> None:
+        """Tick a box."""
+        if self.by == "mouse":
+            target.check()
+            return
+        self.reach(target)
+        self.page.keyboard.press("Space")
+        assert target.is_checked()
+
+    def reach(self, target: Any) -> None:
+        """Get the focus there by Tab alone: what cannot be reached so, a keyboard cannot use."""
+        target.wait_for(state="visible")
+        for _ in range(MOST_TABS):
+            if target.evaluate(_HAS_FOCUS):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{target} is not reached in {MOST_TABS} steps of Tab")
