@@ -127,7 +127,11 @@ def test_a_revision_is_compared_and_gone_back_to(played, browser):
     client, was = browser("Builder"), lorebooks.get_book("harbour")
     client.post("/ai/lore/harbour/", {"entry": ["2"], "seen": was.revision, "do": "off"})
     told = as_json(client, f"/ai/lore/harbour/revision/{seen()}/")
-    assert [one["text"] for one in told["difference"] if one["how"] == "new"] == ["off"]
+    assert [(one["how"], one["text"]) for one in told["difference"]] == [
+        ("head", "#2 state:"),
+        ("gone", "on"),
+        ("new", "off"),
+    ]
     assert told["back"] == []
     back = f"/ai/lore/harbour/revision/{was.revision}/"
     assert [one["text"] for one in as_json(client, back)["back"] if one["how"] == "new"] == ["on"]
@@ -194,13 +198,17 @@ def test_lints_are_those_of_the_game(played, browser):
 
 
 def test_the_turns_in_which_entries_were_awake_stand_in_a_table(played, browser):
-    told = as_json(browser("Builder"), "/ai/lore/harbour/turns/?npc=oren")
+    client = browser("Builder")
+    told = as_json(client, "/ai/lore/harbour/turns/?npc=oren")
     assert told["turns"] == [1, 2, 3, 4, 5]
     assert told["rows"] and {len(row["cells"]) for row in told["rows"]} == {5}
-    assert "K" in told["letters"]
+    cells = {row["uid"]: "".join(row["cells"]) for row in told["rows"]}
+    assert cells["5"] == "CCCCC"  # it is constant
+    landing = as_json(client, "/ai/lore/landing/turns/?npc=oren")
+    assert "R" in landing["letters"]  # woken by the text of harbour#5
     assert told["never"] + len(told["rows"]) == len(entries())
     text = browser("Admin").get("/ai/lore/harbour/turns/?npc=oren").content.decode()
-    assert "K</b> a key was found" in text
+    assert "C</b> always there" in text
 
 
 @pytest.mark.parametrize(
@@ -218,5 +226,12 @@ def test_the_turns_in_which_entries_were_awake_stand_in_a_table(played, browser)
     ],
 )
 def test_a_letter_says_why(reason, kept, letter):
-    verdict = Verdict(stage="lore", item="lore:harbour#2", kept=kept, reason=reason)
-    assert letter_of(verdict) == letter
+    first = Verdict(stage="activate", item="lore:harbour#2", kept=kept, reason=reason)
+    later = Verdict(stage="place", item="lore:harbour#2", kept=True, reason="in the message of x")
+    assert letter_of([first, later] if kept else [first]) == letter
+
+
+def test_what_the_budget_left_out_says_so():
+    woken = Verdict(stage="activate", item="lore:harbour#2", kept=True, reason="constant")
+    left = Verdict(stage="budget", item="lore:harbour#2", kept=False, reason="70 of 60 tokens")
+    assert (letter_of([woken, left]), letter_of([])) == ("b", ".")

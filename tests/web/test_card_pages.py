@@ -29,6 +29,7 @@ def test_what_an_import_changes_is_told_field_by_field(played, browser):
     waits = uploaded(client, changed, name="oren")["Location"]
     told = [(one["how"], one["text"]) for one in as_json(client, waits)["difference"]]
     assert ("new", "Warm.") in told and ("new", "sea") in told
+    assert ("head", "personality:") in told and ("head", "tags:") in told
     assert ("gone", "Dry.") not in told
     assert "What it changes" in client.get(waits).content.decode()
     assert as_json(client, "/ai/cards/oren/1/")["difference"] == []

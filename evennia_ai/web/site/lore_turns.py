@@ -1,6 +1,6 @@
 """Lore over turns: which entries of a book were awake in the newest turns of an NPC, and why."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.minds.parse_cache import attached_book
@@ -16,7 +16,7 @@ PAGE_ENTRIES: Final = 40
 LETTERS: Final[Mapping[str, str]] = {
     "K": "a key was found",
     "R": "woken by the text of another entry",
-    "C": "constant",
+    "C": "always there",
     "s": "stays (sticky)",
     "c": "rests (cooldown)",
     "d": "delayed",
@@ -26,11 +26,10 @@ LETTERS: Final[Mapping[str, str]] = {
     ".": "not awake",
 }
 # By what the reason of an entry in, or not in, the prompt begins with or has in it.
-_KEPT: Final = (("in the text of", "R"), ("sticky:", "s"), ("constant", "C"))
+_KEPT: Final = (("in the text of", "R"), ("sticky", "s"), ("constant", "C"), ("@@activate", "C"))
 _LEFT: Final = (
     ("cooldown", "c"),
     ("delay", "d"),
-    ("budget", "b"),
     ("group '", "g"),
     ("rolled", "%"),
 )
@@ -49,12 +48,12 @@ class LoreTurnsPage(Page):
         may_view = door().viewer_of(self.request.user).may_view
         entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
         turns = past_turns.newest_turns(ref, TURNS) if ref else ()
-        judged = [{v.item: v for v in turn.manifest.verdicts} for turn in turns]
+        judged = [_judged(turn.manifest.verdicts) for turn in turns]
         rows: list[dict[str, Any]] = [
             {
                 "uid": entry.uid,
                 "name": entry.name or ", ".join(entry.keys[:3]),
-                "cells": [letter_of(one.get(f"lore:{name}#{entry.uid}")) for one in judged],
+                "cells": [letter_of(one.get(f"lore:{name}#{entry.uid}", ())) for one in judged],
             }
             for entry in entries
         ]
@@ -74,14 +73,28 @@ class LoreTurnsPage(Page):
         }
 
 
-def letter_of(verdict: Verdict | None) -> str:
-    """The letter of a verdict on an entry, "." where it was not awake."""
-    if verdict is None:
+def letter_of(verdicts: Sequence[Verdict]) -> str:
+    """The letter of an entry from what each stage said of it; "." where none woke it.
+
+    What left it out counts; where nothing did, what woke it, which the first stage says.
+    """
+    left = next((one for one in verdicts if not one.kept), None)
+    if left is not None:
+        by_budget = left.stage == "budget"
+        words = ((words, letter) for words, letter in _LEFT if words in left.reason)
+        return "b" if by_budget else next((letter for _, letter in words), ".")
+    if not verdicts:
         return "."
-    told = f"{verdict.cause or ''} {verdict.reason}"
-    if verdict.kept:
-        return next((letter for words, letter in _KEPT if words in told), "K")
-    return next((letter for words, letter in _LEFT if words in told), ".")
+    return next((letter for words, letter in _KEPT if words in verdicts[0].reason), "K")
+
+
+def _judged(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
+    """What each stage said of each entry of lore, in the order of the stages."""
+    found: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.item.startswith("lore:"):
+            found.setdefault(verdict.item, []).append(verdict)
+    return found
 
 
 def _usual(name: str) -> str:
