@@ -70,7 +70,12 @@ def pages(stage: Any, turns: int) -> dict[str, str]:
         "book": "/ai/lore/region/",
         "book, filtered": "/ai/lore/region/?find=word77",
         "entry": "/ai/lore/region/entry/77/",
+        "lore over turns": f"/ai/lore/region/turns/?npc={stage.npc.ai.ref}",
         "cards": "/ai/cards/",
+        "card": "/ai/cards/oren/1/",
+        "a card in a prompt": f"/ai/cards/oren/1/preview/?npc={stage.npc.ai.ref}",
+        "memories": f"{npc}memory/",
+        "knowledge": "/ai/kb/",
         "watch": "/ai/live/",
     }
 

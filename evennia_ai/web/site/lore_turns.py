@@ -1,8 +1,10 @@
 """Lore over turns: which entries of a book were awake in the newest turns of an NPC, and why."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks
@@ -35,6 +37,18 @@ _LEFT: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An entry, and its letter in each of the turns."""
+
+    entry: LoreEntry
+    cells: tuple[str, ...]
+
+    @property
+    def was_awake(self) -> bool:
+        return any(cell != "." for cell in self.cells)
+
+
 class LoreTurnsPage(Page):
     """`/ai/lore/<book>/turns/`: rows are entries, columns turns, a cell says how an entry was."""
 
@@ -49,15 +63,13 @@ class LoreTurnsPage(Page):
         entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
         turns = past_turns.newest_turns(ref, TURNS) if ref else ()
         judged = [_judged(turn.manifest.verdicts) for turn in turns]
-        rows: list[dict[str, Any]] = [
-            {
-                "uid": entry.uid,
-                "name": entry.name or ", ".join(entry.keys[:3]),
-                "cells": [letter_of(one.get(f"lore:{name}#{entry.uid}", ())) for one in judged],
-            }
+        touched = frozenset(item for one in judged for item in one)
+        rows = [
+            _Row(entry, tuple(letter_of(one.get(_item(name, entry), ())) for one in judged))
             for entry in entries
+            if _item(name, entry) in touched
         ]
-        awake = [row for row in rows if _was_awake(row["cells"])]
+        awake = [row for row in rows if row.was_awake]
         page, pages = self.paged(len(awake), PAGE_ENTRIES)
         return {
             "book": name,
@@ -65,11 +77,18 @@ class LoreTurnsPage(Page):
             "npc": name_of(ref) if ref else "",
             "turns": [turn.number for turn in turns],
             "letters": dict(_used(awake)),
-            "rows": awake[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES],
+            "rows": [
+                {
+                    "uid": row.entry.uid,
+                    "name": row.entry.name or ", ".join(row.entry.keys[:3]),
+                    "cells": list(row.cells),
+                }
+                for row in awake[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES]
+            ],
             "page": page,
             "pages": pages,
-            "never": len(rows) - len(awake),
-            "always": sum(all(cell in "KRs" for cell in row["cells"]) for row in awake),
+            "never": len(entries) - len(awake),
+            "always": sum(all(cell in "KRs" for cell in row.cells) for row in awake),
         }
 
 
@@ -97,6 +116,11 @@ def _judged(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
     return found
 
 
+def _item(book: str, entry: LoreEntry) -> str:
+    """What the verdicts call an entry of the book."""
+    return f"lore:{book}#{entry.uid}"
+
+
 def _usual(name: str) -> str:
     """The NPC that is shown first: one the book is attached to, else who spoke last."""
     attached = [one.ref for one in lorebooks.attachments(name) if one.kind == "npc"]
@@ -104,11 +128,7 @@ def _usual(name: str) -> str:
     return attached[0] if attached else newest[0].npc_ref if newest else ""
 
 
-def _was_awake(cells: Sequence[str]) -> bool:
-    return any(cell != "." for cell in cells)
-
-
-def _used(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+def _used(rows: Iterable[_Row]) -> Iterator[tuple[str, str]]:
     """The letters that stand in these rows, with what each means."""
-    there = {cell for row in rows for cell in row["cells"]}
+    there = {cell for row in rows for cell in row.cells}
     return ((letter, words) for letter, words in LETTERS.items() if letter in there)
