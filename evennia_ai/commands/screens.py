@@ -92,7 +92,12 @@ def _turns_pages(session: Any) -> bool:
     flags = session.protocol_flags
     if flags.get("SCREENREADER") or flags.get("SCREENHEIGHT", {}).get(0, 0) > TALLEST:
         return False
-    return bool(flags.get("AUTORESIZE")) or session.protocol_key in _WEB_CLIENTS
+    return bool(flags.get("AUTORESIZE")) or is_web_client(session)
+
+
+def is_web_client(session: Any) -> bool:
+    """Whether somebody is here by Evennia's web client, in either of its ways."""
+    return session is not None and session.protocol_key in _WEB_CLIENTS
 
 
 def _coloured(span: Span) -> str:

@@ -158,6 +158,13 @@ def newest(count: int) -> tuple[NewCall, ...]:
     return _calls(models.ModelCall.objects.order_by("-pk")[:count])
 
 
+def newest_turn_for(player_refs: Collection[str]) -> tuple[str, int] | None:
+    """The NPC, and its turn, that answered one of these people last; None where none did."""
+    rows = models.ModelCall.objects.filter(player_ref__in=player_refs, turn__isnull=False)
+    found: tuple[str, int] | None = rows.order_by("-pk").values_list("npc_ref", "turn").first()
+    return found
+
+
 def cache_shares(npc_refs: Collection[str], *, since: float, most: int) -> dict[str, list[int]]:
     """Of the newest `most` calls since then: what share of each's input was kept, in percent.
 

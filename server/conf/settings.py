@@ -54,6 +54,9 @@ TELNET_PROTOCOL_CLASS = "evennia_ai.web.telnet.TelnetWithoutHttp"
 SERVER_SESSION_CLASS = "evennia_ai.game.typed_lines.SessionWithoutLinks"
 MAX_CHAR_LIMIT = 1500
 
+# The web client gets the pane that shows the mind of an NPC (`ai/watch`).
+TEMPLATES[0]["DIRS"].insert(0, Path(__file__).with_name("templates"))
+
 # Layout: there is no `typeclasses` and no `web` folder here
 BASE_ACCOUNT_TYPECLASS = "evennia.accounts.accounts.DefaultAccount"
 BASE_GUEST_TYPECLASS = "evennia.accounts.accounts.DefaultGuest"

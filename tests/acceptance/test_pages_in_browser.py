@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +50,13 @@ def written(request):
     title = request.messages[-1].content.split()[-1]
     return f"=== PAGE: {title} ===\\nThe bell of {title} hung in the chapel."
 '''
+_HERE = Path(__file__).parent / "webclient-libraries"
+LIBRARIES = {
+    "jquery-3.2.1": _HERE / "jquery-3.2.1.min.js",
+    "goldenlayout.min.js": _HERE / "goldenlayout-1.5.9.min.js",
+    "goldenlayout-base.css": _HERE / "goldenlayout-base-1.5.9.css",
+    "favico-0.3.10": _HERE / "favico-0.3.10.min.js",
+}
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 QUESTIONS = ("when does the ferry sail?", "is the lamp lit?", f"what of {HOSTILE}?", "and the fog?")
 
@@ -129,6 +138,31 @@ def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator
 def tag(request: pytest.FixtureRequest) -> str:
     """A word for what is made here, another one on each screen."""
     return "abcd"[list(SCREENS).index(request.node.callspec.params["hand"])]
+
+
+def said(site: Site, words: str) -> None:
+    """The builder says it to the NPC in the game, and is answered."""
+    site.builder.send(f"say {site.npc}, {words}")
+    site.builder.wait_for(r"says, .Aye", seconds=30)
+    site.builder.wait_for_quiet()
+
+
+def libraries(route: Any) -> None:
+    """What Evennia's web client fetches from elsewhere, from files here or not at all."""
+    for name, file in LIBRARIES.items():
+        if name in route.request.url:
+            headers = {"Access-Control-Allow-Origin": "*"}
+            kind = "text/css" if file.suffix == ".css" else "text/javascript"
+            route.fulfill(path=file, content_type=kind, headers=headers)
+            return
+    route.abort()
+
+
+def type_in_game(page: Any, field: Any, line: str) -> None:
+    """As a player of the web client types it."""
+    field.fill(line)
+    field.press("Enter")
+    page.wait_for_timeout(700)
 
 
 def to_the_npc(hand: Hand, site: Site) -> None:
@@ -271,6 +305,7 @@ def test_a_text_is_dragged_and_the_move_undone(hand: Hand, site: Site) -> None:
 
 def test_what_broke_the_cache_is_found(hand: Hand, site: Site) -> None:
     to_the_last_turn(hand, site)
+    hand.page.get_by_text("broken first by").wait_for()
     hand.press(hand.page.get_by_role("link", name="What is different from turn"))
     hand.page.get_by_text("a provider's cache ends there").wait_for()
     hand.page.get_by_text("Said since:").wait_for()
@@ -369,6 +404,41 @@ def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str)
     hand.press(page.get_by_role("button", name="Approve"))
     page.get_by_role("status").filter(has_text="Approved by").wait_for()
     assert "hung in the chapel" in shown(site.builder, f"kb/show harbour/{title}", until="chapel")
+
+
+def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) -> None:
+    page = hand.page
+    to(hand, "Watch")
+    newest = page.locator("#live table").first.locator("tbody tr").first
+    before = newest.inner_text()
+    said(site, f"is it {tag} o'clock?")
+    page.wait_for_function(
+        "before => document.querySelector('#live tbody tr').innerText !== before", arg=before
+    )
+    assert site.npc in newest.inner_text()
+    assert violations(page) == []
+
+
+def test_a_pane_of_the_web_client_follows_who_answers(site: Site, logged_in: Any) -> None:
+    options = {"storage_state": logged_in, "base_url": site.base_url, "viewport": WIDE}
+    with a_page(site.browser, Troubles(), **options) as page:
+        page.context.route(re.compile("^https://"), libraries)
+        page.goto("/webclient/")
+        field = page.locator("textarea.inputfield").first
+        typed = partial(type_in_game, page, field)
+        typed(f"say {site.npc}, is this the web?")
+        kept(page, "webclient-first")
+        page.get_by_text("Aye.").first.wait_for()
+        typed("ai/watch")
+        pane = page.frame_locator("iframe[title='The mind of an NPC']")
+        heading = pane.get_by_role("heading", name=re.compile("turn [0-9]+$"))
+        heading.wait_for()
+        first = heading.inner_text()
+        assert "is this the web?" in pane.locator("#column").text_content()
+        kept(page, "webclient-pane")
+        typed(f"say {site.npc}, and what of the lamp?")
+        pane.locator("#column", has_text="and what of the lamp?").wait_for()
+        assert heading.inner_text() != first
 
 
 def test_a_page_that_is_open_over_a_restart_goes_on(site: Site, logged_in: Any) -> None:

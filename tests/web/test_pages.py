@@ -62,6 +62,8 @@ def addresses(stage):
         "/ai/kb/library/vault/",
         f"/ai/drafts/{stage.draft}/",
         "/ai/live/",
+        "/ai/last/",
+        f"{npc}turn/5/?pane=last",
     )
 
 
@@ -617,11 +619,31 @@ def test_a_form_of_another_page_changes_nothing(played, browser):
     assert dict(halts()) == {}
 
 
+def test_the_last_turn_is_that_of_who_answered_one_last(played, browser):
+    client, ref = browser("Builder"), played.npc.ai.ref
+    assert as_json(client, "/ai/last/") == {"address": "", "pane": "last"}
+    assert "Nobody has answered you yet" in client.get("/ai/last/").content.decode()
+    account = get_user_model().objects.get(username="a-Builder")
+    played.anna.db_account = account
+    played.anna.save()
+    told = as_json(client, "/ai/last/")["address"]
+    assert told == f"/ai/npc/{ref}/turn/5/?pane=last"
+    assert client.get("/ai/last/")["Location"] == told
+    pane = client.get(told).content.decode()
+    assert 'id="pane" hidden data-newest="/ai/last/?format=json"' in pane
+    of_npc = client.get(f"/ai/last/?npc={ref}")["Location"]
+    assert of_npc == f"/ai/npc/{ref}/turn/5/?pane={ref}"
+    assert client.get("/ai/last/?npc=999999").status_code == 200
+
+
 def test_who_watches_is_sent_nothing_while_nothing_is_new(played, browser):
     client = browser("Builder")
-    first = client.get("/ai/live/")
-    again = client.get("/ai/live/", headers={"If-None-Match": first["ETag"]})
-    assert (first.status_code, again.status_code) == (200, 304)
+    tag = as_json(client, "/ai/live/")["tag"]
+    asked = {"If-None-Match": tag}
+    assert html.escape(tag) in client.get("/ai/live/").content.decode()
+    assert client.get("/ai/live/", headers=asked).status_code == 304
+    played.says(played.anna, "Oren, and now?")
+    assert client.get("/ai/live/", headers=asked).status_code == 200
 
 
 # What comes with the pages

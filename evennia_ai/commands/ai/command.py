@@ -141,6 +141,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
     Limits:
       tell     - [on | off]: whether you are told at once when a call of a model
                  fails, a limit is reached or a prompt's cache breaks
+      watch    - [<npc>]: open a pane of the web client with the newest prompt of
+                 an NPC, or of the one who answered you last; it follows
       limits   - [<npc>]: what may be asked of models, and what was used
       pause    - <npc> [= <reason>]: no model is asked for it, for anything
       resume   - <npc>: it goes on
@@ -185,6 +187,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
       ai/list landing
       ai/log oren
       ai/tell on
+      ai/watch oren
       ai/pause oren = says strange things
       ai/stopall = the bill
 
@@ -207,12 +210,13 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
         "branch": "branch",
         "branch/prompt": "branch_prompt",
         "branch/close": "branch_close",
-        **alike("forget on off log limits pause resume"),
+        **alike("forget on off log limits pause resume watch"),
         "stopall": "stop_all",
         "startall": "start_all",
     }
     whole_words = frozenset({"stopall", "startall", "forget", "reset"})
-    other_words = {"res": "resume", "enable": "on", "disable": "off"}  # as others call them
+    # As others call them, and what was short for one before `watch` was there.
+    other_words = {"res": "resume", "w": "why", "enable": "on", "disable": "off"}
 
     def status(self) -> None:
         if not self.lhs:

@@ -4,11 +4,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from django.urls import NoReverseMatch, reverse
+
 from evennia_ai.commands.ai.settings import change_in_words
 from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_lines
 from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
-from evennia_ai.commands.screens import Row, Span, head
+from evennia_ai.commands.screens import Row, Span, head, is_web_client
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.mind.news import is_told, set_told
@@ -21,6 +23,8 @@ from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, Ref
 from evennia_ai.text.columns import first_line, hanging, visible
 
 PAGE_TURNS: Final = 10
+PANE: Final = "evennia_ai_mind"
+"""What the plugin of the web client, `mind_pane.js`, is told an address by."""
 MOST_OTHER_CALLS: Final = 50
 """Calls outside of turns that one page shows."""
 MOST_REFUSED: Final = 200
@@ -180,6 +184,22 @@ class OperatingSwitches(StrictCommand):
             )
         else:
             self.say("You are told nothing of what goes wrong with models; ai/tell on changes it.")
+
+    def watch(self) -> None:
+        if self.rhs is not None:
+            raise CommandError("Usage: ai/watch [<npc>], without '='.")
+        name = self.args.strip()
+        of_npc = f"?npc={npc_named(self.caller, name).ai.ref}" if name else ""
+        try:
+            address = f"{reverse('evennia_ai:last')}{of_npc}"
+        except NoReverseMatch as error:
+            raise CommandError(
+                "The game's site has no pages for builders; docs/web.md tells how it gets them."
+            ) from error
+        if not is_web_client(self.session):
+            raise CommandError(f"Only the web client has panes; the page is {address} of the site.")
+        self.session.msg(**{PANE: ((address,), {})})
+        self.say(f"The pane shows what {name or 'the NPC who answers you'} is told.")
 
     def list_all(self) -> None:
         if self.rhs is not None:

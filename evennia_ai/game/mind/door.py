@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from evennia.objects.models import ObjectDB
 from twisted.internet import reactor as running
 from twisted.internet import threads
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -35,6 +36,7 @@ __all__ = [
     "may_edit",
     "npcs",
     "pause",
+    "played_by",
     "resume",
     "search_as",
     "settings",
@@ -56,6 +58,12 @@ def npcs(part: str = "") -> tuple[overview.ListedNPC, ...]:
 def may_edit(account: Any, locks: str) -> bool:
     """Whether a lock string lets an account change what it is on."""
     return allows(account, locks, "edit")
+
+
+def played_by(account: Any) -> tuple[str, ...]:
+    """The references of the characters that an account plays now; one query."""
+    ids = ObjectDB.objects.filter(db_account_id=account.id).values_list("id", flat=True)
+    return tuple(map(str, ids))
 
 
 def doing(refs: Sequence[str]) -> Mapping[str, overview.NPCRow]:

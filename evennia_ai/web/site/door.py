@@ -88,6 +88,9 @@ class Door(Protocol):
     def may_edit(self, account: Any, locks: str) -> bool:
         """Whether a lock string lets an account change what it is on."""
 
+    def played_by(self, account: Any) -> tuple[str, ...]:
+        """The references of the characters that an account plays now."""
+
     def doing(self, refs: Sequence[str]) -> Mapping[str, Doing]:
         """How these NPCs are doing, by their references."""
 

@@ -104,6 +104,7 @@ class TurnPage(Page):
             "next": after,
             "edits": undone(trial, path),
             "query": query_of(trial),
+            "pane": self.request.GET.get("pane", "")[:20],
             "changed_tokens": told["tokens"] - told["sent_tokens"],
             "status": _status(trial, here, said),
             "seen": [

@@ -13,6 +13,7 @@ from evennia_ai.web.site.diff import DiffPage
 from evennia_ai.web.site.drafts import DraftPage
 from evennia_ai.web.site.entry import EntryPage
 from evennia_ai.web.site.knowledge import BasePage, BasesPage, PageOfBase
+from evennia_ai.web.site.last import LastPage
 from evennia_ai.web.site.lore_turns import LoreTurnsPage
 from evennia_ai.web.site.memory import MemoryPage, SettingsPage
 from evennia_ai.web.site.mind import MindPage, PauseView
@@ -66,6 +67,7 @@ urlpatterns = [
     path("kb/<slug:key>/vault/", VaultPage.as_view(), name="vault"),
     path("kb/<slug:key>/page/<path:title>/", PageOfBase.as_view(), name="page_of_base"),
     path("drafts/<int:number>/", DraftPage.as_view(), name="draft"),
+    path("last/", LastPage.as_view(), name="last"),
     path("live/", WatchPage.as_view(), name="watch"),
     path("live/stop/", StopView.as_view(), name="stop"),
 ]

@@ -25,12 +25,9 @@ class WatchPage(Page):
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         told = self.told()
-        tag = f'"{told["newest"]}-{bool(told["stopped"])}"'
-        if request.headers.get("If-None-Match") == tag:
+        if request.headers.get("If-None-Match") == told["tag"]:
             return HttpResponse(status=304)
-        response = self.shown(told)
-        response["ETag"] = tag
-        return response
+        return self.shown(told)
 
     def told(self) -> dict[str, Any]:
         names = {npc.ref: npc.name for npc in door().npcs()}
@@ -41,7 +38,7 @@ class WatchPage(Page):
         game = halts().get(GAME_REF)
         moment: float = max((line.ended_at or line.created_at for line in newest), default=0.0)
         return {
-            "newest": moment,
+            "tag": f'"{moment}-{used.calls}-{len(halts())}"',
             "stopped": str(game) if game else "",
             "paused": [
                 {"ref": ref, "name": names.get(ref, f"#{ref}"), "why": str(halt)}

@@ -105,6 +105,7 @@ SHOWS_NOTHING = {
         "ai/list",
         "ai/start",
         "ai/tell",
+        "ai/watch",
         "ai/off",
         "ai/on",
     ),

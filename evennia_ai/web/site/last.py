@@ -1,0 +1,46 @@
+"""The last turn: of the NPC that somebody spoke with last in the game, or of one NPC.
+
+The pane of the web client begins here and follows it (`ai/watch`).
+"""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from evennia_ai.store import model_calls
+from evennia_ai.store.history import turns
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import Page
+
+LAST = "last"
+
+
+class LastPage(Page):
+    """`/ai/last/`: to the newest turn, that of the NPC whose number is `npc` where one is named."""
+
+    template = "evennia_ai/last.html"
+
+    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
+        """A redirect to the turn; the page says so where there is none yet."""
+        told = self.told()
+        if told["address"] and request.GET.get("format") != "json":
+            return HttpResponseRedirect(told["address"])
+        return self.shown(told)
+
+    def told(self) -> dict[str, Any]:
+        ref = self.request.GET.get("npc", "")
+        found = _of_npc(ref) if ref else _of_speaker(door().played_by(self.request.user))
+        if found is None:
+            return {"address": "", "pane": ref or LAST}
+        where = reverse("evennia_ai:turn", kwargs={"ref": found[0], "number": found[1]})
+        return {"address": f"{where}?pane={ref or LAST}", "pane": ref or LAST}
+
+
+def _of_npc(ref: str) -> tuple[str, int] | None:
+    newest = turns.last_turn(ref)
+    return None if newest is None else (ref, newest.number)
+
+
+def _of_speaker(refs: tuple[str, ...]) -> tuple[str, int] | None:
+    return model_calls.newest_turn_for(refs)
