@@ -197,7 +197,8 @@ class OperatingSwitches(StrictCommand):
                 "The game's site has no pages for builders; docs/web.md tells how it gets them."
             ) from error
         if not is_web_client(self.session):
-            raise CommandError(f"Only the web client has panes; the page is {address} of the site.")
+            self.say(f"Only the web client has panes; the page is {address} of the game's site.")
+            return
         self.session.msg(**{PANE: ((address,), {})})
         self.say(f"The pane shows what {name or 'the NPC who answers you'} is told.")
 
