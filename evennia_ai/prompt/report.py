@@ -260,7 +260,7 @@ def _cache(report: Report, width: int) -> Iterator[str]:
     yield from indented(f"sha256 {report.sha256}", width)
 
 
-def broken_words(report: Report) -> str:
+def broken_words(report: PromptFigures) -> str:
     """What broke the prefix of the prompt before, and why, where that is known."""
     if report.broken_by is None:
         return MEANINGS["append"]

@@ -329,6 +329,11 @@ def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site
     hand.press(page.get_by_role("button", name="Save as a revision"))
     page.get_by_role("status").filter(has_text="Saved").wait_for()
     entry = page.get_by_role("heading", name="Entry").inner_text().split()[-1]
+    hand.write(page.get_by_label("NPC, by name"), site.npc)
+    hand.write(page.get_by_label("hears", exact=True), f"look, a {word}!")
+    page.keyboard.press("Enter")
+    page.locator("#tried", has_text="It wakes").wait_for()
+    assert violations(page) == []
     to(hand, "Minds", site.npc, "Try a line")
     hand.write(page.get_by_label("Try a line"), f"is that a {word}?")
     page.keyboard.press("Enter")

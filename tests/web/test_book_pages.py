@@ -173,6 +173,15 @@ def re_entries(text):
     return re.findall(r"/entry/(\w+)/", text)
 
 
+def test_a_line_is_tried_on_the_entry_that_is_written(played, browser):
+    client = browser("Builder")
+    tried = as_json(client, "/ai/lore/harbour/entry/2/?npc=oren&say=when is the tide?")["tried"]
+    assert (tried["wakes"], "key 'tide'" in tried["why"]) == (True, True)
+    silent = client.get("/ai/lore/harbour/entry/2/?npc=Oren&say=nice coat").content.decode()
+    assert "It stays silent" in silent and "no key in" in silent
+    assert client.get("/ai/lore/harbour/entry/2/?npc=nobody&say=x").status_code == 400
+
+
 def test_lints_are_those_of_the_game(played, browser):
     lorebooks.save_book(
         "doubtful",

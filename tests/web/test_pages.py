@@ -161,10 +161,18 @@ def test_the_shares_of_caches_are_a_line_with_its_numbers(played, browser, monke
         "evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [0, 40, 97]}
     )
     [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
-    assert oren["cache_shares"] == [0, 40, 97]
+    assert (oren["cache_shares"], oren["broken"]) == ([0, 40, 97], "")
     text = browser("Admin").get("/ai/?find=oren").content.decode()
     assert "share from caches, oldest call first: 0 %, 40 %, 97 %" in text
     assert 'points="0.0,20.0 48.0,12.0 96.0,0.6"' in text
+
+
+def test_what_broke_a_cache_is_told_where_little_came_from_it(played, browser, monkeypatch):
+    ref = played.npc.ai.ref
+    monkeypatch.setattr("evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [3]})
+    [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
+    manifest = turns.last_turn(ref).manifest
+    assert oren["broken"].startswith(f"broken first by {manifest.broken_by} (")
 
 
 def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):

@@ -22,7 +22,8 @@ from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.book_editing import refuse_change
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import NotAllowedError, Page
+from evennia_ai.web.site.next import MOST_TYPED, told_next
+from evennia_ai.web.site.page import NotAllowedError, Page, name_of, named_npc
 
 PLACES: Final = (
     *("before", "after", "depth", "note_top", "note_bottom", "examples_before", "examples_after"),
@@ -90,6 +91,22 @@ class EntryPage(Page):
             "others": _others(stored, uid, self.request.POST),
             "problem": "",
             "saved": "saved" in self.request.GET,
+            "tried": self._tried(stored.name, uid) if uid and "say" in self.request.GET else None,
+        }
+
+    def _tried(self, name: str, uid: str) -> dict[str, Any]:
+        """Whether a line would wake the entry for an NPC, and why or why not."""
+        line = self.request.GET["say"][:MOST_TYPED].strip()
+        ref = named_npc(self.request.GET.get("npc", ""))
+        _, report = told_next(self.request.user, ref, line)
+        found = [one for one in report.verdicts if one.item == f"lore:{name}#{uid}"]
+        left = next((one for one in found if not one.kept), None)
+        wakes = bool(found) and left is None
+        return {
+            "say": line,
+            "npc": name_of(ref),
+            "wakes": wakes,
+            "why": (left or found[0]).reason if found else "its book does not count there",
         }
 
     def _saved(self, stored: StoredBook, uid: str, typed: Mapping[str, Any]) -> str:

@@ -4,8 +4,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from evennia_ai.prompt.report import broken_words
 from evennia_ai.store import model_calls
-from evennia_ai.store.history import past_turns
+from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, Used, halts
 from evennia_ai.web.site.door import Doing, ListedNPC, door
@@ -15,6 +16,8 @@ PAGE_NPCS: Final = 50
 MOST_CALLS: Final = 2000
 """Calls of the last day that the shares of caches are read from."""
 MOST_SHARES: Final = 24
+POOR_PERCENT: Final = 50
+MOST_BROKEN: Final = 5
 SHOWN: Final = {
     "": "all",
     "today": "had a turn today",
@@ -43,7 +46,9 @@ class VillagePage(Page):
         used = model_calls.used_by("npc_ref", day)
         refs = [npc.ref for npc in here]
         doing = door().doing(refs)
+        newest_here = {ref: newest[ref] for ref in refs if ref in newest}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
+        broken = _broken(newest_here, shares)
         game = halts().get(GAME_REF)
         return {
             "find": part,
@@ -60,6 +65,7 @@ class VillagePage(Page):
                     "silent_because": doing[row["ref"]].silent_because
                     if row["ref"] in doing
                     else "",
+                    "broken": broken.get(row["ref"], ""),
                     "cache_shares": shares.get(row["ref"], [])[-MOST_SHARES:],
                 }
                 for row in _rows(here, newest, used, doing)
@@ -73,6 +79,13 @@ class VillagePage(Page):
                 for key, name in SHOWN.items()
             ]
         }
+
+
+def _broken(newest: Mapping[str, TurnLine], shares: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    """What broke the caches of those of whom the last call found little in one, a few of them."""
+    poor = [ref for ref in newest if (shares.get(ref) or [100])[-1] < POOR_PERCENT]
+    manifests = ((ref, turns.turn(ref, newest[ref].number).manifest) for ref in poor[:MOST_BROKEN])
+    return {ref: broken_words(told) for ref, told in manifests if told.broken_by is not None}
 
 
 def _is_shown(shown: str, ref: str, newest: Mapping[str, TurnLine], day: float) -> bool:
