@@ -85,11 +85,6 @@ class AssemblyRules:
     `ALONE` and the headings of examples (`squash_system_messages`)."""
 
     @property
-    def is_plain(self) -> bool:
-        """Whether every rule is as it is by default."""
-        return self == PLAIN
-
-    @property
     def changed(self) -> dict[str, Any]:
         """The rules that are not as they are by default, by name."""
         return {
@@ -104,6 +99,7 @@ class AssemblyRules:
 
 
 PLAIN: Final = AssemblyRules()
+"""This engine's own way, which costs a turn nothing."""
 PRESETS: Final[Mapping[AssemblyPreset, AssemblyRules]] = MappingProxyType(
     {
         "evennia_ai": PLAIN,
@@ -153,4 +149,10 @@ def read_assembly(
         wanted, shown = wanted_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
         raise FormatError("scenario", f"{where}.{name}: must be {wanted}, not {shown}") from error
     preset = PRESETS[data["rules"]] if "rules" in data else PLAIN.with_ties_of(lore_rules)
-    return replace(preset, **{name: value for name, value in data.items() if name != "rules"})
+    own = {name: value for name, value in data.items() if name != "rules"}
+    return assembly_of(replace(preset, **own).changed)
+
+
+def assembly_of(changed: Mapping[str, Any]) -> AssemblyRules:
+    """The rules that are otherwise than by default in these alone, as `AssemblyRules.changed`."""
+    return AssemblyRules(**changed) if changed else PLAIN

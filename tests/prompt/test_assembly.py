@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.prompt.assembly import PLAIN, PRESETS, AssemblyRules, read_assembly
+from evennia_ai.prompt.assembly import PLAIN, PRESETS, assembly_of, read_assembly
 
 
 def test_nothing_written_is_this_engines_own_way() -> None:
-    assert read_assembly({}) == PLAIN
-    assert PLAIN.is_plain
+    assert read_assembly({}) is PLAIN
     assert PLAIN.changed == {}
 
 
@@ -25,12 +24,13 @@ def test_the_rules_of_lore_decide_the_ties_where_no_preset_is_named() -> None:
     read = read_assembly({"squash": True}, lore_rules="sillytavern")
     assert read.changed == {"ties": "role", "squash": True}
     own = read_assembly({"rules": "evennia_ai"}, lore_rules="sillytavern")
-    assert own == PLAIN
+    assert own is PLAIN
 
 
 def test_what_is_changed_makes_the_rules_again() -> None:
     rules = PRESETS["sillytavern"]
-    assert AssemblyRules(**rules.changed) == rules
+    assert assembly_of(rules.changed) == rules
+    assert assembly_of({}) is PLAIN
 
 
 @pytest.mark.parametrize(
