@@ -4,18 +4,16 @@ Unknown keys and wrong types are errors that name their path; what this version 
 refused by name. Paths count from the folder of the scenario's file.
 """
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH
-from evennia_ai.errors import FormatError, NotYetError
+from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import check_plain, read_document
 from evennia_ai.foreign.fields import Must
 from evennia_ai.lorebook.book import Lorebook
@@ -28,7 +26,7 @@ from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, 
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Message, Role, pending, said
 from evennia_ai.prompt.notes import AuthorsNote
-from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
+from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.scenario.parts import Files, NoteRow, read_components
 from evennia_ai.scenario.tables import (
     KIND,
@@ -36,7 +34,6 @@ from evennia_ai.scenario.tables import (
     Depth,
     Rows,
     Whole,
-    brief,
     listed,
     one_of,
     read_row,
@@ -45,8 +42,7 @@ from evennia_ai.scenario.tables import (
     whole_from,
     wrong,
 )
-
-_RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
+from evennia_ai.scenario.tokenizers import counter_named
 
 
 def _fact(path: str, value: object) -> Fact:
@@ -76,19 +72,6 @@ def _assembly(given: Any, lore: ActivationRules) -> AssemblyRules:
     if given is not None and not isinstance(given, Mapping):
         raise wrong("settings.assembly", given, "a mapping")
     return read_assembly(given or {}, lore_rules=lore.rules)
-
-
-def _counter(name: str) -> TokenCounter:
-    if name == ESTIMATE.name:
-        return ESTIMATE
-    ratio = _RATIO.fullmatch(name)
-    if ratio is None:
-        where = "settings.tokenizer"
-        raise NotYetError(f"{brief(name)} (there are estimate and chars/R)", where)
-    per_token = float(ratio[1])
-    if not (math.isfinite(per_token) and per_token > 0):
-        raise wrong("settings.tokenizer", name, "chars/R with R above 0")
-    return ratio_counter(per_token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +113,7 @@ class Settings:
     @property
     def counter(self) -> TokenCounter:
         """The counter that `tokenizer` names."""
-        return _counter(self.tokenizer)
+        return counter_named(self.tokenizer)
 
     @property
     def grants(self) -> Grants:
@@ -273,7 +256,7 @@ def _settings(given: Any) -> Settings:
             f"settings: reply_tokens {read.reply_tokens} leaves nothing of context_tokens"
             f" {read.context_tokens}; it must be less",
         )
-    _counter(read.tokenizer)
+    counter_named(read.tokenizer)
     lore = replace(read.lore, greeting_index=read.greeting_index, user_icon=read.user_icon or None)
     return replace(read, user=read.user or None, lore=lore)
 

@@ -42,6 +42,7 @@ def scenario_of(case: Case, *, defaults: Mapping[str, Any]) -> dict[str, Any]:
     settings = asked["settings"] | {
         "context_tokens": openai.get("openai_max_context", 32000),
         "reply_tokens": openai.get("openai_max_tokens", 300),
+        "tokenizer": "gpt-4-turbo" if "openai_max_context" in openai else "estimate",
         "assembly": _assembly(case, openai),
     }
     components = list(_components(case, openai))
