@@ -11,6 +11,7 @@ from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment, RecallRules
+from evennia_ai.prompt.assembly import PLAIN, AssemblyRules
 from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.dice import Dice
@@ -38,6 +39,9 @@ class ComposeRules:
     """Whether the facts of a request stay in the history."""
 
     counter: TokenCounter = ESTIMATE
+    assembly: AssemblyRules = PLAIN
+    """How the texts are put together."""
+
     lore: ActivationRules = field(default_factory=ActivationRules)
     memory: RecallRules = field(default_factory=RecallRules)
     dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))

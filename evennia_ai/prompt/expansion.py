@@ -323,12 +323,17 @@ def _tier(component: PromptComponent) -> Tier:
 def _lore_joint(key: str, components: Iterable[PromptComponent]) -> Joint:
     """Where lore of this position stands: at the component of that key, if a builder made one."""
     placed = next((c for c in components if c.key == key), None)
+    if placed is None:
+        return Joint(key=key, id=PLUGGABLE_IDS[key], role="system", block="ordered", separator="\n")
+    is_inside = placed.placement == "history"
     return Joint(
         key=key,
-        id=placed.id if placed else PLUGGABLE_IDS[key],
-        role=placed.role if placed else "system",
-        block="ordered",
+        id=placed.id,
+        role=placed.role,
+        block="history" if is_inside else "ordered",
         separator="\n",
+        depth=placed.injection_depth if is_inside else None,
+        order=placed.injection_order,
     )
 
 

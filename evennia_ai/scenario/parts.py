@@ -30,7 +30,7 @@ from evennia_ai.prompt.components import (
     is_plain_int,
 )
 from evennia_ai.prompt.expansion import check_settled
-from evennia_ai.prompt.notes import NoteMode
+from evennia_ai.prompt.notes import NoteMode, NotePlace
 from evennia_ai.prompt.registry import with_statics
 from evennia_ai.scenario.tables import KIND, Depth, TextRole, Whole, known_keys, read_row, wrong
 
@@ -194,6 +194,7 @@ class NoteRow:
     role: TextRole = "system"
     every: Whole = 1
     mode: NoteMode = "floating"
+    place: NotePlace = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

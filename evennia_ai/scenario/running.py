@@ -32,6 +32,7 @@ from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.components import PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, Trust
 from evennia_ai.prompt.notes import Notes
@@ -148,7 +149,8 @@ class _Stage:
     def __init__(self, scenario: Scenario) -> None:
         plugged = _plugged(scenario)
         self.scenario = scenario
-        self.components = ComponentSet(_components(scenario, plugged))
+        components = formatted(_components(scenario, plugged), scenario.assembly)
+        self.components = ComponentSet(components)
         self.notes = Notes(scenario.notes)
         self.values = macro_values(scenario.card, user=_user(scenario))
         self.greeting = _greeting(scenario, self.values)
@@ -197,6 +199,7 @@ def _rules(scenario: Scenario, dice: Dice) -> ComposeRules:
         layout=settings.layout,
         blocks=settings.blocks,
         counter=settings.counter,
+        assembly=scenario.assembly,
         lore=settings.lore,
         dice=dice,
     )
