@@ -7,7 +7,7 @@ and then. What is neither is told with the way it is written here.
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, nodes
 from jinja2.exceptions import TemplateSyntaxError
@@ -21,12 +21,13 @@ from evennia_ai.prompt.templates.chunks import (
     Run,
     Trim,
     Value,
+    inside,
     joined,
     without_breaks,
 )
 from evennia_ai.prompt.templates.evaluation import Filled, cost, writer
 from evennia_ai.prompt.templates.macros import KNOWN_NAMES, OUTLET, pieces
-from evennia_ai.prompt.templates.operations import MAX_STEPS, Spending
+from evennia_ai.prompt.templates.operations import CHARACTERS_A_STEP, MAX_STEPS, Spending
 
 MAX_WORDS: Final = 500
 """Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
@@ -42,14 +43,24 @@ _SILENT: Final = frozenset(
 _ENVIRONMENT: Final = Environment(keep_trailing_newline=True)  # noqa: S701 prompts are no HTML
 
 
+class _Placed(NamedTuple):
+    """A macro, and the steps that filling it takes."""
+
+    chunk: Chunk
+    steps: int
+
+
+_MACRO_STEPS: Final = 10
+
+
 class CheckedLogic:
     """A compiled and checked template with logic; `macros` are those that stand in it."""
 
     __slots__ = ("_placed", "_write", "macros", "names")
 
-    def __init__(self, tree: nodes.Template, placed: dict[str, Chunk]) -> None:
+    def __init__(self, tree: nodes.Template, placed: dict[str, _Placed]) -> None:
         self._placed = placed
-        self.macros: Chunks = tuple(placed.values())
+        self.macros: Chunks = tuple(one.chunk for one in placed.values())
         self.names = tuple(name for name in names_in(tree) if name not in placed)
         if cost(tree) > MAX_STEPS:
             raise TemplateError(
@@ -72,15 +83,16 @@ class CheckedLogic:
     def _macros(self, run: Run, trims: list[int]) -> dict[str, object]:
         """What the names stand for that were put in the places of macros."""
 
-        def of(chunk: Chunk) -> Filled:
+        def of(macro: _Placed) -> Filled:
             def text(spending: Spending) -> str:
-                if isinstance(chunk, Trim):
+                spending.spend(macro.steps)
+                if isinstance(macro.chunk, Trim):
                     trims.append(len(spending.written))
-                return joined((chunk,), run)
+                return joined((macro.chunk,), run)
 
             return Filled(text)
 
-        return {name: of(chunk) for name, chunk in self._placed.items()}
+        return {name: of(macro) for name, macro in self._placed.items()}
 
 
 def compile_logic(source: str) -> CheckedLogic:
@@ -111,7 +123,7 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
     name = "macro_"
     while name in source:
         name += "_"
-    placed: dict[str, Chunk] = {}
+    placed: dict[str, _Placed] = {}
     made: list[str] = []
     done = 0
     for start, end in [
@@ -125,13 +137,14 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
     return "".join(made), placed
 
 
-def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
+def _named(written: str, chunk: Chunk, placed: dict[str, _Placed], name: str) -> str:
     """What Jinja2 reads in the place of a chunk."""
     if chunk == written:  # text, or an expression
         return written
     if isinstance(chunk, Value | LongValue) and not chunk.name.startswith(OUTLET):
         return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
-    placed[f"{name}{len(placed)}"] = chunk
+    steps = _MACRO_STEPS * sum(1 for _ in inside((chunk,))) + len(written) // CHARACTERS_A_STEP
+    placed[f"{name}{len(placed)}"] = _Placed(chunk, steps)
     lines = "\n" * written.count("\n")  # so that errors name the lines of the text
     return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
 
