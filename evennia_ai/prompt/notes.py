@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, get_args
 
+from evennia_ai.prompt.carried import Store
+from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
-from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents, Filling
+from evennia_ai.prompt.expansion import CompiledComponents
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Role, Trust
 from evennia_ai.prompt.pieces import Piece
@@ -97,11 +99,33 @@ def expanded_notes(
     if not notes.notes:
         return []
     expanded: list[ExpandedNote] = []
-    for index, made in enumerate(notes.compiled.expand(filling)):
+    for index, made in enumerate(notes.compiled.expand(filling).made):
         note = notes.notes[index]
         verdict = not_due(note, index, history=history, said=said, cut=cut)
         expanded.append(ExpandedNote(note, verdict or made, verdict is None))
     return expanded
+
+
+def with_variables(
+    expanded: Sequence[ExpandedNote], notes: Notes, filling: Filling
+) -> Sequence[ExpandedNote]:
+    """The notes with the variables that all components left set, and those before each of them.
+
+    Those that go in are expanded once more where they have to do with variables: for the lore that
+    a note wakes it was expanded before there were any.
+    """
+    members = notes.compiled.members
+    if not any(one.is_due and members[i].shares for i, one in enumerate(expanded)):
+        return expanded
+    store, made = Store(filling.carried), []
+    for one, member in zip(expanded, members, strict=True):
+        if one.is_due and member.shares:
+            again, effect = member.expand_among(filling, store.now)
+            store.take(effect)
+            made.append(one._replace(made=again))
+        else:
+            made.append(one)
+    return made
 
 
 def note_origin(note: AuthorsNote, index: int) -> str:

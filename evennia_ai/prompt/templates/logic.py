@@ -118,7 +118,7 @@ _STATEMENT: Final = re.compile(
 )
 
 
-def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
+def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
     """The text with a name in the place of each macro, and which macro each name is for."""
     name = "macro_"
     while name in source:

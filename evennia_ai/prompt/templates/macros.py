@@ -48,7 +48,13 @@ _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
 """How deep macros may hold macros; those deeper inside stay as they are written."""
 
-SAID_LAST: Final = frozenset({"lastmessage", "lastusermessage", "lastcharmessage"})
+SPELT: Final[Mapping[str, str]] = {
+    "lastmessage": "lastMessage",
+    "lastusermessage": "lastUserMessage",
+    "lastcharmessage": "lastCharMessage",
+}
+"""How those names are written that have great letters in them."""
+SAID_LAST: Final = frozenset(SPELT)
 """The values that are the newest message, and the newest of a user and of the character."""
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "description": ("char_description",),

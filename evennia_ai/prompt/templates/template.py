@@ -111,6 +111,8 @@ class Uses(NamedTuple):
     """The variables whose names are written in it."""
     computes_names: bool = False
     """Whether a variable in it has a name that is made of values."""
+    shares: bool = False
+    """Whether it reads or sets variables, or has whole texts, whose length counts among theirs."""
 
 
 def uses_of(chunks: Iterable[Chunk]) -> Uses:
@@ -131,6 +133,7 @@ def uses_of(chunks: Iterable[Chunk]) -> Uses:
         rolls=bool(rolled),
         rolls_each_turn=bool(rolled & ROLLED_EACH_TURN),
         is_special=bool(special),
+        shares=any(isinstance(chunk, Change | LongValue) for chunk in special),
         **_variables([chunk for chunk in special if isinstance(chunk, Change)]),
     )
 
@@ -203,7 +206,7 @@ class Template:
     @property
     def reads(self) -> bool:
         """Whether its text depends on anything but itself."""
-        return bool(self.names) or self.rolls or self.logic is not None
+        return bool(self.names) or self.rolls or self.uses.is_special or self.logic is not None
 
     @property
     def differs_by_turn(self) -> bool:

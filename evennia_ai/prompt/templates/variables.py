@@ -47,7 +47,7 @@ NOTHING_SET: Final[Found] = {}
 class Variables:
     """What one text finds set, what it changes, and how many characters it may still move."""
 
-    __slots__ = ("_found", "_most", "_under", "changed", "moved", "new")
+    __slots__ = ("_found", "_most", "_new", "_under", "changed", "is_short", "moved", "read")
 
     def __init__(
         self,
@@ -59,29 +59,37 @@ class Variables:
     ) -> None:
         """`under` is read where `found` has no value; `new` more variables may be set."""
         self._found, self._under, self._most = found, under, room
+        self._new = new
         self.changed: dict[Variable, str] = {}
+        self.read: dict[Variable, None] = {}
         self.moved = 0
-        self.new = new
+        self.is_short = False
+        """Whether it ended at a limit that it shares with other texts."""
 
     def get(self, variable: Variable) -> str:
         """Its value, "" where nothing set it."""
         value = self._value(variable) or ""
         self._pay(len(value))
+        self.read[variable] = None
         return value
 
     def set(self, variable: Variable, value: str) -> None:
         """Give it a value for whatever comes behind."""
         if len(variable.name) > MAX_NAME:
-            raise TemplateError(f"the name of a variable has more than {MAX_NAME} characters")
+            raise TemplateError(
+                f"the name of a variable has more than {MAX_NAME} characters; shorten it"
+            )
         if len(value) > MAX_VALUE:
             raise TemplateError(
-                f"the variable '{_clipped(variable)}' has more than {MAX_VALUE} characters"
+                f"the variable '{_clipped(variable)}' would have more than {MAX_VALUE} characters;"
+                " set it to less"
             )
         if self._value(variable) is None:
-            self.new -= 1
-            if self.new < 0:
+            self._new -= 1
+            if self._new < 0:
+                self.is_short = True
                 raise TemplateError(
-                    f"the texts of one prompt set more than {MAX_VARIABLES} variables"
+                    f"the texts of one prompt set more than {MAX_VARIABLES} variables; set fewer"
                 )
         self._pay(len(value))
         self.changed[variable] = value
@@ -96,6 +104,7 @@ class Variables:
     def has_room(self, characters: int) -> bool:
         """Whether so many characters may still be moved; then they are."""
         if self.moved + characters > self._most:
+            self.is_short = True
             return False
         self.moved += characters
         return True
@@ -109,7 +118,8 @@ class Variables:
     def _pay(self, characters: int) -> None:
         if not self.has_room(characters):
             raise TemplateError(
-                f"sets and reads variables of more than {self._most} characters in all"
+                f"sets and reads variables of more than the {self._most} characters that there is"
+                " room for; set shorter ones, or read them less often"
             )
 
 
