@@ -170,18 +170,19 @@ _known_value: Final = lru_cache(maxsize=1024)(_value)  # the same few names in a
 def _called(found: re.Match[str], how: _Splitting, place: int) -> Chunk:
     """What a macro that is more than a name stands for, or itself as it is written."""
     written, body = found.group(0, 2)
-    outlet = _OUTLET.fullmatch(body)
-    if outlet:
+    if variable := _VARIABLE.fullmatch(body):
+        change = _change(variable, lambda text, _: _names_of_v1(text, how))
+        return change or _as_written(written, how)
+    if outlet := _OUTLET.fullmatch(body):
         return Value(OUTLET + outlet[1], "")
-    if called := _function(body):
-        return Roll(*called, place + found.start())
-    variable = _VARIABLE.fullmatch(body)
-    change = _change(variable, lambda text, _: _names_of_v1(text, how)) if variable else None
-    return change or _as_written(written, how)
+    called = _function(body)
+    return Roll(*called, place + found.start()) if called else _as_written(written, how)
 
 
 def _names_of_v1(text: str, how: _Splitting) -> Chunks:
     """The chunks of a text without braces."""
+    if "<" not in text:
+        return (text,) if text else ()
     return _chunks(text, how, place=0, level=MAX_LEVELS)
 
 
