@@ -24,6 +24,7 @@ from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
 from evennia_ai.store.core.authoring import MAX_NAME, checked_name
+from evennia_ai.store.core.importing import grants_from, grants_text
 from evennia_ai.store.core.snapshots import CARDS, Snapshots, changing, of_kind, value_of
 
 MOST_WAITING: Final = 100
@@ -60,11 +61,7 @@ def import_card(name: str, file: CardFile, *, by: str) -> int | None:
     with changing(CARDS, f"importing card '{name}'"):
         before = log.waiting_names()
         number = _waiting_import(name, file, by=by)
-        if log.count_waiting() > MOST_WAITING:
-            raise StoreError(
-                f"more than {MOST_WAITING} imports would wait; approve or reject some first, as of"
-                f" {', '.join(before[:10])}"
-            )
+        log.refuse_too_many(before, most=MOST_WAITING)
         return number
 
 
@@ -248,7 +245,7 @@ def _put(
         _forget_greetings(name)
     number = log.record_card_revision(name, file, action=action, grants=grants, by=by)
     models.Card.objects.update_or_create(
-        name=name, defaults={"file": file, "grants": log.grants_text(grants), "revision": number}
+        name=name, defaults={"file": file, "grants": grants_text(grants), "revision": number}
     )
     card_or_none.written(name)
     return get_card(name)
@@ -271,7 +268,7 @@ def _load_card(name: str) -> StoredCard | None:
         row,
         source=row.file.source,
         sha256=row.file.sha256,
-        grants=log.grants_from(row.grants),
+        grants=grants_from(row.grants),
         carrier=row.file.carrier,
     )
 
