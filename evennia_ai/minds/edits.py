@@ -36,6 +36,7 @@ from evennia_ai.minds.view import (
 from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet, Layout, check_settled
+from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
@@ -111,7 +112,9 @@ class ProposedEdit:
         return self._sets.get(
             past.view,
             lambda: ComponentSet(
-                context.applied(self._edited(past)), context=context.name, off=context.off
+                context.applied(formatted(self._edited(past), past.inputs.rules.assembly)),
+                context=context.name,
+                off=context.off,
             ),
             key=key,
         )
