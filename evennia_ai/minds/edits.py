@@ -37,6 +37,7 @@ from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
@@ -113,7 +114,9 @@ class ProposedEdit:
         return self._sets.get(
             past.view,
             lambda: ComponentSet(
-                context.applied(self._edited(past)), context=context.name, off=context.off
+                context.applied(formatted(self._edited(past), past.inputs.rules.assembly)),
+                context=context.name,
+                off=context.off,
             ),
             key=key,
         )

@@ -30,6 +30,7 @@ from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.memory.relevance import BEFORE_WEIGHTS
 from evennia_ai.minds.parse_cache import attached_book, own_book
 from evennia_ai.minds.view import NPCView, Sources, policy_sha256, view_of
+from evennia_ai.prompt.assembly import assembly_of
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.prompt.dice import Dice
@@ -104,8 +105,10 @@ class PastReader:
         # Before there was the setting, a card without the grant ended the history.
         depth = made_of.get("post_history_depth", 0)
         ref = npc_of(turn.npc_ref)
-        key = (ref, canonical_json([told, policy, depth]))
-        then = replace(conf(), post_history_depth=depth)
+        # With the preset named, no rules of lore decide anything.
+        assembly = {"rules": "evennia_ai", **turn.manifest.inputs.get("assembly", {})}
+        key = (ref, canonical_json([told, policy, depth, assembly]))
+        then = replace(conf(), post_history_depth=depth, assembly=assembly)
         return _kept(self._views, key, lambda: _made_view(ref, *told, policy=policy, then=then))
 
     def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
@@ -182,6 +185,7 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
         budget=budget,
         layout=told["layout"],
         blocks=told["blocks_mode"],
+        assembly=assembly_of(told.get("assembly", {})),
         lore=ActivationRules(**told["lore"]),
         memory=RecallRules(**recall),
         dice=dice,

@@ -25,6 +25,7 @@ from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.minds.view import NPCView, policy_sha256
+from evennia_ai.prompt.assembly import PLAIN
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store.authored import card_revisions, components, lorebooks
@@ -84,6 +85,7 @@ def recorded_inputs(
         "tools": [message.record for message in inputs.tools],
         "memories": _memories(inputs) if inputs.memories else None,
         **({"guidance": inputs.guidance} if inputs.guidance else {}),
+        **({} if rules.assembly is PLAIN else {"assembly": rules.assembly.changed}),
     }
 
 

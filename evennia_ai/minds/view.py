@@ -21,9 +21,11 @@ from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact,
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.minds.parse_cache import own_book, parsed_card, players_books, read_books
+from evennia_ai.prompt.assembly import read_assembly
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
@@ -156,13 +158,14 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
     card, problems = _card(sources.card)
     books, refused = _books(sources, card)
     greetings, unsaid = _greetings(sources, card, npc_name)
+    rules = _rules(sources)
     return NPCView(
         sources=sources,
         char_name=_char_name(npc_name, sources.card, card),
-        components=ComponentSet(components_of(sources, card)),
+        components=ComponentSet(formatted(components_of(sources, card), rules.assembly)),
         books=books,
         notes=Notes([_note(note, npc_name) for note in sources.notes if note.content]),
-        rules=_rules(sources),
+        rules=rules,
         revisions=_revisions(sources),
         facts={**sources.facts, **card_facts(card)},
         texts=card_texts(card),
@@ -323,6 +326,7 @@ def _note(note: StoredNote, npc_name: str) -> AuthorsNote:
         role=note.role,
         every=note.every,
         mode=note.mode,
+        place=note.place,
         revision=note.revision,
         off="" if note.enabled else f"off: note/on {called} turns it on",
     )
@@ -336,6 +340,7 @@ def _rules(sources: Sources) -> ComposeRules:
         budget=CONVERSATION.budget(limit_tokens),
         layout=conf.layout,
         blocks=conf.dynamic_block,
+        assembly=read_assembly(conf.assembly, lore_rules=conf.lore.rules),
         lore=conf.lore,
         memory=conf.memory.recall,
     )

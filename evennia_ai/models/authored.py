@@ -296,6 +296,7 @@ class Note(models.Model):
     role = models.CharField(max_length=KINDS, default="system")
     every = models.PositiveIntegerField(default=1)
     mode = models.CharField(max_length=KINDS, default="floating")
+    place = models.CharField(max_length=80, default="", blank=True)
     order = models.IntegerField(default=100)
     enabled = models.BooleanField(default=True)
     revision = models.PositiveIntegerField(default=1)

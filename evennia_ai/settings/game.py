@@ -9,7 +9,7 @@ follows from it.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -156,6 +156,17 @@ class Conf:
         ),
     ]
     """how lore is activated"""
+    assembly: Annotated[
+        Mapping[str, Any],
+        read_by(kinds.read_assembly_written),
+        Setting(
+            "E089",
+            {},
+            "a dictionary with rules of an assembly, as settings.assembly of a scenario has them",
+        ),
+    ]
+    """how a prompt is put together, as [a scenario](scenarios.md#putting-a-prompt-together) says
+    it"""
     lore_facts: Annotated[
         kinds.Paths,
         Setting(

@@ -31,7 +31,7 @@ def remove_state(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evennia_ai", "0031_keys_of_notes")]
+    dependencies = [("evennia_ai", "0032_places_of_notes")]
 
     operations = [
         migrations.CreateModel(
