@@ -187,6 +187,19 @@ def get_card(name: str) -> StoredCard:
     return card
 
 
+def card_then(name: str, number: int) -> StoredCard:
+    """A card as a revision left it; NotStoredError: there is no such revision."""
+    change, file = log.revision(name, number)
+    return StoredCard(
+        name=name,
+        source=file.source,
+        sha256=change.sha256,
+        revision=number,
+        grants=change.grants,
+        carrier=file.carrier,
+    )
+
+
 def card_names() -> tuple[str, ...]:
     """The names of all cards in force, in alphabetical order."""
     return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
