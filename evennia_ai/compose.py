@@ -151,7 +151,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=fixed,
         lore=lore,
         memories=reminded,
-        earlier=(refused, [*off, *inputs.notes.off, *_of_books(inputs)], formats),
+        earlier=(formats, refused, [*off, *inputs.notes.off, *_of_books(inputs)]),
         anchors=anchors,
         standing=standing,
     )
