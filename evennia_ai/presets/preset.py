@@ -27,12 +27,6 @@ NEW_CHAT_TEXT: Final = "new_chat_prompt"
 ORDER_IN_USE: Final = 100001
 """The `character_id` of the one order that counts; nothing reads the others."""
 
-SECRETS: Final = (
-    *("reverse_proxy", "proxy_password", "custom_url", "custom_include_body"),
-    *("custom_exclude_body", "custom_include_headers"),
-)
-"""The members of a file that belong to whoever made it: they are never kept."""
-
 OLD_KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {MAIN: "main_prompt", "nsfw": "nsfw_prompt", JAILBREAK: "jailbreak_prompt"}
 )
@@ -148,7 +142,7 @@ class Preset:
     source: Mapping[str, Any] = field(default_factory=dict)
     """The file's own JSON value without secrets, which export writes again."""
     secrets: tuple[str, ...] = ()
-    """The names of secrets that the file had."""
+    """Where the file had secrets: their names, with the way to them."""
     notices: tuple[str, ...] = ()
 
     @cached_property

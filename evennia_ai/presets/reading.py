@@ -24,7 +24,6 @@ from evennia_ai.presets.preset import (
     MAIN,
     OLD_KEYS,
     OWN,
-    SECRETS,
     TEXT_DEFAULTS,
     OrderItem,
     Preset,
@@ -33,6 +32,7 @@ from evennia_ai.presets.preset import (
     body_of,
     order_in,
 )
+from evennia_ai.presets.secrets import without_secrets
 from evennia_ai.prompt.assembly import MAX_TEXT, Names
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.messages import TEXT_ROLES, Role
@@ -78,17 +78,15 @@ def read_preset(
     """
     source, told = _source(data, limits=limits)
     notices = list(told)
-    body = body_of(source)
-    if not any(key in body for key in _PRESET_KEYS):
+    if not any(key in body_of(source) for key in _PRESET_KEYS):
         raise FormatError(
             KIND,
             "preset: has neither `prompts` nor `prompt_order` nor another member of a preset for"
             " chat completion; text completion has presets of its own, which are not read",
         )
-    secrets = tuple(name for name in SECRETS if source.get(name))
-    source = {name: value for name, value in source.items() if name not in SECRETS}
+    source, secrets = without_secrets(source)
     if secrets:
-        notices.append(f"secrets were dropped and are not kept: {', '.join(secrets)}")
+        notices.append(f"secrets were dropped and are not kept: {', '.join(few(secrets))}")
     prompts = _prompts(source, notices, limits=limits)
     return Preset(
         name=name,
