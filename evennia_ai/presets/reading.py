@@ -22,8 +22,8 @@ from evennia_ai.presets.preset import (
     JAILBREAK,
     KIND,
     MAIN,
+    OLD_KEYS,
     OWN,
-    SECRETS,
     TEXT_DEFAULTS,
     OrderItem,
     Preset,
@@ -32,6 +32,7 @@ from evennia_ai.presets.preset import (
     body_of,
     order_in,
 )
+from evennia_ai.presets.secrets import without_secrets
 from evennia_ai.prompt.assembly import MAX_TEXT, Names
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.messages import TEXT_ROLES, Role
@@ -41,7 +42,6 @@ MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
 """Prompts that may stand after the history: so many IDs are free there."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
-_OLD_KEYS: Final = {MAIN: "main_prompt", "nsfw": "nsfw_prompt", JAILBREAK: "jailbreak_prompt"}
 _NAMES: Final[Mapping[Any, Names]] = {-1: "none", 0: "none", 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -78,17 +78,15 @@ def read_preset(
     """
     source, told = _source(data, limits=limits)
     notices = list(told)
-    body = body_of(source)
-    if not any(key in body for key in _PRESET_KEYS):
+    if not any(key in body_of(source) for key in _PRESET_KEYS):
         raise FormatError(
             KIND,
             "preset: has neither `prompts` nor `prompt_order` nor another member of a preset for"
             " chat completion; text completion has presets of its own, which are not read",
         )
-    secrets = tuple(name for name in SECRETS if source.get(name))
-    source = {name: value for name, value in source.items() if name not in SECRETS}
+    source, secrets = without_secrets(source)
     if secrets:
-        notices.append(f"secrets were dropped and are not kept: {', '.join(secrets)}")
+        notices.append(f"secrets were dropped and are not kept: {', '.join(few(secrets))}")
     prompts = _prompts(source, notices, limits=limits)
     return Preset(
         name=name,
@@ -106,7 +104,7 @@ def read_preset(
 
 _PRESET_KEYS: Final = frozenset(
     {"prompts", "prompt_order", "chat_completion_source", "openai_max_context", *TEXT_DEFAULTS}
-    | {*_OLD_KEYS.values()}
+    | {*OLD_KEYS.values()}
 )
 
 
@@ -159,7 +157,7 @@ def _prompts(
 def _own(identifier: str, source: Mapping[str, Any], keys: "_Keys") -> PresetPrompt:
     """One of the application's own prompts that the file does not list; old files have its text."""
     own = OWN[identifier]
-    old = source.get(_OLD_KEYS.get(identifier, ""))
+    old = source.get(OLD_KEYS.get(identifier, ""))
     return PresetPrompt(
         identifier=identifier,
         key=keys.of(identifier),
