@@ -18,6 +18,7 @@ from evennia_ai.models.authored import (
     LorebookRevision,
     Note,
     NoteRevision,
+    Persona,
 )
 from evennia_ai.models.core import StateRevision
 from evennia_ai.models.history import (

@@ -176,8 +176,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai/set oren = temperature
       ai/profile oren = default
       ai/verify oren
-      ai/import oren = evening.jsonl with anna
-      ai/export oren/7 = evening
+      ai/export oren = evening
+      ai/import oren
       ai/branch oren/2
       ai/branch oren = What if I had paid?
       ai/branch/close oren

@@ -25,11 +25,11 @@ from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report, number_of
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.erasing import OF_MEMORIES, OF_ROOMS
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.control import controls_since
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.past_turns import RecordPage, newest_turns, record_page, turn_before
+from evennia_ai.store.history.prompt_texts import OF_MEMORIES, OF_PERSONA, OF_ROOMS
 from evennia_ai.store.history.record_rows import ConversationRef, length, records_of, verify
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
@@ -163,6 +163,8 @@ def _asked(record: Record) -> str:
         return f"memories of a person were erased from the prompts before for {by}"
     if record.meta.get("of") == OF_ROOMS:
         return f"what was heard in a room was erased from the prompts before for {by}"
+    if record.meta.get("of") == OF_PERSONA:
+        return f"a persona was erased from the prompts before for {by}"
     return f"what stood before was erased for {by}"
 
 

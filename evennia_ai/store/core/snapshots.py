@@ -292,6 +292,7 @@ COMPONENTS: Final = "components"
 CARDS: Final = "cards"
 LOREBOOKS: Final = "lorebooks"
 NOTES: Final = "notes"
+PERSONAS: Final = "personas"
 MEMORIES: Final = "memories"
 KNOWLEDGE: Final = "knowledge"
 # Raised by a reset alone: a turn tells nobody else what its lore remembers.
