@@ -63,14 +63,15 @@ def persona_block(
     """The persona of who speaks as a block of facts, None where there is nothing to tell."""
     if not persona.is_told:
         return None
-    text = f"How {bounded(name)} is described by their player, in the player's words: "
+    said = " ".join(persona.text.split())
+    text = f"How {bounded(name)} is described by their player, in the player's words: {said}"
     key = persona_key(owner_ref)
     if persona.place == "prompt":
-        return DynamicBlock(key=key, text=f"{text}{persona.text}")
+        return DynamicBlock(key=key, text=text)
     is_beside = persona.place in _BESIDE
     return DynamicBlock(
         key=key,
-        text=f"{text}{persona.text}",
+        text=text,
         depth=note.depth if is_beside else persona.depth,
         order=note.order + _BESIDE[persona.place] if is_beside else _USUAL_ORDER,
     )

@@ -1,8 +1,10 @@
 """The persona of who speaks, as a fact of the moment and as a text that lore may scan."""
 
+from dataclasses import replace
 from typing import Final
 
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.text import one_line
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.blocks import DynamicBlock
@@ -32,7 +34,10 @@ def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ..
     if persona is None or event is None:
         return ()
     block = persona_block(
-        persona, owner_ref=event.speaker_ref, name=event.speaker_name, note=_note_place(view)
+        replace(persona, text=one_line(persona.text)),
+        owner_ref=event.speaker_ref,
+        name=event.speaker_name,
+        note=_note_place(view),
     )
     return () if block is None else (block,)
 

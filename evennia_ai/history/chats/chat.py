@@ -9,11 +9,13 @@ in it is ever expanded, and no name in it proves who somebody is.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, NoReturn
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import decoded, one_line, parse_json
+from evennia_ai.history.records import canonical_json
 
 KIND: Final = "chat"
 LINE_FEED: Final = "\n"
@@ -95,6 +97,14 @@ def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = Non
         character=_name(told.get("character_name")),
         messages=tuple(messages),
     )
+
+
+def values_sha256(chat: Chat) -> str:
+    """The hash of all that a chat says: equal for files that say the same in other bytes."""
+    digest = sha256()
+    for line in (chat.header or {}, *(message.raw for message in chat.messages)):
+        digest.update(canonical_json(dict(line)).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def is_chat(first_line: bytes) -> bool:

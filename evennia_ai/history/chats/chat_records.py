@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.errors import FormatError
-from evennia_ai.history.chats.chat import KIND, NARRATOR, Chat, ChatMessage
+from evennia_ai.history.chats.chat import KIND, NARRATOR, Chat, ChatMessage, values_sha256
 from evennia_ai.history.corrections import CORRECTS
 from evennia_ai.history.records import CONVERSATION, NewRecord, Record, RecordKind
 from evennia_ai.prompt.names import bare, is_word_of_the_game, marked
 
 OF_CHAT: Final = "chat"
 """In the meta of the record before the messages: what it is of."""
+VALUES: Final = "values_sha256"
+"""In its meta: the hash of what the chat says, whatever the bytes of its file."""
 LINE: Final = "line"
 """In the meta of a record: the values of its line in the file of the chat."""
 # What is no letter in any writing, but for the ends of lines; they become one kind.
@@ -68,6 +70,7 @@ def records_of_chat(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
             "of": OF_CHAT,
             "file": source.file,
             "sha256": source.sha256,
+            VALUES: values_sha256(chat),
             "by": source.by,
             "user": chat.user,
             "played": source.played,

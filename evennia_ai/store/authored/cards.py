@@ -26,8 +26,8 @@ from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file
 from evennia_ai.store.core.authoring import MAX_NAME, checked_name
 from evennia_ai.store.core.snapshots import CARDS, Snapshots, changing, of_kind, value_of
 
-MOST_WAITING: Final = 100
-"""Imports that may wait at once, in the whole game."""
+MOST_WAITING: Final = 5_000
+"""Imports that may wait at once, in the whole game: a folder's many cards, and then some."""
 
 _WANTED: Final = (
     "1 to 200 printable characters, no = and no / at its start, and no / before a number at its end"

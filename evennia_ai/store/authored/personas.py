@@ -4,6 +4,7 @@ No earlier wording is kept: what a player took back is gone, but for the prompts
 which `evennia_ai.store.erasing` forgets on request.
 """
 
+import re
 import time
 from typing import Final
 
@@ -14,12 +15,14 @@ from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.personas import PERSONA_PLACES, Persona
 from evennia_ai.store.core.snapshots import PERSONAS, Snapshots, changing
 
+_CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
 
 def set_persona(owner_ref: str, persona: Persona, *, most_characters: int) -> Persona:
     """Write down what a character's player says of it, in the place of what was said before.
 
-    ComponentValueError: it is longer than `most_characters`, is more than a line, or its place is
-    none.
+    ComponentValueError: it is longer than `most_characters`, has control characters, or its place
+    is none.
     """
     _check(persona, most_characters)
     with changing(PERSONAS, f"writing the persona of {owner_ref}"):
@@ -56,8 +59,8 @@ def _check(persona: Persona, most_characters: int) -> None:
         told = f"{len(text)} characters"
         wanted = f"at most {most_characters} characters (EVENNIA_AI_PERSONA_CHARACTERS)"
         raise ComponentValueError("persona", told, wanted)
-    if storable(text) != text or len(text.splitlines()) > 1:
-        raise ComponentValueError("persona", text[:40], "text on one line")
+    if storable(text) != text or _CONTROL.search(text):
+        raise ComponentValueError("persona", text[:40], "text without control characters")
     if persona.place not in PERSONA_PLACES:
         raise ComponentValueError("persona's place", persona.place, ", ".join(PERSONA_PLACES))
     if not 0 <= persona.depth <= MAX_DEPTH:

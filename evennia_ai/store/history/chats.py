@@ -6,15 +6,18 @@ own, which nobody goes on with. In either case its first record tells where it i
 chained and verified as all others are.
 """
 
+import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.history.chats.chat import Chat, chat_pieces
+from evennia_ai.history.chats.chat import Chat, chat_pieces, values_sha256
 from evennia_ai.history.chats.chat_records import (
     OF_CHAT,
+    VALUES,
     ChatSource,
     chat_of_records,
     records_of_chat,
@@ -35,17 +38,36 @@ def is_of_name_alone(conversation: ConversationRef) -> bool:
     return conversation.partner_ref.startswith(_OF_NAME)
 
 
-def imported_chat(npc_ref: str, sha256: str) -> ConversationRef | None:
-    """The NPC's conversation that was taken in from the file of this hash.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedChat:
+    """A conversation that is from a chat, and where that was from."""
+
+    conversation: ConversationRef
+    file: str
+    sha256: str
+    played: str
+
+
+def all_imported() -> Iterator[ImportedChat]:
+    """All chats that NPCs have, in the order in which they were taken in."""
+    for row in _sources().order_by("pk").iterator(chunk_size=_CHUNK):
+        meta = json.loads(row.meta)
+        yield ImportedChat(
+            conversation=ref_of(row.conversation),
+            file=meta["file"],
+            sha256=meta["sha256"],
+            played=meta["played"],
+        )
+
+
+def imported_chat(npc_ref: str, chat: Chat) -> ConversationRef | None:
+    """The NPC's conversation that is from this very chat, in whichever file it was.
 
     None where there is none, or it was erased since.
     """
-    rows = models.Record.objects.filter(
-        conversation__npc_ref=npc_ref,
-        kind=RecordKind.SNAPSHOT.value,
-        meta__contains=f'"sha256":"{sha256}"',
+    rows = _sources().filter(
+        conversation__npc_ref=npc_ref, meta__contains=f'"{VALUES}":"{values_sha256(chat)}"'
     )
-    rows = rows.filter(meta__contains=f'"of":"{OF_CHAT}"').select_related("conversation")
     row = rows.order_by("-pk").first()
     return None if row is None else ref_of(row.conversation)
 
@@ -56,7 +78,7 @@ def import_chat(chat: Chat, source: ChatSource, *, npc_ref: str) -> Conversation
     StoreError: it is there already, or the NPC and the player have said something in private that
     counts. HistoryConflictError: another process wrote there.
     """
-    if (known := imported_chat(npc_ref, source.sha256)) is not None:
+    if (known := imported_chat(npc_ref, chat)) is not None:
         raise StoreError(f"{source.file} is {known} already; nothing was taken over")
     partner_ref = source.speaker_ref or f"{_OF_NAME}{source.sha256[:_HASH_CHARACTERS]}"
     _refuse_where_more_counts(npc_ref, partner_ref)
@@ -78,6 +100,14 @@ def exported_chat(
         _records(conversation), npc_name=npc_name, partner_name=partner_name
     )
     return chat_pieces(header, messages)
+
+
+def _sources() -> Any:
+    """The records that tell where a chat is from."""
+    rows = models.Record.objects.filter(
+        kind=RecordKind.SNAPSHOT.value, meta__contains=f'"of":"{OF_CHAT}"'
+    )
+    return rows.select_related("conversation")
 
 
 def _refuse_where_more_counts(npc_ref: str, partner_ref: str) -> None:

@@ -44,8 +44,8 @@ def test_one_that_is_cleared_is_gone():
     ("persona", "problem"),
     [
         (Persona(text="x" * 21), "EVENNIA_AI_PERSONA_CHARACTERS"),
-        (Persona(text="a\nb"), "text on one line"),
-        (Persona(text="a\x00"), "text on one line"),
+        (Persona(text="a\x1b[2J"), "text without control characters"),
+        (Persona(text="a\x00"), "text without control characters"),
         (Persona(text="a", place="system"), "persona's place"),
         (Persona(text="a", depth=-1), "persona's depth"),
         (Persona(text="a", depth=10**10), "persona's depth"),
