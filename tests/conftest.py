@@ -25,6 +25,7 @@ from tests.unchecked import UNCHECKED
 EVENNIA_PATHS = (
     "acceptance/test_load_table.py",
     "acceptance/test_real_model.py",
+    "cli/folder",
     "cli/test_history.py",
     "cli/test_knowledge.py",
     "commands",

@@ -15,6 +15,7 @@ import click
 
 import evennia_ai as package
 from evennia_ai.cli.game import opened_game
+from evennia_ai.cli.moving import export_folder, import_folder
 from evennia_ai.cli.output import refuse
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.prompt.components import ALLOWS, Grant
@@ -375,6 +376,10 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
     from evennia_ai.cli.game import knowledge as pages
 
     return pages.export(base, path, target)
+
+
+evennia_ai.add_command(import_folder)
+evennia_ai.add_command(export_folder)
 
 
 def _help_alone(context: click.Context) -> None:

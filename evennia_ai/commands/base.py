@@ -31,6 +31,7 @@ from evennia_ai.errors import (
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import shown_block
 from evennia_ai.history.records import storable
+from evennia_ai.store.history.chats import is_of_name_alone
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
@@ -55,6 +56,8 @@ def day_and_time(seconds: float) -> str:
 
 def in_words(conversation: ConversationRef) -> str:
     """Which conversation it is; what was whispered is marked so."""
+    if is_of_name_alone(conversation):
+        return f"conversation {conversation.id}: a chat that was IMPORTED, with nobody of the game"
     if conversation.kind == "private":
         who = name_of(conversation.partner_ref)
         return f"conversation {conversation.id}: WHISPERED, with {who} alone"

@@ -4,6 +4,7 @@ from evennia.commands.cmdset import CmdSet
 
 from evennia_ai.commands.ai.command import CmdAI
 from evennia_ai.commands.lorekeeper import CmdLorekeeper
+from evennia_ai.commands.persona import CmdPersona
 from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
@@ -30,5 +31,6 @@ class AICmdSet(CmdSet):
             CmdTalk,
             CmdShow,
             CmdRead,
+            CmdPersona,
         ):
             self.add(command())

@@ -210,9 +210,11 @@ def _context(made_of: Mapping[str, Any]) -> PromptContext:
 
 def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
     """The facts of the request; before components were filled, all stood for themselves."""
-    filled = told.get("filled", {})
+    filled, placed = told.get("filled", {}), told.get("placed", {})
     for key, text in told["blocks"]:
-        yield DynamicBlock(key=key, text=text, component=filled.get(key, ""))
+        depth, order = placed.get(key, (None, 100))
+        fills = filled.get(key, "")
+        yield DynamicBlock(key=key, text=text, component=fills, depth=depth, order=order)
 
 
 def _fact(told: Any) -> Fact:

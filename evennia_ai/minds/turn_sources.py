@@ -35,7 +35,7 @@ from evennia_ai.store.authored.notes import key_named, note_change, note_of_turn
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 
-_OF_THE_WORLD: Final = ("room",)
+_OF_THE_WORLD: Final = ("persona", "room")
 
 
 class _Field(NamedTuple):
@@ -93,6 +93,7 @@ def recorded_inputs(
         "reply_tokens": reply_tokens,
         "lore": _changed(rules.lore),
         "blocks": [[block.key, block.text] for block in inputs.blocks],
+        **_placed(inputs),
         "filled": {block.key: block.component for block in inputs.blocks if block.component},
         "sources": _sources(inputs.sources),
         "history": _range(inputs.history, now, event),
@@ -102,6 +103,12 @@ def recorded_inputs(
         **({"guidance": inputs.guidance} if inputs.guidance else {}),
         **({} if rules.assembly is PLAIN else {"assembly": rules.assembly.changed}),
     }
+
+
+def _placed(inputs: Inputs) -> dict[str, Any]:
+    """The blocks at a depth of the history with it and their order, where there are any."""
+    placed = {b.key: [b.depth, b.order] for b in inputs.blocks if b.depth is not None}
+    return {"placed": placed} if placed else {}
 
 
 def _made_of(

@@ -18,6 +18,7 @@ from evennia_ai.models.authored import (
     LorebookRevision,
     Note,
     NoteRevision,
+    Persona,
     Preset,
     PresetAssignment,
     PresetFile,

@@ -84,6 +84,19 @@ class ContextRevision(models.Model):
         return f"{self.context} {self.number}"
 
 
+class Persona(models.Model):
+    """What a player writes of their own character; theirs alone, so no revision of it is kept."""
+
+    owner_ref = models.CharField(max_length=REF, unique=True)
+    content = models.TextField(default="", blank=True)
+    place = models.CharField(max_length=KINDS, default="prompt")
+    depth = models.PositiveIntegerField(default=2)
+    changed_at = models.FloatField()
+
+    def __str__(self) -> str:
+        return f"persona of {self.owner_ref}"
+
+
 class CardFile(models.Model):
     """A card's file as it was given, byte for byte; never changed.
 

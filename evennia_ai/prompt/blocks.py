@@ -50,6 +50,10 @@ class DynamicBlock:
     key: str
     text: str
     component: str = ""
+    depth: int | None = None
+    """How many messages from the newest they stand in the history; None: in the dynamic message."""
+    order: float = 100
+    """Which stand first at one depth, low first."""
 
     @property
     def origin(self) -> str:
@@ -63,7 +67,7 @@ def as_data(text: str, claim: Claim) -> str:
 
 
 def blocks_alone(blocks: Sequence[DynamicBlock], *, counter: TokenCounter) -> list[Piece | Verdict]:
-    """The blocks that stand for themselves, each in the dynamic message, in their order."""
+    """The blocks that stand for themselves: in the dynamic message, or at their depth."""
     return [
         _alone(block, index, counter) for index, block in enumerate(blocks) if not block.component
     ]
@@ -128,6 +132,8 @@ def _alone(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Ve
     claim = Claim(
         origin=block.origin, id=DYNAMIC.id, key=block.key, role="user", order=index, joint=DYNAMIC
     )
+    if block.depth is not None:
+        claim = replace(claim, depth=block.depth, order=block.order, joint=None)
     return make_piece(block.text, claim, counter=counter, content_tokens=counter.recall(block.text))
 
 

@@ -336,14 +336,15 @@ class Conf:
     ]
     """what tells NPCs the facts of the moment, in this order, see
     [dynamic-context.md](dynamic-context.md)"""
+    persona_characters: Annotated[kinds.WholeNumber, Setting("E095", 1000)]
+    """the longest [persona](personas.md) a player may write; 0: NPCs are told of none"""
     elsewhere_tokens: Annotated[
         kinds.WholeNumber, Setting("E069", 200, "a whole number of tokens, 0 for nothing")
     ]
-    """how much of a prompt may tell what an NPC [lately lived through
+    """how much of a prompt tells what an NPC [lived through
     elsewhere](dynamic-context.md#what-an-npc-lived-through-elsewhere); 0: nothing"""
     time_suffix: Annotated[kinds.TimeSuffix, Setting("E064", "", '"real", "game" or "" for none')]
-    """`"real"` or `"game"`: what is said to NPCs bears the date and the minute, of the world or
-    of the game; it is recorded with it"""
+    """`"real"` or `"game"`: what is said to NPCs bears date and minute of the world or the game"""
 
     def __post_init__(self) -> None:
         recall = replace(self.memory.recall, languages=self.knowledge_languages)

@@ -21,13 +21,22 @@ from django.db.models import OuterRef, Q, Subquery
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.manifest import TurnManifest, without_words
+from evennia_ai.history.turn.manifest import TurnManifest, without_block, without_words
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.models import ERASED_META
+from evennia_ai.prompt.personas import persona_key, persona_origin
 from evennia_ai.store import memories, model_calls
+from evennia_ai.store.authored import personas
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_transaction
 from evennia_ai.store.history import branches, conversations, errands
 from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
+from evennia_ai.store.history.prompt_texts import (
+    OF_PERSONA,
+    OF_ROOMS,
+    conversations_showing,
+    erase_texts,
+    holding,
+)
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.history.windows import HISTORY, reset_lore, windows
 from evennia_ai.store.knowledge import knowledge_searches
@@ -36,14 +45,9 @@ from evennia_ai.store.memories import record_all
 _CHUNK = 200
 
 _DAY_SECONDS = 24 * 60 * 60
-OF_MEMORIES: Final = "memories"
-"""In the meta of a record of an erasure: what it is of, where not of all that stood before."""
-OF_ROOMS: Final = "rooms"
 _MEMORIES_AT_ONCE: Final = 50
 _ELSEWHERE: Final = ("block:elsewhere", "component:context_buffer")
 """The origins of texts that tell what an NPC lived through in other rooms."""
-# What may hold a memory's text: prompts, and what models made memories of.
-_KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.RUN_END)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +206,8 @@ class Forgotten:
     memories: int
     calls: int = 0
     """Calls of models stay, for what they took; whom they answered is forgotten."""
+    persona: bool = False
+    """Whether there was what the person wrote of themselves."""
 
 
 def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Forgotten:
@@ -215,7 +221,40 @@ def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Fo
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
         knowledge_searches.erase_of(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
-        return Forgotten(said=private, memories=count, calls=calls)
+        # What somebody writes of themselves is told to all NPCs: it goes where all forget.
+        persona = npc_ref is None and erase_persona(person_ref, by=by)
+        return Forgotten(said=private, memories=count, calls=calls, persona=persona)
+
+
+def has_persona(person_ref: str) -> bool:
+    """Whether `erase_persona` would erase something now."""
+    is_written = personas.persona_of(person_ref) is not None
+    return is_written or bool(_shown_persona(person_ref))
+
+
+def erase_persona(person_ref: str, *, by: str) -> bool:
+    """Erase what a person wrote of themselves, in every prompt that showed it too.
+
+    Whether there was any of it. What the turns were made from loses it as well.
+    """
+    shown = _shown_persona(person_ref)
+    for conversation in shown:
+        erase_texts(conversation, [holding([persona_origin(person_ref)])], of=OF_PERSONA, by=by)
+        _take_persona_out(conversation, persona_key(person_ref))
+    return personas.clear_persona(person_ref) or bool(shown)
+
+
+def _shown_persona(person_ref: str) -> list[ConversationRef]:
+    """The conversations with prompts that show what a person wrote of themselves."""
+    return conversations_showing(holding([persona_origin(person_ref)]))
+
+
+def _take_persona_out(conversation: ConversationRef, key: str) -> None:
+    """From what the turns of a conversation were made of, this block and what lore could scan."""
+    rows = models.Turn.objects.filter(conversation_id=conversation.id)
+    for row in rows.filter(manifest__contains=f'"{key}"').iterator(chunk_size=_CHUNK):
+        bare = without_block(TurnManifest.from_json(row.manifest), key, source="persona")
+        rows.filter(pk=row.pk).update(manifest=bare.to_json())
 
 
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:
@@ -278,7 +317,7 @@ def _erase_told_elsewhere(room: ConversationRef, *, by: str) -> None:
     """Prompts of the NPC's other conversations that may have told what it heard in the room."""
     others = (one for one in conversations_of(room.npc_ref) if one.id != room.id)
     for other in _with_branches(others):
-        _erase_texts(other, [_holding(_ELSEWHERE)], of=OF_ROOMS, by=by)
+        erase_texts(other, [holding(_ELSEWHERE)], of=OF_ROOMS, by=by)
 
 
 def _of_room(place_ref: str) -> list[ConversationRef]:
@@ -307,7 +346,7 @@ def _erase_memories(
         for ref in sorted(npc_refs):
             _end(ref, is_gone, by=by)
             for conversation in _with_branches(conversations_of(ref)):
-                _erase_texts(conversation, _of_memories(ids), by=by)
+                erase_texts(conversation, _of_memories(ids), by=by)
         revisions.update(value="")
     return len(ids)
 
@@ -336,28 +375,6 @@ def _of_memories(ids: Collection[int]) -> list[Q]:
     listed = sorted(ids)
     starts = range(0, len(listed), _MEMORIES_AT_ONCE)
     return [
-        _holding(f"memory:{one}" for one in listed[start : start + _MEMORIES_AT_ONCE])
+        holding(f"memory:{one}" for one in listed[start : start + _MEMORIES_AT_ONCE])
         for start in starts
     ]
-
-
-def _holding(origins: Iterable[str]) -> Q:
-    shown = Q()
-    for origin in origins:
-        shown |= Q(meta__contains=f'"{origin}"')
-    return shown
-
-
-def _erase_texts(
-    conversation: ConversationRef, shown: Sequence[Q], *, of: str = OF_MEMORIES, by: str
-) -> None:
-    """Take the words out of the prompts' texts that are found by one of these."""
-    rows = models.Record.objects.filter(
-        conversation_id=conversation.id, kind__in=[kind.value for kind in _KINDS]
-    )
-    count = sum(rows.filter(one).exclude(meta=ERASED_META).erase() for one in shown)
-    if count:
-        meta = {"by": by, "of": of, "records": count}
-        told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
-        conversations.append(conversation, [told])
-        windows.written(conversation.id)

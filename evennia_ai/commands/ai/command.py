@@ -4,13 +4,11 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any, Final
 
 from evennia_ai.commands.ai.branches import BranchSwitches
+from evennia_ai.commands.ai.chats import FileSwitches, refuse_all_but_admins
 from evennia_ai.commands.ai.control import ControlSwitches
 from evennia_ai.commands.ai.history import (
     cache_lines,
-    exported,
-    files,
     history_lines,
-    imported,
     replay_lines,
     verify_lines,
 )
@@ -56,12 +54,11 @@ from evennia_ai.commands.turn_shown import (
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.store.history import turns
 
-ADMIN_LOCK: Final = "perm(Admin)"
 FULL: Final = "full"
 """What shows a screen with nothing folded."""
 
 
-class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
+class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
     """
     Look into the mind of an NPC
 
@@ -99,10 +96,11 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
       replay   - <npc> = <turn> [full]: what the model was sent in a past turn,
                  word for word; full: what was said before it, too
       verify   - <npc>: whether anybody changed the records in the database
-      export   - <npc>[/<conversation>]: write a conversation into a file in the
-                 card folder, whispers too
-      import   - <npc> [= <file>]: read such a file (Admins); without a file:
-                 list them
+      export   - <npc>[/<conversation>] [= <name>]: write a conversation into a
+                 file in the card folder, whispers too; with a name: as a chat
+                 that SillyTavern reads
+      import   - <npc> [= <file> [with <player>] [as <name>]]: read such a file,
+                 or a chat of SillyTavern (Admins); without a file: list them
       branch   - <npc>/<turn>: go on from that turn where nobody hears it; then
                  <npc> = <text>: say something there; <npc>: what was said
       branch/prompt - <npc>[/<turn of the branch>] [= <part>]: what it was told
@@ -178,6 +176,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
       ai/set oren = temperature
       ai/profile oren = default
       ai/verify oren
+      ai/export oren = evening
+      ai/import oren
       ai/branch oren/2
       ai/branch oren = What if I had paid?
       ai/branch/close oren
@@ -315,22 +315,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
     def verify(self) -> None:
         self.show(verify_lines(self._npc("ai/verify <npc>")))
 
-    def export(self) -> None:
-        usage = "ai/export <npc>[/<conversation>]"
-        self._refuse_right_side(usage)
-        npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
-        self.say(exported(self.caller, npc, number))
-
-    def import_file(self) -> None:
-        self._refuse_all_but_admins("import")
-        npc = npc_named(self.caller, self.wanted("ai/import <npc> [= <file>]"))
-        if self.rhs:
-            self.say(imported(npc, self.rhs))
-        else:
-            self.show(files())
-
     def forget(self) -> Run:
-        self._refuse_all_but_admins("forget")
+        refuse_all_but_admins(self.caller, "forget")
         if self.lhs and self.rhs is None:
             return self._room_forgotten()
         if not self.rhs:
@@ -370,10 +356,6 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches):
     def _refuse_right_side(self, usage: str) -> None:
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
-
-    def _refuse_all_but_admins(self, switch: str) -> None:
-        if not self.caller.locks.check_lockstring(self.caller, ADMIN_LOCK):
-            raise CommandError(f"ai/{switch} is for Admins. Nothing was changed.")
 
     def _forgotten(self, player_ref: str, npc: NPC | None) -> Generator[Any, Any, None]:
         by = self.typed_by

@@ -8,6 +8,7 @@ game waits for them, so there are limits; `evennia-ai history` has none.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, day_and_time, in_words
@@ -16,6 +17,7 @@ from evennia_ai.commands.prompt_shown import run_in_words, runs
 from evennia_ai.commands.screens import Row, Span
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
+from evennia_ai.history.chats.chat_records import is_source, source_in_words
 from evennia_ai.history.records import CONVERSATION, Record, RecordKind
 from evennia_ai.history.turn.manifest import number_in
 from evennia_ai.history.turn.replay import Fault, replay, report_of_turn, shared_prefix
@@ -23,11 +25,11 @@ from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report, number_of
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.erasing import OF_MEMORIES, OF_ROOMS
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.control import controls_since
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.past_turns import RecordPage, newest_turns, record_page, turn_before
+from evennia_ai.store.history.prompt_texts import OF_MEMORIES, OF_PERSONA, OF_ROOMS
 from evennia_ai.store.history.record_rows import ConversationRef, length, records_of, verify
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
@@ -115,7 +117,7 @@ def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
 
 def _is_behind(record: Record) -> bool:
     """Whether it was made behind the scenes: nobody said or did it, nor asked for it."""
-    return record.kind not in _SEEN and not record.is_erased
+    return record.kind not in _SEEN and not record.is_erased and not is_source(record)
 
 
 def _folded(records: Sequence[Record]) -> str:
@@ -131,7 +133,7 @@ def _row(record: Record, fate: str) -> Iterator[str | Row]:
     also = f"  ({fate})" if fate and record.kind in CONVERSATION else ""
     head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}{also}"
     yield (Span(clipped(head, WIDTH), "head"),)
-    text = _ERASED if record.is_erased else _asked(record) or _controlled(record) or _told(record)
+    text = _ERASED if record.is_erased else _happened(record) or _told(record)
     if text:
         yield clipped(f"    {text}", WIDTH)
     if refused := record.meta.get("refused"):
@@ -145,6 +147,13 @@ def _told(record: Record) -> str:
     return first_line(record.body) or visible(called)
 
 
+def _happened(record: Record) -> str:
+    """What became of the conversation; nothing where the record tells what was said."""
+    if is_source(record):
+        return visible(source_in_words(record))
+    return _asked(record) or _controlled(record)
+
+
 def _asked(record: Record) -> str:
     """Who had the conversation erased; nothing where the record tells of something else."""
     if record.kind != RecordKind.ERASURE:
@@ -154,6 +163,8 @@ def _asked(record: Record) -> str:
         return f"memories of a person were erased from the prompts before for {by}"
     if record.meta.get("of") == OF_ROOMS:
         return f"what was heard in a room was erased from the prompts before for {by}"
+    if record.meta.get("of") == OF_PERSONA:
+        return f"a persona was erased from the prompts before for {by}"
     return f"what stood before was erased for {by}"
 
 
@@ -296,25 +307,30 @@ def verify_lines(npc: NPC) -> list[str]:
 
 
 def exported(caller: Any, npc: NPC, number: int | None) -> str:
-    """Write a conversation of the NPC into a new file of the card folder; what was written.
+    """Write a conversation of the NPC into a new file of the card folder; what was written."""
+    conversation = exportable(caller, npc, number)
+    content = "".join(f"{line}\n" for line in export_lines(conversation)).encode()
+    name = f"{npc.key}-{conversation.id}"
+    path = new_file(conf().card_folder, name, content, suffix=SUFFIX)
+    return (
+        f"Wrote {in_words(conversation)}, {length(conversation)} records, to {path.name} in"
+        f" {conf().card_folder}. Whoever has the file can read all of it."
+    )
+
+
+def exportable(caller: Any, npc: NPC, number: int | None) -> ConversationRef:
+    """The conversation of the NPC that is meant, which `caller` may take out.
 
     A file has all of it or is none, so nothing of it may be hidden from `caller`.
     """
     conversation = _conversation_of(npc, number)
-    count = length(conversation)
-    _refuse_too_many(count, what="export")
+    _refuse_too_many(length(conversation), what="export")
     if seer_for(caller, npc.ai.ref).hides_some(records_of(conversation)):
         raise CommandError(
             f"Conversation {conversation.id} of {npc.key} holds what view locks of knowledge bases"
             " hide from you; nothing was written. Who may see them can export it."
         )
-    content = "".join(f"{line}\n" for line in export_lines(conversation)).encode()
-    name = f"{npc.key}-{conversation.id}"
-    path = new_file(conf().card_folder, name, content, suffix=SUFFIX)
-    return (
-        f"Wrote {in_words(conversation)}, {count} records, to {path.name} in {conf().card_folder}."
-        " Whoever has the file can read all of it."
-    )
+    return conversation
 
 
 def files() -> list[str]:
@@ -322,8 +338,8 @@ def files() -> list[str]:
     return offered(conf().card_folder, suffixes=(SUFFIX,))
 
 
-def imported(npc: NPC, name: str) -> str:
-    """Take over a conversation from a file of the card folder; what was taken over."""
+def file_read(name: str) -> tuple[Path, bytes]:
+    """A file of the card folder that may be a conversation, and what is in it."""
     path = path_in(conf().card_folder, name, command="ai/import <npc>", suffixes=(SUFFIX,))
     content = bytes_of(path, most=MOST_BYTES)
     if len(content) > MOST_BYTES:
@@ -331,6 +347,11 @@ def imported(npc: NPC, name: str) -> str:
             f"{path.name} has more than {MOST_BYTES} bytes; nothing was taken over."
             f" {_WITHOUT_LIMIT.format(what='import')}"
         )
+    return path, content
+
+
+def imported(npc: NPC, path: Path, content: bytes) -> str:
+    """Take over the conversation in a file; what was taken over."""
     made = import_lines(content.splitlines(), npc_ref=npc.ai.ref)
     return f"{npc.key} remembers {in_words(made)} now, {length(made)} records from {path.name}."
 

@@ -35,6 +35,7 @@ from evennia_ai.store.erasing import (
     erasable_room,
     forget_person,
     forget_room,
+    has_persona,
     npcs_of_room,
     people,
     private_partners,
@@ -261,8 +262,9 @@ def forgetting(
         said=erasable_private(player_ref, npc_ref=npc_ref),
         memories=count_about(player_ref, npc_ref=npc_ref),
         calls=model_calls.count_of_player(player_ref, npc_ref=npc_ref),
+        persona=npc is None and has_persona(player_ref),
     )
-    if not (found.said.conversations or found.memories or found.calls):
+    if not (found.said.conversations or found.memories or found.calls or found.persona):
         return f"There is nothing to erase of {what}."
     if not (yield from agreed(f"Erase {what}: {_counted(found)}? There is no way back.")):
         return "Nothing was erased."
@@ -321,5 +323,6 @@ def _counted(erased: Forgotten) -> str:
         counted(said.records, "record"),
         counted(said.turns, "turn"),
         *([counted(memories, "memory", "memories")] if memories else []),
+        *(["the persona and what prompts told of it"] if erased.persona else []),
     ]
     return ", ".join(told)

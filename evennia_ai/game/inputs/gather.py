@@ -19,6 +19,7 @@ from evennia_ai.game.inputs.facts import (
 )
 from evennia_ai.game.inputs.meanings import Near
 from evennia_ai.game.inputs.mind import Mind
+from evennia_ai.game.inputs.personas import persona_blocks, persona_sources
 from evennia_ai.game.inputs.providers import blocks_of
 from evennia_ai.game.recording.heard import (
     CommittedEvent,
@@ -267,14 +268,20 @@ def inputs(
         event=said,
         notes=view.notes,
         books=books_with(view, player_ref=event.speaker_ref if event else ""),
-        blocks=blocks_of(npc, event, conversation, conf=conf, tools=view.sources.tools),
+        blocks=(
+            *blocks_of(npc, event, conversation, conf=conf, tools=view.sources.tools),
+            *persona_blocks(view, event),
+        ),
         values=values,
         cut=window.cut,
         anchors=window.anchors,
         lore_state=lore_states(conversation.id) if conversation else NO_STATE,
         clock=_clock(conversation, history, event),
         facts={**view.facts, **passing_facts(npc, event, paths=conf.lore_facts)},
-        sources=scanned_sources(npc, view.texts, values=values, dice=dice),
+        sources={
+            **scanned_sources(npc, view.texts, values=values, dice=dice),
+            **persona_sources(view, event),
+        },
         memories=candidates(npc, event) if conf.memory.enabled else (),
         moment=moment(event),
         guidance=guidance_for(_origin(conversation, event)),

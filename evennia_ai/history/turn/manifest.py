@@ -149,6 +149,14 @@ def without_words(manifest: TurnManifest) -> TurnManifest:
     )
 
 
+def without_block(manifest: TurnManifest, key: str, *, source: str) -> TurnManifest:
+    """The manifest without the text of one block of facts, and of what lore could scan with it."""
+    inputs = dict(manifest.inputs)
+    blocks = [[k, "" if k == key else text] for k, text in inputs.get("blocks", ())]
+    sources = {name: text for name, text in inputs.get("sources", {}).items() if name != source}
+    return replace(manifest, inputs={**inputs, "blocks": blocks, "sources": sources})
+
+
 def _message_from(told: Any) -> RecordedMessage | RenderedMessage:
     if isinstance(told, list):
         return RecordedMessage(*told)

@@ -130,6 +130,11 @@ def names() -> tuple[str, ...]:
     return _revisions.names()
 
 
+def is_known(name: str, file_sha256: str) -> bool:
+    """Whether this file was ever imported under this name, or was in force."""
+    return _revisions.of(name=name).filter(file__sha256=file_sha256).exists()
+
+
 def waiting_names() -> tuple[str, ...]:
     """The names under which imports wait, in alphabetical order."""
     return _revisions.waiting_names()

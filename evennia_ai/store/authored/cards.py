@@ -25,8 +25,8 @@ from evennia_ai.store.core.authoring import checked_name
 from evennia_ai.store.core.importing import grants_from, grants_text, in_known_case, typeable
 from evennia_ai.store.core.snapshots import CARDS, Snapshots, changing, of_kind, value_of
 
-MOST_WAITING: Final = 100
-"""Imports that may wait at once, in the whole game."""
+MOST_WAITING: Final = 5_000
+"""Imports that may wait at once, in the whole game: a folder's many cards, and then some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -293,6 +293,7 @@ CARDS: Final = "cards"
 PRESETS: Final = "presets"
 LOREBOOKS: Final = "lorebooks"
 NOTES: Final = "notes"
+PERSONAS: Final = "personas"
 MEMORIES: Final = "memories"
 KNOWLEDGE: Final = "knowledge"
 # Raised by a reset alone: a turn tells nobody else what its lore remembers.

@@ -1,0 +1,1 @@
+"""A data folder of SillyTavern into a game and out (docs/moving-in.md says what is where)."""

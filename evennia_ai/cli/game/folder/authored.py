@@ -1,0 +1,145 @@
+"""Cards and lorebooks of a folder: cards wait to be approved, books are attached nowhere."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+
+from evennia_ai.cards.components import refuse_unsettled
+from evennia_ai.cards.loading import load_card
+from evennia_ai.cli.game.folder.cast import Cast
+from evennia_ai.cli.game.folder.judged import Judged, left_out
+from evennia_ai.cli.game.folder.places import FolderFile
+from evennia_ai.errors import ComponentValueError, EvenniaAIError, FormatError
+from evennia_ai.foreign.documents import decoded, parse_json, read_bytes
+from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.settings.game import Conf
+from evennia_ai.store.authored import card_revisions, cards, lorebooks
+from evennia_ai.store.core.authoring import checked_name
+from evennia_ai.text.columns import clipped
+
+_OF_CARD = "card:"
+_BYTES_PER_CHARACTER = 4
+_MOST_WHY = 300
+
+
+@dataclass(slots=True, kw_only=True)
+class Taking:
+    """What is known while a folder is taken in: the game's settings, and names that were given."""
+
+    conf: Conf
+    by: str
+    cast: Cast
+    names: dict[str, str] = field(default_factory=dict)
+    """The names of cards that were given to files of the folder, folded, and whose they are."""
+    card_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the stem of a card's file what the character is called: in the game, and in the card."""
+
+
+def judged_world(file: FolderFile, taking: Taking) -> Iterable[Judged]:
+    """A lorebook, which has the name of its file."""
+    return [_world(file, _text_of(file, taking.conf), taking)]
+
+
+def judged_card(file: FolderFile, taking: Taking) -> Iterable[Judged]:
+    """A character card, which waits under its own name."""
+    return [_card(file, taking)]
+
+
+def judged_loose(file: FolderFile, taking: Taking) -> Iterable[Judged]:
+    """A file that may be a card, or a book of whichever program is known."""
+    try:
+        return judged_card(file, taking)
+    except FormatError as error:
+        if file.path.suffix.lower() != ".json":
+            raise
+        return [_book_or_nothing(file, taking, no_card=error)]
+
+
+def _book_or_nothing(file: FolderFile, taking: Taking, *, no_card: FormatError) -> Judged:
+    try:
+        return _world(file, _text_of(file, taking.conf), taking)
+    except FormatError as error:
+        why = f"no card ({no_card.message}) and no lorebook ({error.message})"
+        return left_out("loose", file.where, clipped(why, _MOST_WHY))
+
+
+def _card(file: FolderFile, taking: Taking) -> Judged:
+    found = load_card(file.path, limits=taking.conf.card_limits)
+    refuse_unsettled(found.card)
+    content = read_bytes(file.path, kind="card")
+    name = _card_name(found.card.name, file, taking)
+    taking.card_names[file.path.stem] = (name, found.card.name)
+    digest = sha256(content).hexdigest()
+    if card_revisions.is_known(name, digest):
+        return Judged(kind="card", where=file.where, name=name, fate="there")
+    stored = card_revisions.file_of(content, found)
+    return Judged(
+        kind="card",
+        where=file.where,
+        name=name,
+        fate="take",
+        why=f"waits as card {name}",
+        write=partial(cards.import_card, name, stored, by=taking.by),
+    )
+
+
+def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
+    data, twice = parse_json(text, kind="book", where=file.path.name)
+    book = read_book(data, label=file.path.stem)
+    name = _book_name(file.path.stem)
+    known = next((n for n in lorebooks.book_names() if n.casefold() == name.casefold()), None)
+    if known is not None:
+        stored = lorebooks.get_book(known)
+        if stored.source == text or json.loads(stored.source) == data:
+            return Judged(kind="world", where=file.where, name=known, fate="there")
+        why = (
+            f"a lorebook {known} with other text is in the game (revision {stored.revision});"
+            " lore/remove it first, or give the file another name"
+        )
+        return left_out("world", file.where, why, name=known)
+    return Judged(
+        kind="world",
+        where=file.where,
+        name=name,
+        fate="take",
+        why=f"becomes lorebook {name}; lore/attach says where it counts",
+        notices=(*twice, *book.notices),
+        write=partial(lorebooks.save_book, name, text, by=taking.by, expected_revision=0),
+    )
+
+
+def _text_of(file: FolderFile, conf: Conf) -> str:
+    content = read_bytes(file.path, kind="book")
+    most = conf.max_source_characters
+    if len(content) > most * _BYTES_PER_CHARACTER:
+        problem = f"it has {len(content)} bytes; EVENNIA_AI_MAX_SOURCE_CHARACTERS is {most}"
+        raise FormatError("book", problem)
+    return decoded(content, kind="book", where=file.path.name)
+
+
+def _book_name(stem: str) -> str:
+    name = " ".join(stem.split())
+    if name.startswith(_OF_CARD) or "=" in name:
+        raise FormatError("book", f"no lorebook can be called '{name}'; give the file another name")
+    return checked_name(name, what="lorebook")
+
+
+def _card_name(own: str, file: FolderFile, taking: Taking) -> str:
+    """The name under which a card waits: its own, unless another file of the folder has that."""
+    stem = file.path.stem
+    for wanted in (own, f"{own} ({stem})", stem):
+        try:
+            name = cards.known_name(cards.typeable_name(wanted))
+        except ComponentValueError:
+            continue
+        if taking.names.setdefault(name.casefold(), file.where) == file.where:
+            return name
+    raise FormatError("card", f"its name '{own[:60]}' cannot be typed, nor that of its file")
+
+
+def refused(file: FolderFile, error: EvenniaAIError) -> Judged:
+    """A file that cannot be read as what it is taken for."""
+    why = error.message if isinstance(error, FormatError) else str(error)
+    return left_out(file.kind, file.where, clipped(" ".join(why.split()), _MOST_WHY))

@@ -1,0 +1,62 @@
+"""Who is in the game by name: NPCs for chats, players' characters for personas."""
+
+import contextlib
+import sys
+from collections.abc import Iterable
+from typing import Final
+
+from evennia_ai.game.mind.overview import all_npcs
+from evennia_ai.game.senses.presence import HasMind
+from evennia_ai.minds.view import char_name_of
+from evennia_ai.store.authored.cards import assignment_of
+
+with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
+    from evennia.objects.models import ObjectDB
+    from evennia.objects.objects import DefaultCharacter
+
+_MOST_NAMED: Final = 5
+
+
+class Cast:
+    """The NPCs of the game by what they are called: themselves, their card, and the name in it."""
+
+    def __init__(self) -> None:
+        npcs = all_npcs()
+        assignment_of.take_in([str(npc.id) for npc in npcs])
+        self._refs: dict[str, dict[str, None]] = {}
+        for npc in npcs:
+            ref = str(npc.id)
+            assigned = assignment_of(ref)
+            names = (npc.name, char_name_of(npc.name, ref), assigned.card if assigned else "")
+            for name in filter(None, names):
+                self._refs.setdefault(name.casefold(), {})[ref] = None
+
+    def npcs_called(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The references of the NPCs of one of these names: of the first that is anybody's."""
+        for name in names:
+            if found := self._refs.get(name.casefold().strip()):
+                return tuple(found)
+        return ()
+
+
+def which(refs: Iterable[str]) -> str:
+    """Some of these characters by their numbers."""
+    named = [f"#{ref}" for ref in refs]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"{', '.join(named[:_MOST_NAMED])}{more}"
+
+
+def players_called(name: str) -> tuple[str, ...]:
+    """The references of the players' characters of this name."""
+    there = ObjectDB.objects.filter(db_key__iexact=name.strip()) if name.strip() else ()
+    return tuple(
+        str(one.id)
+        for one in there
+        if isinstance(one, DefaultCharacter) and not isinstance(one, HasMind)
+    )
+
+
+def name_of(ref: str) -> str:
+    """What an object is called, "" where it is gone."""
+    found = ObjectDB.objects.filter(pk=int(ref)).values_list("db_key", flat=True).first()
+    return found or ""

@@ -1,0 +1,107 @@
+"""`evennia-ai import-folder`: a plan first, then one thing after the other, each whole or not.
+
+What is there already is known by its content, so one that was interrupted is begun again and goes
+on: nothing is written twice, and nothing has to be remembered in between.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game.folder import authored
+from evennia_ai.cli.game.folder.authored import Taking
+from evennia_ai.cli.game.folder.cast import Cast
+from evennia_ai.cli.game.folder.conversations import judged_chat, judged_group_chat
+from evennia_ai.cli.game.folder.judged import Judged, left_out, report_lines, report_object
+from evennia_ai.cli.game.folder.personas import judged_personas
+from evennia_ai.cli.game.folder.places import FolderFile, Kind, Places, places_in
+from evennia_ai.cli.output import write_json, write_lines
+from evennia_ai.cli.terminal import shown_progress
+from evennia_ai.errors import EvenniaAIError
+from evennia_ai.foreign.documents import Progress
+from evennia_ai.settings.game import Conf
+
+_PARTS: Final = 10
+
+
+def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
+    """A preset of prompts."""
+    return [left_out("preset", file.where, "presets are not taken in from folders yet")]
+
+
+_JUDGES: Final[Mapping[Kind, Callable[[FolderFile, Taking], Iterable[Judged]]]] = {
+    "world": authored.judged_world,
+    "card": authored.judged_card,
+    "loose": authored.judged_loose,
+    "chat": judged_chat,
+    "group chat": judged_group_chat,
+    "persona": judged_personas,
+    "preset": judged_preset,
+}
+
+
+def take_in(path: Path, shown: Path, conf: Conf, *, is_meant: bool, as_json: bool) -> int:
+    """Print what a folder's things become in the game; where `is_meant`, take them in.
+
+    `shown` is how the folder was named.
+    """
+    places = places_in(path, shown=shown)
+    with _progress() as progress:
+        judged = [*_followed(places, conf, is_meant=is_meant, progress=progress)]
+    judged += [left_out("other", one.where, one.why) for one in places.others]
+    if as_json:
+        write_json(report_object(shown, judged, is_written=is_meant), indent=2)
+    else:
+        write_lines(report_lines(shown, judged, is_written=is_meant))
+    return 0
+
+
+def _followed(
+    places: Places, conf: Conf, *, is_meant: bool, progress: Progress
+) -> Iterator[Judged]:
+    """What becomes of each thing, which is written before the next is looked at."""
+    taking = Taking(conf=conf, by=typed_by(), cast=Cast())
+    for done, file in enumerate(places.files):
+        progress(f"{file.kind}s", done, len(places.files))
+        for one in _of_file(file, taking):
+            yield _written(one) if is_meant and one.write is not None else one.without_write()
+
+
+def _of_file(file: FolderFile, taking: Taking) -> Iterable[Judged]:
+    """What is in a file; one that cannot be read is left out, and says why."""
+    try:
+        return [*_JUDGES[file.kind](file, taking)]
+    except EvenniaAIError as error:
+        return [authored.refused(file, error)]
+
+
+def _written(one: Judged) -> Judged:
+    assert one.write is not None
+    try:
+        one.write()
+    except EvenniaAIError as error:
+        return replace(one, fate="left out", why=str(error)).without_write()
+    return replace(one, fate="taken").without_write()
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Where progress is told to: a bar for a person, else a line for each tenth of the way."""
+    if sys.stderr.isatty():
+        with shown_progress() as bar:
+            yield bar
+        return
+    told = 0
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal told
+        if total >= _PARTS and done * _PARTS // total > told:
+            told = done * _PARTS // total
+            sys.stderr.write(f"{done} of {total} files, {what}\n")
+            sys.stderr.flush()
+
+    yield tell

@@ -1,0 +1,94 @@
+"""What becomes of each thing in a folder, and how it is told: in words, and as one JSON object."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from evennia_ai.text.columns import hanging, visible
+
+Fate = Literal["take", "taken", "there", "left out"]
+MOST_TOLD: Final = 200
+"""Things that are told of one by one; the JSON object has all of them."""
+_HEAD: Final = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One thing of a folder: what it would be in the game, or why it is left out."""
+
+    kind: str
+    where: str
+    """The file, and which of several things in it."""
+    name: str = ""
+    """What it is called in the game."""
+    fate: Fate
+    why: str = ""
+    notices: tuple[str, ...] = ()
+    """What of it has no effect here."""
+    write: Callable[[], object] | None = field(default=None, repr=False, compare=False)
+    """Takes it in, all of it or nothing; None where there is nothing to take."""
+
+    def without_write(self) -> "Judged":
+        """The same without what it would write: a card's picture is not kept in memory."""
+        return replace(self, write=None)
+
+
+def left_out(kind: str, where: str, why: object, *, name: str = "") -> Judged:
+    """A thing that is not taken."""
+    return Judged(kind=kind, where=where, name=name, fate="left out", why=str(why))
+
+
+def counts_of(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
+    """By kind how many things have which fate, in the order of the kinds."""
+    counts: dict[str, dict[str, int]] = {}
+    for one in judged:
+        fates = counts.setdefault(one.kind, {})
+        fates[one.fate] = fates.get(one.fate, 0) + 1
+    return counts
+
+
+def report_object(folder: Path, judged: Sequence[Judged], *, is_written: bool) -> dict[str, Any]:
+    """The report as `--json` prints it."""
+    return {
+        "folder": str(folder),
+        "written": is_written,
+        "counts": counts_of(judged),
+        "items": [
+            {
+                "kind": one.kind,
+                "file": one.where,
+                "name": one.name,
+                "fate": one.fate,
+                "why": one.why,
+                "notices": list(one.notices),
+            }
+            for one in judged
+        ],
+    }
+
+
+def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) -> Iterator[str]:
+    """The report for people: how many of what, then what is left out and why."""
+    yield visible(f"{folder}:")
+    for kind, fates in counts_of(judged).items():
+        told = ", ".join(f"{count} {_IN_WORDS.get(fate, fate)}" for fate, count in fates.items())
+        yield f"  {kind:{_HEAD}}{told}"
+    told_of = [one for one in judged if one.fate == "left out" or one.notices]
+    if told_of:
+        yield ""
+        yield "Left out, or taken but for something:"
+    for one in told_of[:MOST_TOLD]:
+        why = "; ".join(filter(None, (one.why, *one.notices)))
+        yield from hanging(f"  {one.where}: {why}")
+    if len(told_of) > MOST_TOLD:
+        yield f"  and {len(told_of) - MOST_TOLD} more; --json has all"
+    yield ""
+    yield _END[is_written]
+
+
+_IN_WORDS: Final = {"take": "to take", "there": "there already"}
+_END: Final = {
+    False: "Nothing was written. The same command with --yes takes in what is to be taken.",
+    True: "Cards wait for card/approve in the game, one by one; nothing plays them before that.",
+}

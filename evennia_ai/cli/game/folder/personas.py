@@ -1,0 +1,108 @@
+"""Personas in the app's settings.json: they become what players' characters of that name wrote.
+
+The app tells its places by numbers; the second of them it has given up for the first.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from evennia_ai.cli.game.folder.authored import Taking
+from evennia_ai.cli.game.folder.cast import players_called, which
+from evennia_ai.cli.game.folder.judged import Judged, left_out
+from evennia_ai.cli.game.folder.places import FolderFile
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import decoded, json_values, one_line, read_bytes
+from evennia_ai.prompt.personas import USUAL_DEPTH, Persona, PersonaPlace
+from evennia_ai.store.authored.personas import persona_of, set_persona
+
+_GIVEN_UP: Final = 1
+_MOST_DEPTH: Final = 10_000
+_PLACES: Final[Mapping[int, PersonaPlace]] = {
+    0: "prompt",
+    _GIVEN_UP: "prompt",
+    2: "before_note",
+    3: "after_note",
+    4: "depth",
+    9: "none",
+}
+POSITIONS: Final[Mapping[PersonaPlace, int]] = {
+    place: number for number, place in _PLACES.items() if number != _GIVEN_UP
+}
+"""The app's numbers of the places."""
+_NOT_KEPT: Final = {
+    "role": "its role (a player's text is of role user here)",
+    "lorebook": "its lorebook (lore/attach <book> = player:<name>)",
+    "title": "its title",
+    "connections": "with whom it is used",
+}
+
+
+def judged_personas(file: FolderFile, taking: Taking) -> Iterator[Judged]:
+    """Each persona of the settings; nothing else in them is looked at."""
+    told = json_values(
+        decoded(read_bytes(file.path, kind="settings"), kind="settings", where=file.where),
+        kind="settings",
+        where=file.where,
+    )
+    user = told.get("power_user") if isinstance(told, dict) else None
+    names = user.get("personas") if isinstance(user, dict) else None
+    described = user.get("persona_descriptions") if isinstance(user, dict) else None
+    if not isinstance(names, dict):
+        return
+    for avatar, name in names.items():
+        where = f"{file.where}: {one_line(str(name))[:60]} ({one_line(avatar)[:60]})"
+        found = described.get(avatar) if isinstance(described, dict) else None
+        yield _judged(where, name, found, taking)
+
+
+def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
+    try:
+        persona = _persona(told, most=taking.conf.persona_characters)
+        ref = _owner(name)
+    except FormatError as error:
+        return left_out("persona", where, error.message)
+    known = persona_of(ref)
+    if known not in (None, persona):
+        return left_out("persona", where, f"the player of #{ref} has written another one already")
+    if known is not None:
+        return Judged(kind="persona", where=where, name=f"#{ref}", fate="there")
+    most = taking.conf.persona_characters
+    return Judged(
+        kind="persona",
+        where=where,
+        name=f"#{ref}",
+        fate="take",
+        why=f"becomes the persona of #{ref}",
+        notices=tuple(f"left out is {words}" for key, words in _NOT_KEPT.items() if told.get(key)),
+        write=partial(set_persona, ref, persona, most_characters=most),
+    )
+
+
+def _owner(name: Any) -> str:
+    """The reference of the one player's character of this name."""
+    refs = players_called(name) if isinstance(name, str) else ()
+    if len(refs) != 1:
+        which_one = f"could be {which(refs)}" if refs else "is no player's character of the game"
+        raise FormatError("persona", f"{one_line(str(name))[:60]} {which_one}")
+    return refs[0]
+
+
+def _persona(told: Any, *, most: int) -> Persona:
+    text = told.get("description") if isinstance(told, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise FormatError("persona", "it has no description")
+    if len(text) > most:
+        problem = f"it has {len(text)} characters; EVENNIA_AI_PERSONA_CHARACTERS is {most}"
+        raise FormatError("persona", problem)
+    place, depth = told.get("position", 0), told.get("depth", USUAL_DEPTH)
+    if not _is_whole(place) or place not in _PLACES:
+        problem = f"its position {one_line(repr(place))[:40]} is none of the app's"
+        raise FormatError("persona", problem)
+    if not _is_whole(depth) or not 0 <= depth <= _MOST_DEPTH:
+        raise FormatError("persona", f"its depth {one_line(repr(depth))[:40]} is none")
+    return Persona(text=text.replace("\r\n", "\n"), place=_PLACES[place], depth=depth)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

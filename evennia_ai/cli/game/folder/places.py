@@ -1,0 +1,182 @@
+"""What is where in a user's data folder of SillyTavern: which files are of use, and which are not.
+
+Files are only listed here. A folder that is none of the app's may have loose files in it: cards and
+books, from whichever program.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from evennia_ai.errors import FormatError
+
+Kind = Literal["world", "card", "chat", "group chat", "persona", "preset", "loose"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+KIND: Final = "folder"
+
+CARDS: Final = "characters"
+WORLDS: Final = "worlds"
+CHATS: Final = "chats"
+GROUP_CHATS: Final = "group chats"
+PRESETS: Final = "OpenAI Settings"
+SETTINGS: Final = "settings.json"
+CARD_FILES: Final = (".png", ".json", ".charx", ".jpg", ".jpeg")
+CHAT_FILES: Final = (".jsonl",)
+MOST_FILES: Final = 200_000
+
+# The app's folders in the order in which they are taken in: a chat needs its card.
+_PLACES: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
+    WORLDS: ("world", (".json",)),
+    CARDS: ("card", CARD_FILES),
+    PRESETS: ("preset", (".json",)),
+    CHATS: ("chat", CHAT_FILES),
+    GROUP_CHATS: ("group chat", CHAT_FILES),
+}
+_TEXT_COMPLETION: Final = "of another protocol: text completion; prompts here are chats"
+_LOOKS: Final = "how the app looks; nothing here shows it"
+_OTHERS: Final[Mapping[str, str]] = {
+    "groups": "who talks in a group; here those talk who are in one room",
+    "User Avatars": "pictures of personas; a persona here is a text",
+    "TextGen Settings": _TEXT_COMPLETION,
+    "KoboldAI Settings": _TEXT_COMPLETION,
+    "NovelAI Settings": _TEXT_COMPLETION,
+    "instruct": _TEXT_COMPLETION,
+    "context": _TEXT_COMPLETION,
+    "sysprompt": f"{_TEXT_COMPLETION}; component/edit system_prompt takes its text",
+    "reasoning": "how a model's thinking is told; profiles of models have that here",
+    "QuickReplies": "buttons and scripts of the app",
+    "extensions": "programs of the app",
+    "vectors": "made from chats; made anew here",
+    "themes": _LOOKS,
+    "movingUI": _LOOKS,
+    "backgrounds": _LOOKS,
+    "thumbnails": _LOOKS,
+    "assets": "sounds and pictures of the app",
+    "user": "pictures and files that were sent in chats",
+    "backups": "copies of what is here already",
+    "secrets.json": "keys of services; never opened",
+    "stats.json": "counts of the app",
+    "content.log": "a log of the app",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderFile:
+    """A file that may be of use; `where` is its path in the folder."""
+
+    kind: Kind
+    path: Path
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What nothing is made of, and why."""
+
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """What there is in a folder."""
+
+    is_of_app: bool
+    """Whether it is a user's data folder of SillyTavern, and not loose files."""
+    files: tuple[FolderFile, ...]
+    others: tuple[LeftOut, ...]
+
+
+def places_in(folder: Path, *, shown: Path) -> Places:
+    """What there is in a folder, each kind by name; `shown` is how the folder was named.
+
+    FormatError: it is none, it holds the folders of users, or there are too many files.
+    """
+    try:
+        names = sorted(one.name for one in folder.iterdir())
+    except OSError as error:
+        problem = f"{shown}: cannot be read: {error.strerror or error}"
+        raise FormatError(KIND, problem) from error
+    users = [f"{shown / one}" for one in _users(folder)]
+    if users:
+        raise FormatError(KIND, f"{shown}: holds folders of users; name one: {', '.join(users)}")
+    is_of_app = any(name in (*_PLACES, SETTINGS) for name in names)
+    others = [LeftOut(where=name, why=_OTHERS[name]) for name in names if name in _OTHERS]
+    found: list[FolderFile] = []
+    for one in _listed(folder, names) if is_of_app else _loose(folder, names):
+        if len(found) == MOST_FILES:
+            raise FormatError(KIND, f"{shown}: more than {MOST_FILES} files; take it in in parts")
+        if isinstance(one, LeftOut):
+            others.append(one)
+        else:
+            found.append(one)
+    return Places(is_of_app=is_of_app, files=tuple(found), others=tuple(others))
+
+
+def _users(folder: Path) -> list[str]:
+    """The data folders of users in the app's own folder, or in its folder `data`."""
+    for inner in (".", "data"):
+        try:
+            there = sorted(one for one in (folder / inner).iterdir() if one.is_dir())
+        except OSError:
+            continue
+        found = [one.name for one in there if (one / CARDS).is_dir() and (one / SETTINGS).is_file()]
+        if found:
+            return [str(Path(inner) / name) for name in found]
+    return []
+
+
+def _listed(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
+    for place, (kind, suffixes) in _PLACES.items():
+        if place in names:
+            yield from _under(folder, folder / place, kind, suffixes)
+    if SETTINGS in names:
+        yield from _file(folder, folder / SETTINGS, "persona")
+    for name in names:
+        if name not in _PLACES and name not in _OTHERS and name != SETTINGS and name[0] != ".":
+            yield LeftOut(where=name, why="nothing is known of it")
+
+
+def _under(
+    folder: Path, place: Path, kind: Kind, suffixes: tuple[str, ...]
+) -> Iterator[FolderFile | LeftOut]:
+    """The files of a kind: chats are in a folder for each character, the others side by side."""
+    for path in sorted(place.iterdir()):
+        where = path.relative_to(folder).as_posix()
+        if path.name.startswith("."):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            if kind == "chat":
+                yield from _under(folder, path, kind, suffixes)
+            elif kind == "card":
+                yield LeftOut(where=where, why="pictures of a character; its card has its own")
+            else:
+                yield LeftOut(where=where, why="a folder, where files are expected")
+        elif path.suffix.lower() in suffixes:
+            yield from _file(folder, path, kind)
+        else:
+            yield LeftOut(where=where, why=f"no {kind} is in a file of this kind")
+
+
+def _loose(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
+    for name in names:
+        path = folder / name
+        if path.is_dir():
+            yield LeftOut(where=name, why="a folder that SillyTavern does not have")
+        elif path.suffix.lower() in CARD_FILES:
+            yield from _file(folder, path, "loose")
+        elif path.suffix.lower() in CHAT_FILES:
+            yield from _file(folder, path, "chat")
+        elif name[0] != ".":
+            yield LeftOut(where=name, why="neither a card nor a book is in a file of this kind")
+
+
+def _file(folder: Path, path: Path, kind: Kind) -> Iterator[FolderFile | LeftOut]:
+    where = path.relative_to(folder).as_posix()
+    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        yield LeftOut(where=where, why="it leads out of the folder")
+    elif not path.is_file():
+        yield LeftOut(where=where, why="it is no file")
+    else:
+        yield FolderFile(kind=kind, path=path, where=where)

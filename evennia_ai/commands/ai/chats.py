@@ -1,0 +1,158 @@
+"""`ai/import` and `ai/export` of chats: conversations that other programs had with a character.
+
+What a chat would become is told first, and taken over after a yes. A transcript of this program is
+taken over by `evennia_ai.commands.ai.history`.
+"""
+
+import io
+import re
+from collections.abc import Generator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from evennia_ai.commands.ai.history import (
+    SUFFIX,
+    exportable,
+    exported,
+    file_read,
+    files,
+    imported,
+)
+from evennia_ai.commands.ai.memory import player_named
+from evennia_ai.commands.base import CommandError, Run, StrictCommand, counted, name_of
+from evennia_ai.commands.folder import new_file
+from evennia_ai.commands.naming import npc_and_number, npc_named
+from evennia_ai.game.senses.presence import NPC
+from evennia_ai.history.chats.chat import Chat, is_chat, read_chat
+from evennia_ai.history.chats.chat_records import ChatSource, played_in
+from evennia_ai.minds.view import char_name_of
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.history.chats import exported_chat, import_chat
+from evennia_ai.store.history.record_rows import ConversationRef
+
+ADMIN_LOCK: Final = "perm(Admin)"
+USAGE: Final = "ai/import <npc> = <file> [with <player>] [as <name in the chat>]"
+# Behind the name of the file: with whom the chat was, and whom the NPC is in it.
+_BEHIND: Final = re.compile(r"(?: +with +(?P<player>.+?))?(?: +as +(?P<played>.+?))?\s*", re.I)
+_MOST_OTHERS: Final = 8
+
+
+class FileSwitches(StrictCommand):
+    """`ai/export` and `ai/import`."""
+
+    def export(self) -> None:
+        usage = "ai/export <npc>[/<conversation>] [= <name>]"
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
+        if self.rhs is None:
+            self.say(exported(self.caller, npc, number))
+            return
+        if not self.rhs:
+            raise CommandError(f"Usage: {usage}. Nothing was written.")
+        self.say(_chat_exported(npc, exportable(self.caller, npc, number), self.rhs))
+
+    def import_file(self) -> Run:
+        refuse_all_but_admins(self.caller, "import")
+        npc = npc_named(self.caller, self.wanted(USAGE))
+        if not self.rhs:
+            self.show(files())
+            return None
+        name, rest = _file_and_rest(self.rhs)
+        path, content = file_read(name)
+        if is_chat(content.partition(b"\n")[0]):
+            return self._chat_imported(npc, path, content, rest)
+        if rest.strip():
+            raise CommandError(
+                f"{path.name} is a transcript, which says itself with whom it was; name the file"
+                " alone. Nothing was taken over."
+            )
+        self.say(imported(npc, path, content))
+        return None
+
+    def _chat_imported(
+        self, npc: NPC, path: Path, content: bytes, rest: str
+    ) -> Generator[Any, Any, None]:
+        chat, source = _chat_read(self.caller, npc, path, content, rest, by=self.typed_by)
+        if not (yield from self.agreed(f"{_in_words(chat, source, npc)} Take it over?")):
+            self.say("Nothing was taken over.")
+            return
+        made = import_chat(chat, source, npc_ref=npc.ai.ref)
+        self.say(
+            f"{npc.key} has it as conversation {made.id}. ai/history {npc.key} shows it, ai/verify"
+            f" {npc.key} checks it, ai/export {npc.key}/{made.id} = <name> writes it as a chat."
+        )
+
+
+def refuse_all_but_admins(caller: Any, switch: str) -> None:
+    """CommandError for whoever is no Admin."""
+    if not caller.locks.check_lockstring(caller, ADMIN_LOCK):
+        raise CommandError(f"ai/{switch} is for Admins. Nothing was changed.")
+
+
+def _file_and_rest(text: str) -> tuple[str, str]:
+    """The name of the file in what was typed, and what stands behind it."""
+    name, suffix, rest = text.partition(SUFFIX)
+    return f"{name}{suffix}", rest
+
+
+def _chat_read(
+    caller: Any, npc: NPC, path: Path, content: bytes, rest: str, *, by: str
+) -> tuple[Chat, ChatSource]:
+    """The chat in a file, and whom it is of; `rest` is what was typed behind the file's name."""
+    told = _BEHIND.fullmatch(rest)
+    if told is None:
+        raise CommandError(f"Usage: {USAGE}. Nothing was taken over.")
+    chat = read_chat(io.BytesIO(content).readline, where=path.name)
+    names = (npc.key, char_name_of(npc.key, npc.ai.ref))
+    source = ChatSource(
+        file=path.name,
+        sha256=sha256(content).hexdigest(),
+        played=played_in(chat, names, wanted=told["played"] or ""),
+        speaker_ref=player_named(caller, told["player"]) if told["player"] else "",
+        by=by,
+    )
+    return chat, source
+
+
+def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
+    """Write a conversation into a new file of the card folder as a chat; what was written.
+
+    Nothing of it is hidden from whoever asks: that was looked at before.
+    """
+    partner = name_of(conversation.partner_ref).partition(" (#")[0]
+    pieces = exported_chat(conversation, npc_name=npc.key, partner_name=partner)
+    content = b"".join(pieces)
+    plain = name.strip().removesuffix(SUFFIX)
+    path = new_file(conf().card_folder, plain, content, suffix=SUFFIX)
+    return (
+        f"Wrote conversation {conversation.id} of {npc.key} as a chat, {len(content)} bytes, to"
+        f" {path.name} in {conf().card_folder}. Whoever has the file can read all of it."
+    )
+
+
+def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
+    """What is in a chat, and what it would become."""
+    hidden = sum(message.is_hidden for message in chat.messages)
+    swiped = sum(message.swipes > 1 for message in chat.messages)
+    others = [name for name in chat.characters if name != source.played]
+    user = f"'{chat.user}'" if chat.user else "a user without a name"
+    has = (
+        f"{source.file} (sha256 {source.sha256[:12]}) has"
+        f" {counted(len(chat.messages), 'message')} of a chat with {user}, in which {npc.key} is"
+        f" '{source.played}'"
+    )
+    of_swipes = "with answers to choose from, of which the shown one counts"
+    facts = [
+        has,
+        f"{counted(hidden, 'message')} that the app keeps out of prompts" if hidden else "",
+        f"{counted(swiped, 'message')} {of_swipes}" if swiped else "",
+        f"others who speak: {', '.join(others[:_MOST_OTHERS])}" if others else "",
+    ]
+    becomes = (
+        f"It becomes what {npc.key} and {name_of(source.speaker_ref)} said in private, and they"
+        " go on from it."
+        if source.speaker_ref
+        else f"It becomes a conversation of its own that {npc.key} does not go on with; 'with"
+        " <player>' behind the file makes it that player's."
+    )
+    return f"{'; '.join(filter(None, facts))}. {becomes}"

@@ -1,0 +1,128 @@
+"""`persona`: what a player writes of their own character, for NPCs they speak to."""
+
+from typing import Final
+
+from evennia_ai.commands.base import CommandError, StrictCommand
+from evennia_ai.commands.naming import depth_typed
+from evennia_ai.game.senses.presence import is_npc
+from evennia_ai.game.senses.text import one_line, unmarked
+from evennia_ai.prompt.personas import Persona, PersonaPlace
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored.personas import clear_persona, persona_of, set_persona
+
+_OFF: Final = "This game tells NPCs of no persona (EVENNIA_AI_PERSONA_CHARACTERS)."
+_USAGE: Final = "persona/place = prompt | depth <number> | before note | after note | none"
+_PLACES: Final[dict[str, PersonaPlace]] = {
+    "prompt": "prompt",
+    "depth": "depth",
+    "before note": "before_note",
+    "after note": "after_note",
+    "none": "none",
+}
+_IN_WORDS: Final[dict[PersonaPlace, str]] = {
+    "prompt": "with the other facts of the moment, the newest of what they are told",
+    "depth": "in what was said, {depth} messages above the newest",
+    "before_note": "just before the NPC's note",
+    "after_note": "just behind the NPC's note",
+    "none": "nowhere: no NPC is told of it",
+}
+
+
+class CmdPersona(StrictCommand):
+    """
+    Say what your character is like, for the people you talk to
+
+    Usage:
+      persona                   - show what you wrote
+      persona = <text>          - what NPCs are told of you when you speak to them
+      persona/place = prompt | depth <number> | before note | after note | none
+                                - where they are told it; none: nowhere
+      persona/clear             - take it away
+
+    Examples:
+      persona = A tall woman with a limp, who laughs loudly and owes everybody.
+      persona/place = depth 2
+      persona/place = none
+      persona/clear
+
+    It is your own: no other player can read it. NPCs are told that these are
+    your words, so it proves nothing to them, and nothing in it is a command.
+    What you say to an NPC it may tell others, and so it may tell this. Builders
+    can see it in what an NPC was told when you spoke.
+    """
+
+    key = "persona"
+    locks = "cmd:all()"
+    help_category = "General"
+    auto_help = True
+    verbs = {"": "own", "place": "place", "clear": "clear"}
+
+    def own(self) -> None:
+        """Show it, or write it."""
+        if self.lhs:
+            raise CommandError("Usage: persona = <text>. Nothing was changed.")
+        if self.rhs is None:
+            self._show()
+            return
+        self._refuse_off()
+        text = one_line(unmarked(self.rhs))
+        if not text:
+            raise CommandError("Usage: persona = <text>; persona/clear takes yours away.")
+        old = self._persona() or Persona(text="")
+        made = Persona(text=text, place=old.place, depth=old.depth)
+        self._write(made)
+        self.say(f"NPCs you speak to are told of you: {text} {self._where(made)}")
+
+    def place(self) -> None:
+        """Say where NPCs are told it."""
+        self._refuse_off()
+        if self.lhs or not self.rhs:
+            raise CommandError(f"Usage: {_USAGE}. Nothing was changed.")
+        old = self._persona()
+        if old is None:
+            raise CommandError("You have written nothing yet: persona = <text>")
+        made = _placed(old, " ".join(self.rhs.lower().split()))
+        self._write(made)
+        self.say(self._where(made))
+
+    def clear(self) -> None:
+        """Take it away; also where the game has none any more."""
+        self.refuse_value()
+        gone = clear_persona(str(self.caller.id))
+        self.say("It is gone." if gone else "You had written nothing.")
+
+    def _show(self) -> None:
+        found = self._persona()
+        if found is None:
+            self.say("You have written nothing of your character yet: persona = <text>")
+            return
+        where = self._where(found) if conf().persona_characters else _OFF
+        self.show([found.text, "", where])
+
+    def _persona(self) -> Persona | None:
+        return persona_of(str(self.caller.id))
+
+    def _write(self, persona: Persona) -> None:
+        set_persona(str(self.caller.id), persona, most_characters=conf().persona_characters)
+
+    def _where(self, persona: Persona) -> str:
+        return f"Where: {_IN_WORDS[persona.place].format(depth=persona.depth)}."
+
+    def _refuse_off(self) -> None:
+        if not conf().persona_characters:
+            raise CommandError(_OFF)
+        if is_npc(self.caller):
+            raise CommandError("Who an NPC is says its card, not a persona.")
+
+
+def _placed(old: Persona, wanted: str) -> Persona:
+    """The persona at the place that was typed."""
+    word, _, rest = wanted.partition(" ")
+    if word == "depth":
+        depth = depth_typed(rest) if rest else old.depth
+        if depth is None:
+            raise CommandError(f"Usage: {_USAGE}. Nothing was changed.")
+        return Persona(text=old.text, place="depth", depth=depth)
+    if wanted not in _PLACES:
+        raise CommandError(f"Usage: {_USAGE}. Nothing was changed.")
+    return Persona(text=old.text, place=_PLACES[wanted], depth=old.depth)

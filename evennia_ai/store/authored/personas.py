@@ -1,0 +1,79 @@
+"""Personas of players' characters: each is its player's own text, and nobody else's.
+
+No earlier wording is kept: what a player took back is gone, but for the prompts that showed it,
+which `evennia_ai.store.erasing` forgets on request.
+"""
+
+import re
+import time
+from typing import Final
+
+from evennia_ai import models
+from evennia_ai.errors import ComponentValueError
+from evennia_ai.history.records import storable
+from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.prompt.personas import PERSONA_PLACES, Persona
+from evennia_ai.store.core.snapshots import PERSONAS, Snapshots, changing
+
+_CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+def set_persona(owner_ref: str, persona: Persona, *, most_characters: int) -> Persona:
+    """Write down what a character's player says of it, in the place of what was said before.
+
+    ComponentValueError: it is longer than `most_characters`, has control characters, or its place
+    is none.
+    """
+    _check(persona, most_characters)
+    with changing(PERSONAS, f"writing the persona of {owner_ref}"):
+        models.Persona.objects.update_or_create(
+            owner_ref=owner_ref,
+            defaults={
+                "content": persona.text,
+                "place": persona.place,
+                "depth": persona.depth,
+                "changed_at": time.time(),
+            },
+        )
+        persona_of.written(owner_ref)
+    return persona
+
+
+def clear_persona(owner_ref: str) -> bool:
+    """Take a character's persona away; whether there was one."""
+    with changing(PERSONAS, f"clearing the persona of {owner_ref}"):
+        removed, _ = models.Persona.objects.filter(owner_ref=owner_ref).delete()
+        persona_of.written(owner_ref)
+    return removed > 0
+
+
+def persona_owners() -> tuple[str, ...]:
+    """The references of the characters that have a persona."""
+    rows = models.Persona.objects.order_by("owner_ref")
+    return tuple(rows.values_list("owner_ref", flat=True))
+
+
+def _check(persona: Persona, most_characters: int) -> None:
+    text = persona.text
+    if len(text) > most_characters:
+        told = f"{len(text)} characters"
+        wanted = f"at most {most_characters} characters (EVENNIA_AI_PERSONA_CHARACTERS)"
+        raise ComponentValueError("persona", told, wanted)
+    if storable(text) != text or _CONTROL.search(text):
+        raise ComponentValueError("persona", text[:40], "text without control characters")
+    if persona.place not in PERSONA_PLACES:
+        raise ComponentValueError("persona's place", persona.place, ", ".join(PERSONA_PLACES))
+    if not 0 <= persona.depth <= MAX_DEPTH:
+        wanted = f"a whole number, 0 to {MAX_DEPTH}"
+        raise ComponentValueError("persona's depth", persona.depth, wanted)
+
+
+def _load(owner_ref: str) -> Persona | None:
+    row = models.Persona.objects.filter(owner_ref=owner_ref).first()
+    if row is None:
+        return None
+    return Persona(text=row.content, place=row.place, depth=row.depth)
+
+
+persona_of: Final = Snapshots(PERSONAS, _load)
+"""What a character's player says of it, None for nothing; the same object until it is changed."""

@@ -1,0 +1,145 @@
+"""Chats: a conversation of another program as one that an NPC had, and out again.
+
+It is never mixed into what the NPC heard in the game. Of a player's character it is what the two
+said in private, where nothing else of that counts; of a name alone it is a conversation of its
+own, which nobody goes on with. In either case its first record tells where it is from, and it is
+chained and verified as all others are.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from evennia_ai import models
+from evennia_ai.errors import StoreError
+from evennia_ai.history.chats.chat import Chat, chat_pieces, values_sha256
+from evennia_ai.history.chats.chat_records import (
+    OF_CHAT,
+    VALUES,
+    ChatSource,
+    chat_of_records,
+    records_of_chat,
+)
+from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.record_rows import ConversationRef, End, record_from, ref_of
+from evennia_ai.store.history.windows import windows
+
+_CHUNK: Final = 500
+_OF_NAME: Final = "chat-"
+_HASH_CHARACTERS: Final = 16
+
+
+def is_of_name_alone(conversation: ConversationRef) -> bool:
+    """Whether it is a chat whose user is no character of the game."""
+    return conversation.partner_ref.startswith(_OF_NAME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedChat:
+    """A conversation that is from a chat, and where that was from."""
+
+    conversation: ConversationRef
+    file: str
+    sha256: str
+    played: str
+
+
+def all_imported() -> Iterator[ImportedChat]:
+    """All chats that NPCs have, in the order in which they were taken in."""
+    for row in _sources().order_by("pk").iterator(chunk_size=_CHUNK):
+        meta = json.loads(row.meta)
+        yield ImportedChat(
+            conversation=ref_of(row.conversation),
+            file=meta["file"],
+            sha256=meta["sha256"],
+            played=meta["played"],
+        )
+
+
+def imported_chat(npc_ref: str, chat: Chat) -> ConversationRef | None:
+    """The NPC's conversation that is from this very chat, in whichever file it was.
+
+    None where there is none, or it was erased since.
+    """
+    rows = _sources().filter(
+        conversation__npc_ref=npc_ref, meta__contains=f'"{VALUES}":"{values_sha256(chat)}"'
+    )
+    row = rows.order_by("-pk").first()
+    return None if row is None else ref_of(row.conversation)
+
+
+def import_chat(chat: Chat, source: ChatSource, *, npc_ref: str) -> ConversationRef:
+    """Take a chat over as a conversation of this NPC, all of it or nothing.
+
+    StoreError: it is there already, or the NPC and the player have said something in private that
+    counts. HistoryConflictError: another process wrote there.
+    """
+    if (known := imported_chat(npc_ref, chat)) is not None:
+        raise StoreError(f"{source.file} is {known} already; nothing was taken over")
+    partner_ref = source.speaker_ref or f"{_OF_NAME}{source.sha256[:_HASH_CHARACTERS]}"
+    _refuse_where_more_counts(npc_ref, partner_ref)
+    with one_transaction(f"taking over {source.file} for NPC {npc_ref}"):
+        where = conversations.conversation(npc_ref, kind="private", partner_ref=partner_ref)
+        _write(where, records_of_chat(chat, source))
+        conversations.written_past(where)
+    return where
+
+
+def exported_chat(
+    conversation: ConversationRef, *, npc_name: str, partner_name: str
+) -> Iterator[bytes]:
+    """A conversation, from a chat or not, piece by piece as SillyTavern has chats.
+
+    `partner_name` is who the user is called in a conversation of the game.
+    """
+    header, messages = chat_of_records(
+        _records(conversation), npc_name=npc_name, partner_name=partner_name
+    )
+    return chat_pieces(header, messages)
+
+
+def _sources() -> Any:
+    """The records that tell where a chat is from."""
+    rows = models.Record.objects.filter(
+        kind=RecordKind.SNAPSHOT.value, meta__contains=f'"of":"{OF_CHAT}"'
+    )
+    return rows.select_related("conversation")
+
+
+def _refuse_where_more_counts(npc_ref: str, partner_ref: str) -> None:
+    rows = models.Conversation.objects.filter(
+        npc_ref=npc_ref, kind="private", partner_ref=partner_ref
+    )
+    row = rows.first()
+    if row is not None and len(windows(row.pk).history):
+        raise StoreError(
+            f"{ref_of(row)} has things that were said in the game, and a chat is never put among"
+            f" them; ai/reset of conversation {row.pk} first, or take the chat in without a"
+            " player; nothing was taken over"
+        )
+
+
+def _write(where: ConversationRef, said: Iterable[NewRecord]) -> None:
+    """The records in a segment of their own, a part of them at a time."""
+    end = windows(where.id).end
+    end = end.next_segment() if end.seq else end
+    left = iter(said)
+    while some := list(islice(left, _CHUNK)):
+        end = _after(end, conversations.written_all(where, end, some))
+
+
+def _after(end: End, written: Iterable[Record]) -> End:
+    totals, seq, digest = end.totals, end.seq, end.sha256
+    for record in written:
+        totals, seq, digest = totals.after(record), record.seq, record.sha256
+    return End(segment=end.segment, seq=seq, sha256=digest, totals=totals)
+
+
+def _records(conversation: ConversationRef) -> Iterator[Record]:
+    rows = models.Record.objects.filter(conversation_id=conversation.id)
+    for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
+        yield record_from(row)

@@ -1,0 +1,151 @@
+"""A data folder of SillyTavern, made anew: cards, worlds, chats, presets, personas.
+
+The shapes are those of docs/moving-in.md, unknown fields among them. Equal calls give equal files.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evennia_ai.cards.exporting import dump_card
+from evennia_ai.cards.loading import load_card
+from tests.history.chats.builders import a_file, a_line, a_user_line
+
+FIRST = ("Oren", "Mira")
+
+
+def character(number: int) -> str:
+    """The name of the character of this number."""
+    return FIRST[number] if number < len(FIRST) else f"Villager {number:04}"
+
+
+def made_folder(
+    path: Path, *, cards: int = 6, chats_each: int = 1, personas: Sequence[str] = ("Pim",)
+) -> Path:
+    """Make the folder; each tenth character has a world and a chat, and so have the first two."""
+    path.mkdir(parents=True)
+    for number in range(cards):
+        name = character(number)
+        _write(path / "characters" / f"{name}.png", a_picture(name, number))
+        if number % 10 == 0 or number < len(FIRST):
+            _json(path / "worlds" / f"Lore of {name}.json", a_world(name))
+            for at in range(chats_each):
+                _write(path / "chats" / name / f"{name} - {at}.jsonl", a_chat_of(name, at))
+    _write(path / "group chats" / "1720180000.jsonl", a_group_chat())
+    _json(path / "groups" / "1720180000.json", {"id": "1720180000", "members": ["Oren.png"]})
+    _json(path / "OpenAI Settings" / "Default.json", {"prompts": [], "prompt_order": []})
+    _json(path / "settings.json", settings_with(personas))
+    _write(path / "User Avatars" / "pim.png", b"\x89PNG")
+    _write(path / "secrets.json", b"{")
+    _write(path / "characters" / "notes.txt", b"-")
+    return path
+
+
+def a_picture(name: str, number: int) -> bytes:
+    """A card in a PNG file, with fields that nobody here knows."""
+    raw = {
+        "spec": "chara_card_v2",
+        "spec_version": "2.0",
+        "data": {
+            "name": name,
+            "description": f"{name} is the villager of number {number}.",
+            "personality": "dry",
+            "scenario": "",
+            "first_mes": "Evening.",
+            "mes_example": "<START>\n{{char}}: Hm.",
+            "extensions": {"talkativeness": "0.5", "fav": False, "of_tomorrow": [number]},
+        },
+    }
+    card = load_card(json.dumps(raw).encode())
+    return dump_card(card, "png", with_v2=True, modified_at=1_720_180_000)
+
+
+def a_world(name: str) -> dict[str, Any]:
+    entry = {
+        "uid": 0,
+        "key": [name],
+        "keysecondary": [],
+        "comment": "who they are",
+        "content": f"{name} lives on the quay.",
+        "constant": False,
+        "order": 100,
+        "position": 4,
+        "depth": 4,
+        "disable": False,
+        "vectorized": False,
+        "a field of tomorrow": {"x": [1]},
+    }
+    return {"entries": {"0": entry}, "originalData": {"kept": True}}
+
+
+def a_chat_of(name: str, at: int) -> bytes:
+    header = {
+        "user_name": "Anna",
+        "character_name": name,
+        "create_date": "2024-7-5@14h03m22s",
+        "chat_metadata": {"integrity": f"{name}-{at}", "note_prompt": ""},
+    }
+    reply = f"Evening, for the {at}th time."
+    swipes = {"swipes": [reply, "Hm?"], "swipe_id": 0, "swipe_info": [{"extra": {}}, {}]}
+    return a_file(header, a_line(name, reply, **swipes), a_user_line("When does\nshe leave?"))
+
+
+def a_group_chat() -> bytes:
+    """A chat of a group, which has no header."""
+    return a_file(
+        a_user_line("Good evening, all."),
+        a_line("Oren", "Evening.", original_avatar="Oren.png", is_group=True),
+        a_line("Mira", "Fish!", original_avatar="Mira.png"),
+        a_line("System", "Night falls.", extra={"type": "narrator"}),
+    )
+
+
+def settings_with(names: Sequence[str]) -> dict[str, Any]:
+    """Settings of the app with these personas, each at another place."""
+    told = {
+        f"{name.lower()}.png": {
+            "description": f"{name} is tall.\nAnd late.",
+            "position": (0, 2, 3, 4, 9)[at % 5],
+            "depth": at + 1,
+            "role": 0,
+            "lorebook": "",
+        }
+        for at, name in enumerate(names)
+    }
+    named = {f"{name.lower()}.png": name for name in names}
+    return {
+        "username": "User",
+        "power_user": {"personas": named, "persona_descriptions": told, "fast_ui_mode": True},
+    }
+
+
+def values_in(folder: Path) -> dict[str, Any]:
+    """What the files of a folder hold, by their paths: what must be the same on the way out."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        where = path.relative_to(folder).as_posix()
+        if path.suffix == ".png" and where.startswith("characters/"):
+            found[where] = path.read_bytes()
+        elif path.suffix == ".jsonl":
+            found[where] = [json.loads(line) for line in path.read_text().split("\n")]
+        elif where.startswith("worlds/"):
+            found[where] = json.loads(path.read_text())
+        elif where == "settings.json":
+            found[where] = personas_in(json.loads(path.read_text()))
+    return found
+
+
+def personas_in(settings: dict[str, Any]) -> dict[str, Any]:
+    """The personas of the app's settings by name: what their pictures are called does not count."""
+    user = settings["power_user"]
+    return {name: user["persona_descriptions"][file] for file, name in user["personas"].items()}
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _json(path: Path, value: Any) -> None:
+    _write(path, json.dumps(value, ensure_ascii=False, indent=4).encode())

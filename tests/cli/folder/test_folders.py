@@ -1,0 +1,268 @@
+"""`import-folder` and `export-folder`: in, out and in, what is left out, and what is hostile."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evennia.utils.create import create_object
+
+from evennia_ai.cli.game.folder import importing
+from evennia_ai.cli.game.folder.exporting import write_out
+from evennia_ai.cli.game.folder.importing import take_in
+from evennia_ai.errors import FormatError
+from evennia_ai.game.npc import AINPC
+from evennia_ai.prompt.personas import Persona
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import card_revisions, cards, lorebooks
+from evennia_ai.store.authored.personas import persona_of, set_persona
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.windows import windows
+from tests.cli.folder.made_folders import a_picture, made_folder, values_in
+from tests.history.chats.builders import HEADER, a_file, a_line
+
+
+@pytest.fixture
+def told(stage, capfdbinary):
+    """`told(path, is_meant=True)`: the report of an import, as its JSON object."""
+
+    def told(path: Path, *, is_meant: bool = True) -> dict[str, Any]:
+        capfdbinary.readouterr()
+        assert take_in(path, path, conf(), is_meant=is_meant, as_json=True) == 0
+        return json.loads(capfdbinary.readouterr().out)
+
+    return told
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return made_folder(tmp_path / "data")
+
+
+@pytest.fixture
+def mira(stage):
+    """A second NPC, who is in the folder as well."""
+    return create_object(AINPC, key="Mira", location=stage.room, home=stage.room)
+
+
+def why(report, file: str) -> str:
+    """Why a thing of the folder was left out."""
+    (one,) = [item for item in report["items"] if item["file"] == file]
+    assert one["fate"] == "left out"
+    return one["why"]
+
+
+def test_a_plan_tells_what_would_be_and_writes_nothing(stage, folder, told):
+    report = told(folder, is_meant=False)
+
+    assert report["written"] is False
+    assert report["counts"]["card"] == {"take": 6}
+    assert report["counts"]["world"] == {"take": 2}
+    assert report["counts"]["persona"] == {"take": 1}
+    assert (card_revisions.names(), lorebooks.book_names()) == ((), ())
+    assert persona_of(str(stage.player.id)) is None
+    assert conversations_of(stage.npc.ai.ref) == ()
+
+
+def test_cards_wait_books_are_stored_chats_are_remembered_and_personas_are_their_players(
+    stage, mira, folder, told
+):
+    report = told(folder)
+
+    assert report["counts"]["card"]["taken"] == 6
+    assert cards.card_names() == ()
+    assert len(card_revisions.waiting_names()) == 6
+    assert lorebooks.attachments("Lore of Oren") == ()
+    assert persona_of(str(stage.player.id)).text == "Pim is tall.\nAnd late."
+    chat, group = conversations_of(stage.npc.ai.ref)
+    assert [m.content for m in windows(chat.id).history] == [
+        "Evening, for the 0th time.",
+        "When does she leave?",
+    ]
+    assert [m.role for m in windows(group.id).history] == ["user", "assistant", "user", "user"]
+    assert all(verify(one) is None for one in (chat, group))
+    assert len(conversations_of(mira.ai.ref)) == 2
+
+
+def test_what_is_left_out_says_why(stage, folder, told):
+    report = told(folder)
+
+    assert "no card is in a file of this kind" in why(report, "characters/notes.txt")
+    assert "never opened" in why(report, "secrets.json")
+    assert "a persona here is a text" in why(report, "User Avatars")
+    assert "card/assign it, then run this again" in why(report, "chats/Mira/Mira - 0.jsonl")
+
+
+def test_a_chat_whose_character_gets_its_npc_later_is_taken_in_by_the_next_run(stage, folder, told):
+    told(folder)
+    tilda = create_object(AINPC, key="Tilda", location=stage.room, home=stage.room)
+    number = card_revisions.waiting("Mira")[-1].number
+    cards.approve("Mira", number, grants=frozenset(), by="Mara")
+    cards.assign(str(tilda.id), "Mira", by="Mara")
+    report = told(folder)
+
+    assert report["counts"]["chat"] == {"there": 1, "taken": 1}
+    assert len(conversations_of(tilda.ai.ref)) == 2
+
+
+def test_again_it_changes_nothing(stage, mira, folder, told):
+    told(folder)
+    before = (card_revisions.waiting("Oren"), conversations_of(stage.npc.ai.ref))
+    report = told(folder)
+
+    assert all("taken" not in fates for fates in report["counts"].values())
+    assert (card_revisions.waiting("Oren"), conversations_of(stage.npc.ai.ref)) == before
+
+
+def test_a_card_that_was_rejected_does_not_come_back_by_itself(stage, folder, told):
+    told(folder)
+    cards.reject("Oren", by="Mara")
+    told(folder)
+    assert "Oren" not in card_revisions.waiting_names()
+
+
+def test_one_that_stopped_in_the_middle_goes_on_and_doubles_nothing(
+    stage, mira, folder, told, monkeypatch
+):
+    real, done = importing._written, []
+
+    def stopped(one):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(one)
+        return real(one)
+
+    monkeypatch.setattr(importing, "_written", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        told(folder)
+    monkeypatch.undo()
+    report = told(folder)
+
+    fates = [item["fate"] for item in report["items"] if item["fate"] != "left out"]
+    assert fates.count("there") == 5
+    assert len(card_revisions.waiting_names()) == 6
+
+
+def test_in_and_out_every_file_has_the_values_it_had(stage, mira, folder, told, tmp_path):
+    told(folder)
+    assert write_out(tmp_path / "out", Path("out"), conf(), as_json=True) == 0
+
+    assert values_in(tmp_path / "out") == values_in(folder)
+
+
+def test_what_went_out_is_what_is_there_when_it_comes_in(stage, mira, folder, told, tmp_path):
+    told(folder)
+    write_out(tmp_path / "out", Path("out"), conf(), as_json=True)
+    report = told(tmp_path / "out")
+
+    fates = [item["fate"] for item in report["items"]]
+    assert set(fates) == {"there"}
+
+
+def test_a_folder_is_not_written_over_another(stage, folder, tmp_path):
+    with pytest.raises(FormatError, match="is there already"):
+        write_out(folder, folder, conf(), as_json=True)
+
+
+def test_two_cards_of_one_name_wait_under_two_names(stage, folder, told):
+    (folder / "characters" / "Oren1.png").write_bytes(a_picture("Oren", 77))
+    told(folder)
+    assert {"Oren", "Oren (Oren1)"} <= set(card_revisions.waiting_names())
+    assert told(folder)["counts"]["card"] == {"there": 7}
+
+
+def test_a_lorebook_of_the_game_is_not_written_over(stage, folder, told):
+    lorebooks.save_book("lore of oren", '{"entries": []}', by="Mara")
+    report = told(folder)
+    assert "other text is in the game" in why(report, "worlds/Lore of Oren.json")
+    assert lorebooks.get_book("lore of oren").source == '{"entries": []}'
+
+
+def test_what_a_player_wrote_of_themselves_stays(stage, folder, told):
+    set_persona(str(stage.player.id), Persona(text="Mine."), most_characters=100)
+    report = told(folder)
+    assert "has written another one already" in why(report, "settings.json: Pim (pim.png)")
+    assert persona_of(str(stage.player.id)).text == "Mine."
+
+
+def test_loose_files_are_cards_and_books_of_any_program(stage, told, tmp_path):
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    agnai = {
+        "kind": "memory",
+        "name": "Quay",
+        "entries": [
+            {"name": "tide", "entry": "It ebbs.", "keywords": ["tide"], "priority": 1, "weight": 1}
+        ],
+    }
+    (loose / "quay.json").write_text(json.dumps(agnai))
+    (loose / "tam.json").write_text(json.dumps({"name": "Tam", "description": "A fisher."}))
+    (loose / "backup.bin").write_bytes(b"\x00")
+    (loose / "odd.json").write_text("[]")
+    report = told(loose)
+
+    assert lorebooks.book_names() == ("quay",)
+    assert "no card (" in why(report, "odd.json")
+    assert "neither a card nor a book" in why(report, "backup.bin")
+
+
+@pytest.mark.parametrize("inner", ["default-user", "data/default-user"])
+def test_the_app_s_own_folder_names_the_folders_of_its_users(stage, tmp_path, inner, told):
+    made_folder(tmp_path / inner, cards=1)
+    with pytest.raises(FormatError, match=f"holds folders of users; name one: .*{inner}"):
+        told(tmp_path)
+
+
+def test_hostile_files_are_left_out_one_by_one_and_stop_nothing(stage, folder, told):
+    chats = folder / "chats" / "Oren"
+    (chats / "deep.jsonl").write_bytes(b'{"mes": ' + b"[" * 10**5)
+    (chats / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
+    (chats / "empty.jsonl").write_bytes(b"")
+    (chats / "swipes.jsonl").write_bytes(b'{"mes":"a","swipes":[' + b"0," * 10**6 + b"0]}")
+    (chats / "names.jsonl").write_bytes(
+        a_file({**HEADER, "user_name": "|lcai/stopall|lt"}, a_line("Oren", "\x1b[2J|r{{char}}"))
+    )
+    (folder / "worlds" / "nan.json").write_text('{"entries": NaN}')
+    (folder / "characters" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\x00" * 50)
+    (folder / "worlds" / "away.json").symlink_to("/etc/hostname")
+    (folder / "characters" / "dir.png").mkdir()
+    report = told(folder)
+
+    assert "nested more than 64 deep" in why(report, "chats/Oren/deep.jsonl")
+    assert "is no UTF-8 text" in why(report, "chats/Oren/binary.jsonl")
+    assert "it holds nothing" in why(report, "chats/Oren/empty.jsonl")
+    assert "1000001 swipes and may have 1000" in why(report, "chats/Oren/swipes.jsonl")
+    assert "leads out of the folder" in why(report, "worlds/away.json")
+    assert "no valid JSON" in why(report, "worlds/nan.json")
+    assert why(report, "characters/broken.png")
+    assert report["counts"]["chat"]["taken"] == 2
+    assert report["counts"]["card"]["taken"] == 6
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("position", 7, "its position 7 is none of the app's"),
+        ("position", "0", "its position '0' is none"),
+        ("depth", -1, "its depth -1 is none"),
+        ("depth", 10**9, "its depth 1000000000 is none"),
+        ("description", "", "it has no description"),
+        ("description", ["x"], "it has no description"),
+        ("description", "x" * 5000, "it has 5000 characters"),
+    ],
+)
+def test_a_persona_that_cannot_be_one_says_why(stage, folder, told, field, value, problem):
+    path = folder / "settings.json"
+    settings = json.loads(path.read_text())
+    settings["power_user"]["persona_descriptions"]["pim.png"][field] = value
+    path.write_text(json.dumps(settings))
+    assert problem in why(told(folder), "settings.json: Pim (pim.png)")
+
+
+def test_the_report_for_people_counts_and_names_what_is_left_out(stage, folder, capfdbinary):
+    take_in(folder, Path("data"), conf(), is_meant=False, as_json=False)
+    out = capfdbinary.readouterr().out.decode()
+    assert "card          6 to take\n" in out
+    assert "  secrets.json: keys of services; never opened" in out
+    assert "The same command with --yes takes in" in out

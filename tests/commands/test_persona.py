@@ -1,0 +1,154 @@
+"""`persona`: a player's own words of their character, shown to NPCs as data and to nobody else."""
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai import models
+from evennia_ai.history.turn.replay import replay
+from evennia_ai.minds.recomposing import PastReader, composed_again
+from evennia_ai.prompt.personas import Persona
+from evennia_ai.store.authored.personas import persona_of
+from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.history.conversations import conversations_of
+
+TEXT = "A tall woman who owes everybody. {{char}} {% raw %}"
+
+
+@pytest.fixture
+def written(stage):
+    """Pim has written who he is."""
+    stage.plays(f"persona = {TEXT}")
+
+
+def flat(told: str) -> str:
+    return " ".join(told.split())
+
+
+def spoken(stage, text: str = "Oren, who am I?", **how) -> list:
+    """The messages that the model got when Pim spoke."""
+    with stage.model("Pim.") as scripted:
+        stage.player.at_say(text, **how)
+        stage.waited()
+    return scripted.requests[-1].messages
+
+
+def last_turn(stage):
+    return turns.last_turn(stage.npc.ai.ref)
+
+
+def test_an_npc_is_told_it_as_data_when_its_player_speaks(stage, written):
+    messages = spoken(stage)
+    (shown,) = [m for m in messages if TEXT in m.content]
+    assert shown.role == "user"
+    assert "in the player's words: " + TEXT in shown.content
+
+
+def test_nobody_else_who_speaks_is_described_so(stage, written):
+    with stage.model("Mara.") as scripted:
+        stage.builder.at_say("Oren, and I?")
+        stage.waited()
+    assert not any(TEXT in m.content for m in scripted.requests[-1].messages)
+
+
+def test_it_stands_where_its_player_wants_it(stage, written):
+    spoken(stage)
+    spoken(stage)
+    told = flat(stage.plays("persona/place = depth 2"))
+    messages = spoken(stage)
+
+    at = next(i for i, m in enumerate(messages) if TEXT in m.content)
+    assert "2 messages above the newest" in told
+    assert messages[at].content.strip().startswith("How Pim is described by their player")
+    # Behind the two messages of the history stand the facts of the moment and what is answered.
+    assert len(messages) - at == 5
+
+
+def test_with_no_place_no_npc_is_told_of_it(stage, written):
+    stage.plays("persona/place = none")
+    assert not any(TEXT in m.content for m in spoken(stage))
+
+
+def test_builders_see_it_in_the_trace_as_what_it_is(stage, written):
+    spoken(stage)
+    told = flat(stage.builds("ai/context oren = full"))
+    assert f"block:persona:#{stage.player.id}" in told
+    assert TEXT in flat(stage.builds("ai/replay oren = 1 full"))
+
+
+@pytest.mark.parametrize("place", ["prompt", "depth 1", "before note", "after note"])
+def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
+    stage.plays(f"persona/place = {place}")
+    spoken(stage)
+    turn = last_turn(stage)
+    stage.plays("persona = Somebody else.")
+
+    records = record_rows.records(turn.manifest.record_ids)
+    assert replay(turn.manifest, records).is_same
+    assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
+
+
+def test_a_player_reads_and_changes_their_own_alone(stage, written):
+    assert "owes everybody" in stage.plays("persona")
+    assert "You have written nothing" in stage.builds("persona")
+    assert "Usage: persona = <text>" in stage.builds("persona pim = Nobody.")
+    assert persona_of(str(stage.player.id)).text == TEXT
+
+
+def test_markup_and_lines_become_plain_words_on_one_line(stage):
+    stage.plays("persona = |rTall|n |lcai/stopall|ltand|le\u202e  proud")
+    assert persona_of(str(stage.player.id)) == Persona(text="Tall and proud")
+
+
+def test_a_new_text_keeps_its_place(stage, written):
+    stage.plays("persona/place = after note", "persona = Short.")
+    assert persona_of(str(stage.player.id)) == Persona(text="Short.", place="after_note")
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        ("persona =", "Usage: persona = <text>"),
+        ("persona/place = above", "Usage: persona/place"),
+        ("persona/place = depth normal", "Usage: persona/place"),
+        ("persona/place = depth two", "must be a whole number"),
+        ("persona/place", "Usage: persona/place"),
+        ("persona = " + "x" * 1001, "at most 1000 characters (EVENNIA_AI_PERSONA_CHARACTERS)"),
+    ],
+)
+def test_what_is_not_understood_changes_nothing(stage, written, typed, problem):
+    assert problem in flat(stage.plays(typed))
+    assert persona_of(str(stage.player.id)) == Persona(text=TEXT)
+
+
+def test_where_a_game_has_none_nothing_is_written_and_nothing_told(stage, written):
+    with override_settings(EVENNIA_AI_PERSONA_CHARACTERS=0):
+        assert "tells NPCs of no persona" in flat(stage.plays("persona = Short."))
+        assert not any(TEXT in m.content for m in spoken(stage))
+        assert "It is gone" in stage.plays("persona/clear")
+
+
+def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(stage, written):
+    stage.builder.permissions.add("Admin")
+    spoken(stage)
+    number = last_turn(stage).number
+    told = flat(stage.builds("ai/forget = pim", "yes"))
+
+    assert "the persona and what prompts told of it" in told
+    assert persona_of(str(stage.player.id)) is None
+    for table, column in ((models.Record, "body"), (models.Turn, "manifest")):
+        assert not table.objects.filter(**{f"{column}__contains": "owes everybody"}).exists()
+    assert "a persona was erased from the prompts before" in flat(stage.builds("ai/history oren"))
+    assert "cannot be replayed" in flat(stage.builds(f"ai/replay oren = {number}"))
+    (room,) = conversations_of(stage.npc.ai.ref)
+    assert record_rows.verify(room) is None
+
+
+def test_forgetting_with_one_npc_leaves_what_is_told_to_all(stage, written):
+    stage.builder.permissions.add("Admin")
+    stage.builds("ai/forget oren = pim", "yes")
+    assert persona_of(str(stage.player.id)) == Persona(text=TEXT)
+
+
+def test_lore_may_scan_it_where_an_entry_asks_for_that(stage, written):
+    spoken(stage)
+    assert last_turn(stage).manifest.inputs["sources"]["persona"] == TEXT

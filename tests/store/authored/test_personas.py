@@ -1,0 +1,58 @@
+"""Personas in the store: each is its player's own, bounded, and erased with all it left."""
+
+import pytest
+
+from evennia_ai.errors import ComponentValueError
+from evennia_ai.prompt.personas import Persona
+from evennia_ai.store.authored.personas import (
+    clear_persona,
+    persona_of,
+    persona_owners,
+    set_persona,
+)
+from evennia_ai.store.core.snapshots import forget_everything
+
+TALL = Persona(text="Tall.", place="depth", depth=3)
+
+
+def written(persona: Persona = TALL, *, owner: str = "7", most_characters: int = 20) -> Persona:
+    return set_persona(owner, persona, most_characters=most_characters)
+
+
+def test_what_is_written_is_read_again_by_another_process():
+    written()
+    forget_everything()
+    assert persona_of("7") == TALL
+    assert persona_of("8") is None
+
+
+def test_a_newer_one_takes_the_place_of_the_one_before():
+    written()
+    written(Persona(text="Short."))
+    assert persona_of("7") == Persona(text="Short.")
+    assert persona_owners() == ("7",)
+
+
+def test_one_that_is_cleared_is_gone():
+    written()
+    assert clear_persona("7") is True
+    assert clear_persona("7") is False
+    assert persona_of("7") is None
+
+
+@pytest.mark.parametrize(
+    ("persona", "problem"),
+    [
+        (Persona(text="x" * 21), "EVENNIA_AI_PERSONA_CHARACTERS"),
+        (Persona(text="a\x1b[2J"), "text without control characters"),
+        (Persona(text="a\x00"), "text without control characters"),
+        (Persona(text="a", place="system"), "persona's place"),
+        (Persona(text="a", depth=-1), "persona's depth"),
+        (Persona(text="a", depth=10**10), "persona's depth"),
+    ],
+)
+def test_what_is_too_long_or_has_no_place_is_refused_and_changes_nothing(persona, problem):
+    written()
+    with pytest.raises(ComponentValueError, match=problem):
+        written(persona)
+    assert persona_of("7") == TALL

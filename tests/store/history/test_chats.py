@@ -1,0 +1,161 @@
+"""Chats in the store: a conversation of its own that says where it is from, and out again."""
+
+import io
+import json
+from hashlib import sha256
+
+import pytest
+
+from evennia_ai.errors import StoreError
+from evennia_ai.history.chats.chat import read_chat
+from evennia_ai.history.chats.chat_records import ChatSource
+from evennia_ai.history.records import RecordKind
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.erasing import erase_conversation, erase_private
+from evennia_ai.store.history import chats, control, conversations, record_rows
+from evennia_ai.store.history.conversations import append, conversation, conversations_of
+from evennia_ai.store.history.record_rows import verify
+from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
+from tests.store.builders import a_line as heard
+from tests.store.builders import a_reply, said
+
+LINES = (
+    HEADER,
+    a_line(swipes=["Evening.", "Hm?"], swipe_id=0, swipe_info=[{"x": 1}, {}]),
+    a_user_line("When does she\nleave?"),
+    a_line(mes="At the slack.", is_system=True),
+    a_line("System", "Night falls.", extra={"type": "narrator"}),
+)
+
+
+def taken(*lines, npc="12", **source):
+    """The conversation that these lines became."""
+    content = a_file(*lines)
+    chat = read_chat(io.BytesIO(content).readline, where="a.jsonl")
+    told = {"file": "a.jsonl", "sha256": sha256(content).hexdigest(), "played": "Oren", **source}
+    return chats.import_chat(chat, ChatSource(**told), npc_ref=npc)
+
+
+def given(where) -> list[dict]:
+    pieces = chats.exported_chat(where, npc_name="Oren", partner_name="Anna")
+    return [json.loads(line) for line in b"".join(pieces).split(b"\n")]
+
+
+def test_a_chat_is_a_conversation_that_holds_and_shows_what_the_app_would_show():
+    where = taken(*LINES)
+
+    assert verify(where) is None
+    assert said(where) == ["Evening.", "When does she leave?", "Night falls."]
+    forget_everything()
+    assert said(where) == ["Evening.", "When does she leave?", "Night falls."]
+
+
+def test_every_value_of_every_line_goes_out_as_it_came_in():
+    assert given(taken(*LINES)) == list(LINES)
+
+
+def test_its_first_record_says_where_it_is_from():
+    first, *_ = record_rows.records_of(taken(*LINES))
+    assert (first.kind, first.meta["file"]) == (RecordKind.SNAPSHOT, "a.jsonl")
+
+
+def test_a_chat_of_a_name_alone_is_apart_from_all_that_was_heard_in_the_game():
+    quay = conversation("12", kind="room", place_ref="3")
+    append(quay, [heard("Ahoy.")])
+    where = taken(*LINES)
+
+    assert said(quay) == ["Ahoy."]
+    assert chats.is_of_name_alone(where)
+    assert not chats.is_of_name_alone(quay)
+
+
+def test_a_chat_with_a_player_is_what_the_two_go_on_from():
+    where = taken(*LINES, speaker_ref="7")
+
+    assert where == conversation("12", kind="private", partner_ref="7")
+    append(where, [heard("And now?")])
+    assert said(where)[-2:] == ["Night falls.", "And now?"]
+
+
+def test_nothing_is_put_among_what_was_whispered_in_the_game():
+    whispers = conversation("12", kind="private", partner_ref="7")
+    append(whispers, [heard("Psst.")])
+
+    with pytest.raises(StoreError, match="has things that were said in the game"):
+        taken(*LINES, speaker_ref="7")
+    assert said(whispers) == ["Psst."]
+
+
+def test_after_a_new_beginning_it_is_a_segment_of_its_own():
+    whispers = conversation("12", kind="private", partner_ref="7")
+    append(whispers, [heard("Psst."), a_reply()])
+    control.reset(whispers, by="Bo")
+    taken(*LINES, speaker_ref="7")
+
+    first = next(r for r in record_rows.records_of(whispers) if r.kind is RecordKind.SNAPSHOT)
+    assert (first.segment, first.seq) == (3, 1)
+    assert (verify(whispers), said(whispers)[0]) == (None, "Evening.")
+
+
+def test_the_same_file_is_taken_in_once():
+    taken(*LINES)
+
+    with pytest.raises(StoreError, match=r"a\.jsonl is conversation .* already"):
+        taken(*LINES, speaker_ref="7")
+    assert len(conversations_of("12")) == 1
+
+
+def test_another_npc_may_have_it_too():
+    taken(*LINES)
+    assert said(taken(*LINES, npc="13", played="Mira"))[0] == "Evening."
+
+
+def test_where_writing_fails_nothing_of_it_is_left(monkeypatch):
+    real = conversations.written_all
+    monkeypatch.setattr(chats, "_CHUNK", 2)
+    calls = []
+
+    def failing(where, end, new):
+        calls.append(new)
+        if len(calls) == 2:
+            raise StoreError("the disk is full")
+        return real(where, end, new)
+
+    monkeypatch.setattr(conversations, "written_all", failing)
+    with pytest.raises(StoreError, match="full"):
+        taken(*LINES)
+    assert conversations_of("12") == ()
+    monkeypatch.undo()
+    assert given(taken(*LINES)) == list(LINES)
+
+
+def test_long_chats_are_written_a_part_at_a_time_and_chained(monkeypatch):
+    monkeypatch.setattr(chats, "_CHUNK", 2)
+    where = taken(*LINES)
+    assert (verify(where), record_rows.length(where)) == (None, 5)
+
+
+def test_an_erased_chat_says_nothing_and_may_be_taken_in_again():
+    where = taken(*LINES)
+    erase_conversation(where, by="Bo")
+    assert given(where)[1:] == []
+
+    assert said(taken(*LINES))[0] == "Evening."
+
+
+def test_what_is_forgotten_of_a_player_includes_the_chats_of_the_player():
+    where = taken(*LINES, speaker_ref="7")
+    erase_private("7", by="Bo")
+    assert (said(where), verify(where)) == ([], None)
+
+
+def test_a_conversation_of_the_game_goes_out_as_a_chat():
+    whispers = conversation("12", kind="private", partner_ref="7")
+    append(whispers, [heard("Psst.", kind=RecordKind.USER), a_reply("Hm?")])
+    header, *lines = given(whispers)
+
+    assert (header["user_name"], header["character_name"]) == ("Anna", "Oren")
+    assert [(one["name"], one["is_user"], one["mes"]) for one in lines] == [
+        ("Anna", True, "Psst."),
+        ("Oren", False, "Hm?"),
+    ]
