@@ -38,7 +38,8 @@ def show(path: Path, *, as_json: bool) -> int:
 
 def lint(path: Path, *, as_json: bool) -> int:
     """Print what the author should know: notices, contradictions, entries that never wake."""
-    found = lints(read(path))
+    data, _ = book_file(path)
+    found = lints(read(path), source=data)
     if as_json:
         write_json({"findings": [asdict(lint) for lint in found]}, indent=2)
     else:

@@ -47,6 +47,13 @@ def test_a_system_prompt_without_its_grant_is_left_out() -> None:
     assert report.prompt_tokens == 0
 
 
+def test_macros_and_fields_that_do_nothing_here_are_ignored_and_told() -> None:
+    card = with_lore({**lore("Since {{weekday}}."), "extensions": {"automation_id": "run"}})
+    ignored = report_of(card).ignored
+    assert "macros that nothing here knows, sent as they are written: {{weekday}}" in ignored
+    assert any(told.startswith("lore: the field 'automationId' (1 entry)") for told in ignored)
+
+
 def test_a_book_of_one_entry_is_called_that() -> None:
     lines = report_lines(report_of(with_lore(lore("Lit."))))
     assert "Lorebook Marta: 1 entry" in lines

@@ -56,6 +56,25 @@ def test_the_lint_of_a_card_tells_what_is_doubtful(call, write) -> None:
     ]
 
 
+def test_what_nothing_here_knows_or_acts_upon_is_told_of_cards_and_books(call, write) -> None:
+    entry = an_entry("Since {{weekday}}.", extensions={"vectorized": True})
+    card = a_card(entry)
+    card["data"]["scenario"] = "It is {{isodate}}, {{user}}."
+    called = call("card", "lint", write("tilda.json", card))
+    unknown = "is no macro here: it is sent as it is written"
+    assert called.out.splitlines() == [
+        "tilda.json: lorebook: the field 'vectorized' (1 entry) looks for the entry by its meaning,"
+        " which nothing here does; give it keys",
+        f"tilda.json: lorebook: entry 0: {{{{weekday}}}} {unknown}; take it out",
+        f"tilda.json: scenario: {{{{isodate}}}} {unknown}",
+    ]
+    called = call("lore", "lint", write("lamps.json", a_book(entry)))
+    assert [line.split(" ")[1:3] for line in called.out.splitlines()] == [
+        ["the", "field"],
+        ["entry", "0:"],
+    ]
+
+
 def test_a_lorebook_is_shown(call, write) -> None:
     entries = [
         an_entry("@@depth 2\nOil is dear.", "oil", "lamp", id=7, comment="oil"),

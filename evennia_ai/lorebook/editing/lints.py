@@ -7,14 +7,16 @@ asked of the very index that the engine scans with. The cost is that of reading 
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.lint_evidence import Evidence, evidence_of
+from evennia_ai.lorebook.editing.without_effect import fields_without_effect
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules, ClockName
 from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
+from evennia_ai.prompt.templates.unknown import unknown_macros
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.text.words import in_word
 
@@ -44,15 +46,18 @@ def lints(
     limit_tokens: int | None = None,
     counter: TokenCounter = ESTIMATE,
     outlets: Collection[str] = (),
+    source: Any = None,
 ) -> tuple[Lint, ...]:
     """The findings about the book as a whole, then about each entry that is not disabled.
 
     `limit_tokens` is the limit of the prompts it is for, where that is known; `outlets` are those
-    that some component shows.
+    that some component shows; `source` is the JSON value that the book was read from, where that
+    is at hand: what nothing reads is in no entry.
     """
     evidence = evidence_of(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
     enabled = [entry for entry in book.entries if entry.enabled]
     found = [Lint(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
+    found += [Lint(uid="", kind="field", text=text) for _, text in fields_without_effect(source)]
     found += _budgets(evidence)
     found += _outlets(enabled, frozenset(outlets))
     doubles = _doubles(enabled)
@@ -265,4 +270,12 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         yield "budget", f"{text}; shorten it, or raise the budget"
 
 
-_CHECKS: Final[tuple[LintCheck, ...]] = (_reach, _recursion, _depth, _keys, _chances, _texts)
+def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Macros of its text that nothing here knows."""
+    for macro in unknown_macros(entry.template.source):
+        yield "macro", f"{macro} is no macro here: it is sent as it is written; take it out"
+
+
+_CHECKS: Final[tuple[LintCheck, ...]] = (
+    *(_reach, _recursion, _depth, _keys, _chances, _texts, _macros),
+)

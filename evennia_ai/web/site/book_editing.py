@@ -98,6 +98,7 @@ class LintsPage(Page):
                 rules=given.lore,
                 limit_tokens=given.limit_tokens,
                 outlets=shown_outlets(),
+                source=json.loads(stored.source),
             )
             if may_view(locks.get(lint.uid, ""))
         ]

@@ -5,6 +5,7 @@ the store. Locks of books and entries are asked before anything is shown or chan
 command reads; every change needs its own switch.
 """
 
+import json
 from textwrap import fill
 from typing import Any, Final
 
@@ -194,6 +195,7 @@ class CmdLore(LoreEdits, LoreBooks):
                 rules=conf().lore,
                 limit_tokens=conf().limit_tokens,
                 outlets=shown_outlets(),
+                source=json.loads(book.stored.source),
             )
             if named.may_see(self.caller, book, lint.uid)
         ]
