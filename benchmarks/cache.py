@@ -30,7 +30,7 @@ from evennia_ai.history.compaction.planning import CompactionPlan, CompactionRul
 from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.prompt.blocks import DynamicBlock, left_behind
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
@@ -38,6 +38,7 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending, said
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import with_statics
+from evennia_ai.prompt.staying import left_behind
 from evennia_ai.prompt.tokens import TokenCounter
 
 SEED = 20417

@@ -44,14 +44,7 @@ from evennia_ai.memory.recalling import (
 )
 from evennia_ai.memory.scenes import words_said
 from evennia_ai.prompt.assembly import PLAIN
-from evennia_ai.prompt.blocks import (
-    blocks_alone,
-    fit_beside,
-    with_filled,
-    with_guidance,
-    with_staying_facts,
-    without_facts,
-)
+from evennia_ai.prompt.blocks import blocks_alone, with_filled, with_guidance, without_facts
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.compiled import DYNAMIC, Filling
 from evennia_ai.prompt.components import HISTORY_ID
@@ -64,9 +57,10 @@ from evennia_ai.prompt.notes import ExpandedNote, expanded_notes, with_variables
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import Slots, Stand, anchored, fixed_stands, place
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.said_last import said_last
 from evennia_ai.prompt.shown_history import STAND_IN, shown_event, shown_history, stand_in
+from evennia_ai.prompt.staying import fit_beside, with_staying_facts
 from evennia_ai.prompt.trace import Verdict, not_expanded
-from evennia_ai.prompt.whole_texts import said_last
 
 NO_LORE: Final = Activation()
 _PLACES: Final = {

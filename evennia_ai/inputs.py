@@ -12,7 +12,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.prompt.assembly import PLAIN, AssemblyRules
-from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.dice import Dice
@@ -22,6 +22,7 @@ from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.placement import Anchors
+from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 
 NO_HISTORY: Final = History()

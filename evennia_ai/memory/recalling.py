@@ -27,11 +27,12 @@ from evennia_ai.memory.relevance import (
     RelevanceWeights,
     relevances,
 )
-from evennia_ai.prompt.blocks import Standing, as_data
+from evennia_ai.prompt.blocks import as_data
 from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.pieces import Piece, make_piece, without_origin
+from evennia_ai.prompt.staying import Standing
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 

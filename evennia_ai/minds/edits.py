@@ -33,7 +33,6 @@ from evennia_ai.minds.view import (
     sources_of,
     view_of,
 )
-from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
@@ -43,6 +42,7 @@ from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import PromptContext
 from evennia_ai.prompt.settled import check_settled
+from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components
 from evennia_ai.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong

@@ -1,14 +1,9 @@
-"""Blocks: the facts of a request, where they stand, which of them stay, and the runtime's guidance.
+"""Blocks: the facts of a request, where they stand, and the runtime's guidance.
 
 Most are texts of the dynamic message. Some fill a component that stands for a place, with what is
 known of those present or what was lived through elsewhere: they take its place, its role and its
 origin. A builder's text for such a component frames them, where it names their value; else it
 stands above them. They are put in as they are: nothing in a fact is ever expanded.
-
-Texts that stay are sent once, just before the event, and are from then on part of the history
-there: facts by their mode (`BlocksMode`), lore of a frozen book, notes of the mode `tail`. What the
-kept history says already is not sent again; what was cut away is. Such a text is no message of the
-conversation: depth does not count it, no key is looked for in it.
 
 Guidance is the one text about a request that stands before the history, a short marked block for a
 conversation that was begun from the web client: it depends on who spoke first in the conversation
@@ -18,15 +13,12 @@ alone, so a second speaker never changes it. It is put together of fixed sentenc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal
 
-from evennia_ai.prompt.budget import BudgetRules, Fitted, fit
 from evennia_ai.prompt.compiled import DYNAMIC, CompiledComponent, Filling
 from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import OF_DYNAMIC, OF_LORE, Message
+from evennia_ai.prompt.messages import OF_LORE
 from evennia_ai.prompt.pieces import Claim, Piece, make_piece, without_origin
-from evennia_ai.prompt.placement import join, members_of
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
@@ -229,99 +221,3 @@ def _has_mark(made: Piece | Verdict) -> bool:
         and made.claim.role == "system"
         and GUIDANCE_MARK in made.message.content
     )
-
-
-# latest: each prompt has its own facts alone. on_change: facts are sent when they are others than
-# those that stand in the history, and stay. all: every prompt's facts stay.
-BlocksMode = Literal["latest", "on_change", "all"]
-BLOCKS_MODES: Final[tuple[BlocksMode, ...]] = get_args(BlocksMode)
-
-
-class Standing(NamedTuple):
-    """Pieces that the message of this absolute index says already."""
-
-    pieces: tuple[Piece, ...]
-    at: int
-
-
-def fit_beside(
-    history: History,
-    pieces: Sequence[Piece],
-    *,
-    blocks: BlocksMode,
-    rules: BudgetRules,
-    counter: TokenCounter,
-    fixed: Sequence[tuple[str, int]],
-    cut: int,
-) -> tuple[Fitted, Sequence[Standing]]:
-    """What fits of `pieces` that the history does not say already, and what it says.
-
-    What stood in a part that is cut away now has to fit like everything else.
-    """
-    if not history.has_staying:
-        return fit(pieces, history, rules=rules, counter=counter, fixed=fixed, cut=cut), ()
-    standing = _standing(history, pieces, blocks=blocks, cut=cut)
-    while True:
-        said = {id(piece) for one in standing for piece in one.pieces}
-        wanted = [piece for piece in pieces if id(piece) not in said]
-        fitted = fit(wanted, history, rules=rules, counter=counter, fixed=fixed, cut=cut)
-        kept = [one for one in standing if one.at >= fitted.first]
-        if len(kept) == len(standing):
-            return fitted, standing
-        standing, cut = kept, fitted.first
-
-
-def _standing(
-    history: History, pieces: Sequence[Piece], *, blocks: BlocksMode, cut: int
-) -> list[Standing]:
-    """What of `pieces` the history says already, from the index it was last cut at on."""
-    lore = (piece for piece in pieces if piece.claim.stays.startswith(OF_LORE))
-    found = [_standing_text(piece, history, cut) for piece in lore]
-    if blocks == "on_change":
-        found.append(_standing_facts(pieces, history, cut))
-    return [one for one in found if one is not None]
-
-
-def with_staying_facts(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The messages of a prompt, its facts marked as staying."""
-    return tuple(
-        replace(message, stays=True, of=OF_DYNAMIC)
-        if message.block == "dynamic" and not message.stays
-        else message
-        for message in messages
-    )
-
-
-def left_behind(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The texts that a prompt leaves to the history, as that holds them: right before its event."""
-    return tuple(
-        replace(message, block="history", injected=False, counted=False)
-        for message in messages
-        if message.stays and (message.injected or message.block != "history")
-    )
-
-
-def says_the_same(message: Message, piece: Piece) -> bool:
-    """Whether a message that stays is this text, as its author has it now.
-
-    What macros made of the same text another time is no reason to say it again.
-    """
-    if message.content == piece.message.content:
-        return True
-    revisions = {p.revision for p in message.parts if p.origin == piece.claim.origin}
-    return revisions == {piece.claim.revision}
-
-
-def _standing_text(piece: Piece, history: History, cut: int) -> Standing | None:
-    index = history.newest_staying(piece.claim.stays, first=cut)
-    if index is None or not says_the_same(history[index], piece):
-        return None
-    return Standing((piece,), index)
-
-
-def _standing_facts(pieces: Sequence[Piece], history: History, cut: int) -> Standing | None:
-    index = history.newest_staying(OF_DYNAMIC, first=cut)
-    facts = members_of(DYNAMIC, pieces)
-    if index is None or not facts or join(DYNAMIC, facts).content != history[index].content:
-        return None
-    return Standing(tuple(facts), index)

@@ -17,7 +17,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import OF_LORE, Message, Part, costs, part_of
 from evennia_ai.prompt.placement import Anchors
-from evennia_ai.prompt.templates.macros import OUTLET
+from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 
 Reason = Literal[

@@ -1,13 +1,15 @@
 """One component with its template compiled: the piece it gives, or a verdict that says why not.
 
-What a text may name depends on the role it speaks in, and on whether somebody vouches for it
-(`whole_texts`); what it sets and reads of variables is handed to it and handed on (`carried`).
+What a text may name depends on the role it speaks in (`said_last`), and on whether somebody vouches
+for it: a field of a card without its grant is given to no text but to one that stands where the
+field may stand itself, in the history as a user's. What it sets and reads of variables is handed to
+it and handed on (`carried`).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.carried import (
@@ -29,11 +31,11 @@ from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
-from evennia_ai.prompt.templates.macros import SAID_LAST, SPELT
+from evennia_ai.prompt.said_last import with_quotes
 from evennia_ai.prompt.templates.template import Template, Uses, compile_template
+from evennia_ai.prompt.templates.value_names import FIELDS, SAID_LAST, SPELT
 from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
-from evennia_ai.prompt.whole_texts import Fields, with_quotes
 
 Layout = Literal["cache", "classic"]
 LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
@@ -47,6 +49,64 @@ _ERROR: Final = "template error: "
 DYNAMIC: Final = Joint(
     key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator=SEPARATOR
 )
+
+
+class _Field(NamedTuple):
+    template: Template
+    contained: bool
+
+
+# What fields were filled with, and their texts.
+_Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
+
+
+class Fields:
+    """The fields of the card and the persona of a set of components, as values of texts.
+
+    A component that is switched off still has its text: presets put the field elsewhere.
+    """
+
+    __slots__ = ("_fields", "_known", "_names", "_rolls")
+
+    def __init__(self, holders: Mapping[str, tuple[PromptComponent, Template | None]]) -> None:
+        self._fields: dict[str, _Field] = {}
+        for name, keys in FIELDS.items():
+            for component, template in (holders[key] for key in keys if key in holders):
+                if template is not None and component.content.strip():
+                    self._fields[name] = _Field(template, component.is_contained)
+                    break
+        templates = [field.template for field in self._fields.values()]
+        self._names = sorted({name for template in templates for name in template.names})
+        self._rolls = any(template.rolls for template in templates)
+        self._known: dict[tuple[bool, Role], _Known] = {}
+
+    def texts(
+        self, values: Mapping[str, str], dice: Dice, *, contained: bool, role: Role
+    ) -> dict[str, str]:
+        """The fields filled with the values of a role; `contained` for text that may have all."""
+        if not self._fields:
+            return {}
+        named = [(name, values.get(name, "")) for name in self._names]
+        thrown = dice if self._rolls else None
+        known = self._known.get((contained, role))
+        if known is not None and known[:2] == (named, thrown):
+            return known[2]
+        texts = {
+            name: text
+            for name, field in self._fields.items()
+            if (contained or not field.contained)
+            and (text := _filled(field.template, values, dice)) is not None
+        }
+        self._known[contained, role] = named, thrown, texts
+        return texts
+
+
+def _filled(template: Template, values: Mapping[str, str], dice: Dice) -> str | None:
+    """A field as it reads; None where its author's logic cannot be rendered, told elsewhere."""
+    try:
+        return template.render(values, dice)
+    except TemplateError:
+        return None
 
 
 @typed_frozen

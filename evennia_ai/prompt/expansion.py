@@ -18,7 +18,7 @@ from evennia_ai.prompt.carried import (
     Effect,
     Store,
 )
-from evennia_ai.prompt.compiled import DISABLED, CompiledComponent, Filling, Layout
+from evennia_ai.prompt.compiled import DISABLED, CompiledComponent, Fields, Filling, Layout
 from evennia_ai.prompt.components import (
     PLUGGABLE_IDS,
     STATIC_COMPONENTS,
@@ -28,7 +28,6 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.pieces import Joint, Piece
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
-from evennia_ai.prompt.whole_texts import Fields
 
 # Components that stand for a place: several texts share their message.
 _LORE_JOINTS = ("world_info_before", "world_info_after")

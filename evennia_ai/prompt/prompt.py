@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from evennia_ai.prompt.assembly import PLAIN, AssemblyRules
-from evennia_ai.prompt.blocks import BlocksMode, Standing
 from evennia_ai.prompt.budget import Fitted
 from evennia_ai.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
 from evennia_ai.prompt.compiled import Layout
@@ -18,6 +17,7 @@ from evennia_ai.prompt.memo import Memo, Slot, typed_frozen
 from evennia_ai.prompt.messages import Message, costs, digest
 from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.placement import Anchors, slot_of
+from evennia_ai.prompt.staying import BlocksMode, Standing
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from evennia_ai.errors import ComponentValueError, TemplateError
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
-from evennia_ai.prompt.templates.macros import SAID_LAST, SPELT
 from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.value_names import SAID_LAST, SPELT
 
 _SPEAKER: Final = frozenset({"speaker"})
 # What was said last, and names that others fill with the moment: here they have no value.

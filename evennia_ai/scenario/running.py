@@ -26,7 +26,6 @@ from evennia_ai.lorebook.conditions import (
     Facts,
 )
 from evennia_ai.lorebook.entry import SourceName
-from evennia_ai.prompt.blocks import left_behind
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.components import PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent
@@ -37,6 +36,7 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, Trust
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.placement import Anchors
+from evennia_ai.prompt.staying import left_behind
 from evennia_ai.prompt.templates.template import Template, compile_template
 from evennia_ai.scenario.parts import component_set
 from evennia_ai.scenario.reading import Scenario, TurnText

@@ -34,8 +34,8 @@ from evennia_ai.llm.quotas import Quotas, read_quotas
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory
 from evennia_ai.net.secrets import SecretText
-from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.compiled import Layout
+from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.settings import kinds
 from evennia_ai.settings.kinds import Setting, read_by
 

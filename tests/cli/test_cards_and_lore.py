@@ -63,8 +63,10 @@ def test_what_nothing_here_knows_or_acts_upon_is_told_of_cards_and_books(call, w
     called = call("card", "lint", write("tilda.json", card))
     unknown = "is no macro here: it is sent as it is written"
     assert called.out.splitlines() == [
-        "tilda.json: lorebook: the field 'vectorized' (1 entry) looks for the entry by its meaning,"
-        " which nothing here does; give it keys",
+        (
+            "tilda.json: lorebook: the field 'vectorized' (1 entry) looks for the entry by its"
+            " meaning, which nothing here does; give it keys"
+        ),
         f"tilda.json: lorebook: entry 0: {{{{weekday}}}} {unknown}; take it out",
         f"tilda.json: scenario: {{{{isodate}}}} {unknown}",
     ]

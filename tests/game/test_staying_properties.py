@@ -11,9 +11,9 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.lorebook.book import BOOK_MODES
 from evennia_ai.minds.recomposing import PastReader, composed_again
-from evennia_ai.prompt.blocks import BLOCKS_MODES
 from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.notes import NOTE_MODES
+from evennia_ai.prompt.staying import BLOCKS_MODES
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.authored.notes import set_note
 from evennia_ai.store.core.snapshots import forget_everything

@@ -6,10 +6,11 @@ from typing import Any
 
 from evennia_ai.compose import compose
 from evennia_ai.inputs import Inputs
-from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock, left_behind
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.staying import BlocksMode, left_behind
 from tests.prompt.builders import the_inputs
 
 

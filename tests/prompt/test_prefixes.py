@@ -8,7 +8,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from evennia_ai.prompt.blocks import BLOCKS_MODES
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
@@ -16,6 +15,7 @@ from evennia_ai.prompt.messages import Message, said
 from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.registry import with_statics
+from evennia_ai.prompt.staying import BLOCKS_MODES
 from tests.lorebook.builders import a_book, an_entry
 from tests.prompt.builders import a_component, injected
 from tests.prompt.chats import Chat, shared

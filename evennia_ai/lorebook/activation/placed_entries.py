@@ -37,7 +37,7 @@ from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import OF_LORE
 from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote, joint_beside, note_origin
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
-from evennia_ai.prompt.templates.macros import OUTLET
+from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 

@@ -6,7 +6,7 @@ Asked of the file's own JSON value, since what nothing reads is in no entry.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-# Of SillyTavern: as a world file and, under `extensions`, a V3 entry write it -> what it does there.
+# Of SillyTavern, as a world file and a V3 entry (under `extensions`) write it -> what it does.
 _FIELDS: Final = (
     (
         ("vectorized",),

@@ -12,13 +12,13 @@ from typing import Any, Final, cast
 from jinja2 import nodes
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.templates.macros import name_of
 from evennia_ai.prompt.templates.operations import (
     FILTERS,
     TAKE_NOTHING,
     TESTS,
     TESTS_OF_TWO,
 )
+from evennia_ai.prompt.templates.value_names import name_of
 
 MAX_RANGE: Final = 100
 MAX_LOOP_DEPTH: Final = 2

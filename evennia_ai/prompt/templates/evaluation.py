@@ -10,7 +10,6 @@ from typing import Final, NamedTuple, cast
 from jinja2 import nodes
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.templates.macros import name_of
 from evennia_ai.prompt.templates.operations import (
     CHARACTERS_A_STEP,
     COMPARISONS,
@@ -26,6 +25,7 @@ from evennia_ai.prompt.templates.operations import (
     negated,
     subtracted,
 )
+from evennia_ai.prompt.templates.value_names import name_of
 
 VALUE_LENGTH: Final = 20  # what a loop over a value is taken for: values are names and the like
 _FILTER_STEPS: Final = 10

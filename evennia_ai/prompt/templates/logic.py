@@ -26,8 +26,9 @@ from evennia_ai.prompt.templates.chunks import (
     without_breaks,
 )
 from evennia_ai.prompt.templates.evaluation import Filled, cost, writer
-from evennia_ai.prompt.templates.macros import KNOWN_NAMES, OUTLET, pieces
+from evennia_ai.prompt.templates.macros import pieces
 from evennia_ai.prompt.templates.operations import CHARACTERS_A_STEP, MAX_STEPS, Spending
+from evennia_ai.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 
 MAX_WORDS: Final = 500
 """Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""

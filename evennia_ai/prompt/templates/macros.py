@@ -27,6 +27,7 @@ from evennia_ai.prompt.templates.chunks import (
     Trim,
     Value,
 )
+from evennia_ai.prompt.templates.value_names import LONG_VALUES, OUTLET
 from evennia_ai.prompt.templates.variables import Operation
 
 _PLAIN: Final = r"(?:(?!\{\{|\}\}).)*"
@@ -42,49 +43,12 @@ _MACRO: Final = re.compile(
 )
 _MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(?ai:user|bot|char)>", _MACRO.flags)
 _OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
-# What the name of a value begins with that is the text of an outlet of lore.
-OUTLET: Final = "outlet::"
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
 """How deep macros may hold macros; those deeper inside stay as they are written."""
 
-SPELT: Final[Mapping[str, str]] = {
-    "lastmessage": "lastMessage",
-    "lastusermessage": "lastUserMessage",
-    "lastcharmessage": "lastCharMessage",
-}
-"""How those names are written that have great letters in them."""
-SAID_LAST: Final = frozenset(SPELT)
-"""The values that are the newest message, and the newest of a user and of the character."""
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "description": ("char_description",),
-    "personality": ("char_personality",),
-    "scenario": ("scenario",),
-    "persona": ("persona_description",),
-    "mesexamples": ("dialogue_examples",),
-    "mesexamplesraw": ("dialogue_examples",),
-    "charprompt": ("card_system_prompt",),
-    "charjailbreak": ("card_post_history", "post_history_instructions"),
-    "charinstruction": ("card_post_history", "post_history_instructions"),
-    "chardepthprompt": ("card_depth_prompt",),
-}
-"""The values that are a field of the card or the persona -> the keys of what holds it, by rank."""
-LONG_VALUES: Final = SAID_LAST.union(FIELDS)
-"""The values that are whole texts: what they fill is paid for by its length."""
-ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
-"""The values that every composition has."""
-KNOWN_NAMES: Final = ALWAYS_KNOWN | LONG_VALUES
-"""All names that imported text may have a value for, in small letters."""
-
-
 # Names that stand for something of their own.
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": ""}
-
-
-def name_of(written: str) -> str:
-    """A name as values have it: known ones count in any case."""
-    folded = written.lower()
-    return folded if folded in KNOWN_NAMES else written
 
 
 class Split(NamedTuple):

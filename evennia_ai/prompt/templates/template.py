@@ -39,8 +39,9 @@ from evennia_ai.prompt.templates.chunks import (
     joined,
 )
 from evennia_ai.prompt.templates.logic import CheckedLogic, compile_logic
-from evennia_ai.prompt.templates.macros import OUTLET, SAID_LAST, split_macros
+from evennia_ai.prompt.templates.macros import split_macros
 from evennia_ai.prompt.templates.operations import MAX_FILLED
+from evennia_ai.prompt.templates.value_names import OUTLET, SAID_LAST
 from evennia_ai.prompt.templates.variables import Variable, Variables
 
 _LOGIC: Final = re.compile(r"\{[%#]")

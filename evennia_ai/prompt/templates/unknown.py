@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from evennia_ai.prompt.templates.chunks import Value, inside
-from evennia_ai.prompt.templates.macros import KNOWN_NAMES, OUTLET, split_macros
+from evennia_ai.prompt.templates.macros import split_macros
+from evennia_ai.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 
 MOST_UNKNOWN: Final = 50
 """Macros that are told of one text."""

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from evennia_ai.game.mind.overview import all_npcs
+from evennia_ai.game.senses.listing import all_npcs
 from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.minds.view import char_name_of
 from evennia_ai.store.authored.cards import assignment_of
