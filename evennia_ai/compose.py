@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.inputs import NO_HISTORY, ComposeRules, Inputs
 from evennia_ai.lorebook.activation.activation import Activation, activate
+from evennia_ai.lorebook.activation.entry_variables import variables_of
 from evennia_ai.lorebook.activation.placed_entries import (
     around_note,
     lore_pieces,
@@ -52,20 +53,20 @@ from evennia_ai.prompt.blocks import (
     without_facts,
 )
 from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.compiled import DYNAMIC, Filling
 from evennia_ai.prompt.components import HISTORY_ID
 from evennia_ai.prompt.examples import with_examples_apart
-from evennia_ai.prompt.expansion import DYNAMIC, Filling
 from evennia_ai.prompt.formats import format_verdicts, lore_joints
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.joining import RoleTies, squashed
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.names import in_system
-from evennia_ai.prompt.notes import ExpandedNote, expanded_notes
+from evennia_ai.prompt.notes import ExpandedNote, expanded_notes, with_variables
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import Slots, Stand, anchored, fixed_stands, place
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.shown_history import STAND_IN, shown_event, shown_history, stand_in
 from evennia_ai.prompt.trace import Verdict, not_expanded
+from evennia_ai.prompt.whole_texts import said_last
 
 NO_LORE: Final = Activation()
 _PLACES: Final = {
@@ -100,7 +101,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     cut = inputs.cut if assembly.history_cut == "steps" else 0
     filling = _filling(inputs)
     notes = _notes(inputs, history, filling)  # 1
-    lore = _lore(inputs, notes, filling.values)  # 2
+    lore = _lore(inputs, notes, filling.values_for("system"))  # 2
     reminded = _recalled(inputs)  # 3
     pieces, refused = _expanded(inputs, notes, lore, reminded, filling)  # 4
     stands, fixed = fixed_stands(event, tools, counter=rules.counter)  # 5
@@ -138,7 +139,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     prompt = Prompt(
         messages=squashed(messages) if assembly.squash else messages,
         components=inputs.components,
-        values=filling.values,
+        values=_values_read(inputs, filling),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
         layout=rules.layout,
@@ -222,13 +223,23 @@ def _filling(inputs: Inputs) -> Filling:
     if not speaker:
         newest = inputs.history.newest_user()
         speaker = (newest and newest.name) or inputs.values.get("user", "")
-    rules = inputs.rules
+    rules, char = inputs.rules, inputs.values.get("char")
+    alone = {} if char is None else {"charifnotgroup": char, "group": char}
+    said = said_last(inputs.history, inputs.event)
     return Filling(
         dice=rules.dice,
         counter=rules.counter,
         layout=rules.layout,
-        values={**inputs.values, "speaker": speaker},
+        values={**alone, **said, **inputs.values, "speaker": speaker},
+        fields=inputs.components.fields,
     )
+
+
+def _values_read(inputs: Inputs, filling: Filling) -> Mapping[str, str]:
+    """The values that were given, and of the others those that some component names."""
+    given, reads = inputs.values.keys() | {"speaker"}, inputs.components.compiled.reads
+    values = filling.all_values
+    return {name: value for name, value in values.items() if name in given or reads(name)}
 
 
 def _notes(inputs: Inputs, history: History, filling: Filling) -> list[ExpandedNote]:
@@ -244,7 +255,10 @@ def _notes(inputs: Inputs, history: History, filling: Filling) -> list[ExpandedN
 
 
 def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, str]) -> Activation:
-    """The entries that are active; without books nothing is activated and nothing forgotten."""
+    """The entries that are active; without books nothing is activated and nothing forgotten.
+
+    The values are those of messages of role system, in which an entry may stand.
+    """
     if not inputs.books:
         return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
     rules = inputs.rules
@@ -259,7 +273,7 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, st
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
-        values=in_system(values),  # a text may stand in a message of role system
+        values=values,
         dice=rules.dice,
         state=inputs.lore_state,
         clock=inputs.clock,
@@ -302,7 +316,14 @@ def _expanded(
     assembly, joints = inputs.rules.assembly, inputs.components.joints
     if outlets := outlet_values(entries) if entries else {}:
         filling = filling.with_values(outlets)
-    made = [*components.compiled.expand(filling)]
+    if entries:
+        values = filling.values_for("system")
+        carried = variables_of(entries, inputs.books, values=values, dice=filling.dice)
+        filling = replace(filling, carried=carried)
+    expanded = components.compiled.expand(filling)
+    filling = replace(filling, carried=expanded.left)
+    notes = with_variables(notes, inputs.notes, filling, components=components)
+    made = [*expanded.made]
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
     made = with_memories(made, reminded.kept, components=components, filling=filling)

@@ -14,8 +14,9 @@ from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.prompt.assembly import PLAIN, AssemblyRules
 from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Message

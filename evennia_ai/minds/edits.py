@@ -34,13 +34,15 @@ from evennia_ai.minds.view import (
     view_of,
 )
 from evennia_ai.prompt.blocks import BlocksMode
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
-from evennia_ai.prompt.expansion import ComponentSet, Layout, check_settled
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import PromptContext
+from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components
 from evennia_ai.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong

@@ -16,9 +16,10 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.minds.recomposing import CHARACTER, PastInputs
 from evennia_ai.prompt.components import MAX_DEPTH, PromptComponent, Scope, is_plain_int
-from evennia_ai.prompt.expansion import ComponentSet, check_settled
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.notes import AuthorsNote, Notes, note_origin
+from evennia_ai.prompt.settled import check_settled
 
 Field = Literal["depth", "order", "off"]
 FIELDS: Final = get_args(Field)

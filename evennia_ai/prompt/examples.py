@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from evennia_ai.prompt.assembly import AssemblyRules
-from evennia_ai.prompt.expansion import ComponentSet, Filling
+from evennia_ai.prompt.compiled import Filling
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.joining import EXAMPLE_HEADING
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message, costs

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from evennia_ai.prompt.assembly import LORE, AssemblyRules, Names
+from evennia_ai.prompt.compiled import Filling
 from evennia_ai.prompt.components import MAX_CONTENT, PromptComponent
-from evennia_ai.prompt.expansion import ComponentSet, Filling
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.pieces import Joint
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.trace import Verdict

@@ -7,13 +7,10 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from evennia_ai.foreign.fields import Must
+from evennia_ai.prompt.carried import Store
+from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
-from evennia_ai.prompt.expansion import (
-    CompiledComponent,
-    CompiledComponents,
-    ComponentSet,
-    Filling,
-)
+from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Role, Trust
@@ -139,18 +136,24 @@ def expanded_notes(
     if not notes.notes:
         return []
     expanded: list[ExpandedNote] = []
-    for index, made in enumerate(notes.compiled.expand(filling)):
+    for index, made in enumerate(notes.compiled.expand(filling).made):
         note = notes.notes[index]
         verdict = not_due(note, index, history=history, said=said, cut=cut)
-        stands = made
-        if note.place and isinstance(made, Piece):
-            template = notes.compiled.members[index].template
-            names = template.names if template else ()
-            stands = _placed(
-                made, note, index, names=names, components=components, counter=filling.counter
-            )
+        stands = _where_it_stands(made, notes, index, components=components, filling=filling)
         expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
     return expanded
+
+
+def _where_it_stands(
+    made: Piece | Verdict, notes: Notes, index: int, *, components: ComponentSet, filling: Filling
+) -> Piece | Verdict:
+    """What the note of this index gave, beside a component where it asks to stand there."""
+    if not notes.notes[index].place or not isinstance(made, Piece):
+        return made
+    template = notes.compiled.members[index].template
+    names = template.names if template else ()
+    note, counter = notes.notes[index], filling.counter
+    return _placed(made, note, index, names=names, components=components, counter=counter)
 
 
 def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> Joint | None:
@@ -199,6 +202,29 @@ def _placed(
     )
     made = make_piece(piece.message.content, claim, counter=counter, note=piece.note)
     piece.message.memo[_BESIDE] = (joint, made)
+    return made
+
+
+def with_variables(
+    expanded: Sequence[ExpandedNote], notes: Notes, filling: Filling, *, components: ComponentSet
+) -> Sequence[ExpandedNote]:
+    """The notes with the variables that all components left set, and those before each of them.
+
+    Those that go in are expanded once more where they have to do with variables: for the lore that
+    a note wakes it was expanded before there were any.
+    """
+    members = notes.compiled.members
+    if not any(one.is_due and members[i].shares for i, one in enumerate(expanded)):
+        return expanded
+    store, made = Store(filling.carried), list[ExpandedNote]()
+    for index, (one, member) in enumerate(zip(expanded, members, strict=True)):
+        if one.is_due and member.shares:
+            again, effect = member.expand_among(filling, store.now)
+            store.take(effect)
+            again = _where_it_stands(again, notes, index, components=components, filling=filling)
+            made.append(one._replace(made=again))
+        else:
+            made.append(one)
     return made
 
 

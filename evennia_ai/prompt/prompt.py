@@ -8,9 +8,10 @@ from evennia_ai.prompt.assembly import PLAIN, AssemblyRules
 from evennia_ai.prompt.blocks import BlocksMode, Standing
 from evennia_ai.prompt.budget import Fitted
 from evennia_ai.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.joining import members_of_squashed
 from evennia_ai.prompt.memo import Memo, Slot, typed_frozen

@@ -29,9 +29,9 @@ from evennia_ai.prompt.components import (
     PromptComponent,
     is_plain_int,
 )
-from evennia_ai.prompt.expansion import check_settled
 from evennia_ai.prompt.notes import NoteMode, NotePlace
 from evennia_ai.prompt.registry import with_statics
+from evennia_ai.prompt.settled import check_settled
 from evennia_ai.scenario.tables import KIND, Depth, TextRole, Whole, known_keys, read_row, wrong
 
 FIELDS: Final = (

@@ -22,8 +22,8 @@ from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.assembly import AssemblyRules, read_assembly
 from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, PromptComponent
-from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Message, Role, pending, said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.tokens import TokenCounter

@@ -35,7 +35,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.blocks import BlocksMode
-from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.settings import kinds
 from evennia_ai.settings.kinds import Setting, read_by
 

@@ -19,23 +19,25 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.active_books import ActiveBook
 from evennia_ai.lorebook.activation.candidate import ActiveEntry, Candidate
-from evennia_ai.lorebook.book import CONTAINED_PRIORITY, is_moved
+from evennia_ai.lorebook.book import is_moved
 from evennia_ai.lorebook.entry import IN_HISTORY, Anchor, Position
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.prompt.compiled import DYNAMIC, Layout
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
+    CONTAINED_PRIORITY,
     DEFAULT_ORDER,
     HISTORY_ID,
     MAX_DEPTH,
     Grants,
 )
-from evennia_ai.prompt.expansion import DYNAMIC, ComponentSet, Layout
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import OF_LORE
 from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote, joint_beside, note_origin
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
-from evennia_ai.prompt.templates.template import OUTLET
+from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
