@@ -28,6 +28,7 @@ from evennia_ai.presets.preset import (
     JAILBREAK,
     KIND,
     MAIN,
+    NEW_CHAT_TEXT,
     OWN,
     OrderItem,
     Preset,
@@ -103,7 +104,7 @@ def off_in(preset: Preset, generation: str) -> frozenset[str]:
         key
         for prompt in preset.prompts
         if prompt.triggers and generation not in prompt.triggers
-        for key in {prompt.key, _contained_key(prompt)}
+        for key in {prompt.key, contained_key(prompt)}
     )
 
 
@@ -201,7 +202,7 @@ def _free_ids(first: int) -> Iterator[int]:
     return (number for number in range(first, 10**6) if number % 10)
 
 
-def _contained_key(prompt: PresetPrompt) -> str:
+def contained_key(prompt: PresetPrompt) -> str:
     """The key of a text that no card may replace, because nobody vouches for it."""
     return f"st_{prompt.identifier}" if prompt.identifier in _OWN_TEXT_GRANTS else prompt.key
 
@@ -234,7 +235,7 @@ class _Placing:
             id=NEW_CHAT_ID,
             key=NEW_CHAT,
             name="New chat",
-            content=preset.texts["new_chat_prompt"],
+            content=preset.texts[NEW_CHAT_TEXT],
             trust="imported",
         )
         if "fields" in self._grants:
@@ -291,7 +292,7 @@ def _contained(
     """The prompt where text without a grant may stand."""
     return _made(
         prompt,
-        _contained_key(prompt),
+        contained_key(prompt),
         number,
         enabled,
         role="user",

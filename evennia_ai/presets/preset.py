@@ -22,6 +22,8 @@ DEFAULT_DEPTH: Final = 4
 HISTORY: Final = "chatHistory"
 MAIN: Final = "main"
 JAILBREAK: Final = "jailbreak"
+NEW_CHAT_TEXT: Final = "new_chat_prompt"
+"""The member with the line above the history."""
 ORDER_IN_USE: Final = 100001
 """The `character_id` of the one order that counts; nothing reads the others."""
 
@@ -30,6 +32,11 @@ SECRETS: Final = (
     *("custom_exclude_body", "custom_include_headers"),
 )
 """The members of a file that belong to whoever made it: they are never kept."""
+
+OLD_KEYS: Final[Mapping[str, str]] = MappingProxyType(
+    {MAIN: "main_prompt", "nsfw": "nsfw_prompt", JAILBREAK: "jailbreak_prompt"}
+)
+"""The members in which old files have the texts of own prompts, by identifier."""
 
 
 class OwnPrompt(NamedTuple):
@@ -110,7 +117,11 @@ class PresetPrompt:
     forbids_overrides: bool = False
     """Whether a card may not replace it."""
     is_in_file: bool = True
-    """False for one of the application's own that the file does not have."""
+    """False for one of the application's own that the file does not have, and for a new one."""
+
+    def changed(self, **fields: Any) -> "PresetPrompt":
+        """A copy with `fields` replaced."""
+        return replace(self, **fields)
 
 
 class OrderItem(NamedTuple):
@@ -191,10 +202,17 @@ def order_in(source: Mapping[str, Any]) -> list[Any] | None:
     listed = body_of(source).get("prompt_order")
     if not isinstance(listed, list):
         return None
-    if any(isinstance(one, Mapping) and "identifier" in one for one in listed):
+    if is_list_of_items(listed):
         return listed
-    for one in listed:
-        if isinstance(one, Mapping) and str(one.get("character_id")) == str(ORDER_IN_USE):
-            order = one.get("order")
-            return order if isinstance(order, list) else None
-    return None
+    order = next((one.get("order") for one in listed if is_order_in_use(one)), None)
+    return order if isinstance(order, list) else None
+
+
+def is_list_of_items(listed: list[Any]) -> bool:
+    """Whether this is a flat order and not a list of orders."""
+    return any(isinstance(one, Mapping) and "identifier" in one for one in listed)
+
+
+def is_order_in_use(one: Any) -> bool:
+    """Whether this is the order that counts, of a list of orders."""
+    return isinstance(one, Mapping) and str(one.get("character_id")) == str(ORDER_IN_USE)

@@ -22,6 +22,7 @@ from evennia_ai.presets.preset import (
     JAILBREAK,
     KIND,
     MAIN,
+    OLD_KEYS,
     OWN,
     SECRETS,
     TEXT_DEFAULTS,
@@ -41,7 +42,6 @@ MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
 """Prompts that may stand after the history: so many IDs are free there."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
-_OLD_KEYS: Final = {MAIN: "main_prompt", "nsfw": "nsfw_prompt", JAILBREAK: "jailbreak_prompt"}
 _NAMES: Final[Mapping[Any, Names]] = {-1: "none", 0: "none", 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -106,7 +106,7 @@ def read_preset(
 
 _PRESET_KEYS: Final = frozenset(
     {"prompts", "prompt_order", "chat_completion_source", "openai_max_context", *TEXT_DEFAULTS}
-    | {*_OLD_KEYS.values()}
+    | {*OLD_KEYS.values()}
 )
 
 
@@ -159,7 +159,7 @@ def _prompts(
 def _own(identifier: str, source: Mapping[str, Any], keys: "_Keys") -> PresetPrompt:
     """One of the application's own prompts that the file does not list; old files have its text."""
     own = OWN[identifier]
-    old = source.get(_OLD_KEYS.get(identifier, ""))
+    old = source.get(OLD_KEYS.get(identifier, ""))
     return PresetPrompt(
         identifier=identifier,
         key=keys.of(identifier),
