@@ -5,18 +5,52 @@ An approval, a rejection and a removal answer all imports of their name that cam
 granted is a row's text, the names of the grants.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from evennia_ai.errors import StoreError
+from evennia_ai.errors import ComponentValueError, StoreError
 from evennia_ai.prompt.components import Grant, Grants, in_order
-from evennia_ai.store.core.authoring import Revisions
+from evennia_ai.store.core.authoring import MAX_NAME, Revisions
 
 IMPORTED: Final = "imported"
 # What answers the imports before it.
 _ANSWERS: Final = ("approved", "rejected", "removed")
+
+
+# "Oren/3" is revision 3 of Oren: one called so would be approved in its place.
+_NUMBERED: Final = re.compile(r"/ ?[0-9]{1,9}\Z")
+# Letters and marks that count as printable and show nothing: two names would look the same.
+_UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]")
+_WANTED: Final = (
+    "1 to 200 printable characters, no = and no / at its start, and no / before a number at its end"
+)
+
+
+def typeable(name: str, *, what: str) -> str:
+    """`name` in one line; ComponentValueError where no command could be told it."""
+    plain = " ".join(name.split())
+    fits = plain and plain.isprintable() and len(plain) <= MAX_NAME
+    is_odd = _UNSEEN.search(plain) or _NUMBERED.search(plain)
+    if not fits or is_odd or "=" in plain or plain.startswith("/"):
+        raise ComponentValueError(f"name of the {what}", name[:60], _WANTED)
+    return plain
+
+
+def in_known_case(wanted: str, *known: Sequence[str]) -> str:
+    """`wanted` in the case in which one of these names is it; without one, as it is.
+
+    What the first of `known` has goes before the second.
+    """
+    for names in known:
+        if wanted in names:
+            return wanted
+        same = [name for name in names if name.casefold() == wanted.casefold()]
+        if len(same) == 1:
+            return same[0]
+    return wanted
 
 
 class Granted(Protocol):
