@@ -1,4 +1,4 @@
-"""Work on the files of cards: beside the game, and told of while it lasts.
+"""Work on files of cards and presets: beside the game, and told of while it lasts.
 
 The reactor's thread never waits for a file. What runs in the other thread gets values and gives
 values: no object of the game, no database. A switch goes on in the reactor's thread when the work
@@ -41,7 +41,7 @@ _one_file: Final = DeferredLock()
 _at_work: Final[dict[int, str]] = {}
 
 
-class CardWork(StrictCommand):
+class BackgroundWork(StrictCommand):
     """A command whose switches may wait for work in another thread."""
 
     def worked(self, doing: str, work: Callable[[Progress], T]) -> "Deferred[T]":
@@ -68,6 +68,24 @@ class CardWork(StrictCommand):
 
         done: Deferred[T] = _one_file.run(in_thread, work, stage.reached)
         return done.addBoth(ended)
+
+    def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
+        """Tells how far the work is, until it is stopped or the builder has left."""
+
+        def tell() -> None:
+            if self.session is not None and not self.session.logged_in:
+                telling.stop()
+                return
+            self.say(f"{doing}: {stage.words()}...")
+
+        telling = LoopingCall(tell)
+        telling.clock = runtime().clock
+        telling.start(REPEAT_SECONDS, now=False).addErrback(logger.log_trace)
+        return telling
+
+
+class CardWork(BackgroundWork):
+    """The same for what changes cards."""
 
     @classmethod
     def of(cls, caller: Any) -> "CardWork":
@@ -102,20 +120,6 @@ class CardWork(StrictCommand):
         yield self.read_ahead(stored)
         return stored, before
 
-    def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
-        """Tells how far the work is, until it is stopped or the builder has left."""
-
-        def tell() -> None:
-            if self.session is not None and not self.session.logged_in:
-                telling.stop()
-                return
-            self.say(f"{doing}: {stage.words()}...")
-
-        telling = LoopingCall(tell)
-        telling.clock = runtime().clock
-        telling.start(REPEAT_SECONDS, now=False).addErrback(logger.log_trace)
-        return telling
-
 
 class Stage:
     """How far work in another thread is: written there, read in the reactor's."""
@@ -143,7 +147,7 @@ def waits(switch: Callable[..., Steps]) -> Callable[..., None]:
     run = inlineCallbacks(switch)
 
     @wraps(switch)
-    def started(command: CardWork, *given: Any) -> None:
+    def started(command: BackgroundWork, *given: Any) -> None:
         run(command, *given).addErrback(command.failed)
 
     return started

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import card_components, character_book
+from evennia_ai.cards.components import CARD_KEYS, character_book
 from evennia_ai.errors import FormatError, TemplateError
 from evennia_ai.foreign.documents import check_plain, read_document
 from evennia_ai.inputs import ComposeRules, Inputs
@@ -137,17 +137,11 @@ class ProposedEdit:
         sources = past.view.sources
         if self.card is None:
             return components_of(sources, parsed_card(sources.card) if sources.card else None)
-        own = components_of(sources, None)
-        taken = {component.key for component in own}
-        of_card = card_components(
-            self.card,
-            grants=self._grants(past),
-            post_history_depth=sources.conf.post_history_depth,
-        )
-        plugged = [component for component in of_card if component.key not in taken]
-        for component in plugged:
-            check_settled(component)
-        return [*own, *plugged]
+        known = components_of(sources, self.card, grants=self._grants(past))
+        for component in known:
+            if component.key in CARD_KEYS:
+                check_settled(component)
+        return known
 
     def _grants(self, past: PastInputs) -> Grants:
         if self.grants is not None:
