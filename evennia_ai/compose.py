@@ -307,7 +307,7 @@ def _expanded(
 ) -> tuple[list[Piece], list[Verdict]]:
     """The texts of all that may stand in the prompt, and the verdicts on what gives none."""
     components, counter, entries = inputs.components, filling.counter, lore.entries
-    assembly, joints = inputs.rules.assembly, inputs.components.joints
+    assembly = inputs.rules.assembly
     if outlets := outlet_values(entries) if entries else {}:
         filling = filling.with_values(outlets)
     if entries:
@@ -316,13 +316,14 @@ def _expanded(
         filling = replace(filling, carried=carried)
     expanded = components.compiled.expand(filling)
     filling = replace(filling, carried=expanded.left)
-    notes = with_variables(notes, inputs.notes, filling)
+    notes = with_variables(notes, inputs.notes, filling, components=components)
     made = [*expanded.made]
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
     made = with_memories(made, reminded.kept, components=components, filling=filling)
     made = with_filled(made, inputs.blocks, components=components, filling=filling)
     if entries:
+        joints = components.joints
         keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
         made += around_note(
             notes, entries, components=components, keeps_blank=keeps_blank, counter=counter
@@ -337,7 +338,7 @@ def _expanded(
         made += outlet_verdicts(entries, components=components) if outlets else ()
     else:
         made += [one.made for one in notes]
-    if assembly.examples == "messages":
+    if assembly is not PLAIN and assembly.examples == "messages":
         made = with_examples_apart(made, assembly, components=components, filling=filling)
     made += blocks_alone(inputs.blocks, counter=counter)
     if not components.is_on(DYNAMIC.key):

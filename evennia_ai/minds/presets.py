@@ -102,9 +102,14 @@ def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> As
     """The game's rules with those of a preset over them, as far as it may.
 
     What no preset says stays the game's: how a full history is cut, and whether examples are kept.
+    So do names, unless the preset names speakers always or never: where more than two may speak, as
+    in every room, the application names them, too.
     """
     given = replace(
-        preset_assembly(preset), history_cut=rules.history_cut, pin_examples=rules.pin_examples
+        preset_assembly(preset),
+        history_cut=rules.history_cut,
+        pin_examples=rules.pin_examples,
+        names=preset.names or rules.names,
     )
     if not {"fields", "roles"} <= grants:
         given = replace(

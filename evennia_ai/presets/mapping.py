@@ -88,7 +88,7 @@ def preset_assembly(preset: Preset) -> AssemblyRules:
         scenario_format=_format(texts["scenario_format"], preset),
         personality_format=_format(texts["personality_format"], preset),
         lore_format=lore if LORE in lore else "",
-        names=preset.names,
+        names=preset.names or PRESETS["sillytavern"].names,
         quote_user=preset.quotes,
         stand_in=texts["send_if_empty"],
         squash=preset.squash,

@@ -136,7 +136,8 @@ class Preset:
     """The order in use, without items that name no prompt."""
     texts: Mapping[str, str] = field(default_factory=lambda: TEXT_DEFAULTS)
     """The utility texts by their names in the file."""
-    names: Names = "none"
+    names: Names | None = None
+    """Where speakers are named; None: where more than two speak, and nowhere else."""
     squash: bool = False
     quotes: bool = False
     source: Mapping[str, Any] = field(default_factory=dict)

@@ -42,7 +42,7 @@ MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
 """Prompts that may stand after the history: so many IDs are free there."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
-_NAMES: Final[Mapping[Any, Names]] = {-1: "none", 0: "none", 1: "field", 2: "content"}
+_NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_SLUG: Final = 56
@@ -351,14 +351,14 @@ def _texts(source: Mapping[str, Any], notices: list[str]) -> Mapping[str, str]:
     return texts
 
 
-def _names(source: Mapping[str, Any], notices: list[str]) -> Names:
+def _names(source: Mapping[str, Any], notices: list[str]) -> Names | None:
     given = source.get("names_behavior")
     if given is None:
-        return "field" if source.get("names_in_completion") is True else "none"
+        return "field" if source.get("names_in_completion") is True else None
     if is_plain_int(given) and given in _NAMES:
         return _NAMES[given]
     notices.append(f"names_behavior: cannot be {one_line(repr(given))[:60]}; 0 is taken")
-    return "none"
+    return None
 
 
 def _flag(source: Mapping[str, Any], name: str, notices: list[str]) -> bool:

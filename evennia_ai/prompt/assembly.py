@@ -124,12 +124,17 @@ class WrittenAssembly(AssemblyRules):
 
 
 def read_assembly(
-    data: Any, *, lore_rules: AssemblyPreset = "evennia_ai", where: str = WHERE
+    data: Any,
+    *,
+    lore_rules: AssemblyPreset = "evennia_ai",
+    file_rules: AssemblyRules | None = None,
+    where: str = WHERE,
 ) -> AssemblyRules:
     """The rules that a mapping asks for: a preset, then overrides.
 
-    Where it names no preset, those of lore decide the ties. FormatError: an unknown rule, or a
-    value that it cannot have.
+    Where it names no preset, those of lore decide the ties. `file_rules` are those of a preset
+    file: they stand for the named ones, of which the ties alone count then. FormatError: an unknown
+    rule, or a value that it cannot have.
     """
     if not isinstance(data, Mapping):
         raise FormatError("scenario", f"{where}: must be an object")
@@ -148,7 +153,10 @@ def read_assembly(
         name = next(name for name in data if name in wrong)
         wanted, shown = wanted_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
         raise FormatError("scenario", f"{where}.{name}: must be {wanted}, not {shown}") from error
-    preset = PRESETS[data["rules"]] if "rules" in data else PLAIN.with_ties_of(lore_rules)
+    if file_rules is not None:
+        preset = file_rules.with_ties_of(data["rules"]) if "rules" in data else file_rules
+    else:
+        preset = PRESETS[data["rules"]] if "rules" in data else PLAIN.with_ties_of(lore_rules)
     own = {name: value for name, value in data.items() if name != "rules"}
     return assembly_of(replace(preset, **own).changed)
 

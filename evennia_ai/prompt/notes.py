@@ -139,15 +139,21 @@ def expanded_notes(
     for index, made in enumerate(notes.compiled.expand(filling).made):
         note = notes.notes[index]
         verdict = not_due(note, index, history=history, said=said, cut=cut)
-        stands = made
-        if note.place and isinstance(made, Piece):
-            template = notes.compiled.members[index].template
-            names = template.names if template else ()
-            stands = _placed(
-                made, note, index, names=names, components=components, counter=filling.counter
-            )
+        stands = _where_it_stands(made, notes, index, components=components, filling=filling)
         expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
     return expanded
+
+
+def _where_it_stands(
+    made: Piece | Verdict, notes: Notes, index: int, *, components: ComponentSet, filling: Filling
+) -> Piece | Verdict:
+    """What the note of this index gave, beside a component where it asks to stand there."""
+    if not notes.notes[index].place or not isinstance(made, Piece):
+        return made
+    template = notes.compiled.members[index].template
+    names = template.names if template else ()
+    note, counter = notes.notes[index], filling.counter
+    return _placed(made, note, index, names=names, components=components, counter=counter)
 
 
 def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> Joint | None:
@@ -200,7 +206,7 @@ def _placed(
 
 
 def with_variables(
-    expanded: Sequence[ExpandedNote], notes: Notes, filling: Filling
+    expanded: Sequence[ExpandedNote], notes: Notes, filling: Filling, *, components: ComponentSet
 ) -> Sequence[ExpandedNote]:
     """The notes with the variables that all components left set, and those before each of them.
 
@@ -210,11 +216,12 @@ def with_variables(
     members = notes.compiled.members
     if not any(one.is_due and members[i].shares for i, one in enumerate(expanded)):
         return expanded
-    store, made = Store(filling.carried), []
-    for one, member in zip(expanded, members, strict=True):
+    store, made = Store(filling.carried), list[ExpandedNote]()
+    for index, (one, member) in enumerate(zip(expanded, members, strict=True)):
         if one.is_due and member.shares:
             again, effect = member.expand_among(filling, store.now)
             store.take(effect)
+            again = _where_it_stands(again, notes, index, components=components, filling=filling)
             made.append(one._replace(made=again))
         else:
             made.append(one)

@@ -20,10 +20,19 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.presets.mapping import preset_assembly, preset_components
+from evennia_ai.presets.preset import Preset
 from evennia_ai.prompt.assembly import AssemblyRules, read_assembly
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.compiled import Layout
-from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, PromptComponent
+from evennia_ai.prompt.components import (
+    ALL_GRANTS,
+    ALLOWS,
+    NO_GRANTS,
+    PLUGGABLE_IDS,
+    Grants,
+    PromptComponent,
+)
 from evennia_ai.prompt.messages import Message, Role, pending, said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.staying import BlocksMode
@@ -69,10 +78,11 @@ def _lore(given: Any) -> ActivationRules:
     return read_rules(dict(given or {}))
 
 
-def _assembly(given: Any, lore: ActivationRules) -> AssemblyRules:
+def _assembly(given: Any, lore: ActivationRules, preset: Preset | None) -> AssemblyRules:
     if given is not None and not isinstance(given, Mapping):
         raise wrong("settings.assembly", given, "a mapping")
-    return read_assembly(given or {}, lore_rules=lore.rules)
+    own = preset_assembly(preset) if preset is not None else None
+    return read_assembly(given or {}, lore_rules=lore.rules, file_rules=own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +158,7 @@ class Scenario:
 
     settings: Settings
     assembly: AssemblyRules
+    preset: Preset | None
     card: Card | None
     books: tuple[Lorebook, ...]
     components: tuple[PromptComponent, ...]
@@ -163,6 +174,7 @@ class _File:
     """The keys of a scenario."""
 
     card: Any = None
+    preset: Any = None
     lorebooks: Rows = None
     components: Rows = None
     notes: Rows = None
@@ -224,6 +236,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         post_history_depth=settings.post_history_depth,
         absent={} if settings.lore.user_icon is not None else NO_ICONS,
     )
+    preset = None if file.preset is None else files.preset(file.preset)
     card = None if file.card is None else files.card(file.card)
     lorebooks = listed(file.lorebooks, path="lorebooks")
     books = files.books(card, lorebooks, rules=settings.lore.rules)
@@ -231,16 +244,27 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         files.notices.append("settings.greeting: there is no card whose greeting could open it")
     return Scenario(
         settings=settings,
-        assembly=_assembly(settings.assembly, settings.lore),
+        assembly=_assembly(settings.assembly, settings.lore, preset),
+        preset=preset,
         card=card,
         books=books,
-        components=read_components(listed(file.components, path="components")),
+        components=read_components(
+            listed(file.components, path="components"), placed=_placed(preset)
+        ),
         notes=_notes(listed(file.notes, path="notes")),
         persona=_persona(file.persona),
         turns=_turns(file),
         several=file.turns is not None,
         notices=tuple(files.notices),
     )
+
+
+def _placed(preset: Preset | None) -> Mapping[str, int]:
+    """The IDs that keys have without being given one: the engine's, or those of the preset."""
+    if preset is None:
+        return PLUGGABLE_IDS
+    made = preset_components(preset, grants=ALL_GRANTS)
+    return {**PLUGGABLE_IDS, **{one.key: one.id for one in made if not one.is_static}}
 
 
 def read_scenario_file(path: Path) -> Scenario:

@@ -198,3 +198,19 @@ def test_a_turn_tells_the_revision_of_its_preset_and_who_made_it(played):
     assert (source.what, source.number, source.changed_by) == ("preset Loom", 3, "Mira")
     main = source_of("component:card_system_prompt", manifest, npc_ref=played.npc.ai.ref)
     assert main.what == "preset Loom"
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ({}, "field"),
+        ({"names_behavior": 0}, "field"),
+        ({"names_behavior": -1}, "none"),
+        ({"names_behavior": 2}, "content"),
+    ],
+)
+def test_who_spoke_is_told_unless_the_preset_names_nobody_or_otherwise(said, names):
+    """Its 0 is for chats of two; more may speak in a room, and the application names them then."""
+    preset = {name: value for name, value in LOOM.items() if name != "names_behavior"}
+    in_force({**preset, **said})
+    assert view().rules.assembly.names == names

@@ -207,3 +207,11 @@ def test_who_speaks_now_is_refused_before_the_history() -> None:
     preset = a_preset(a_prompt("mine", "Hello {{speaker}}"), before=("mine",))
     with pytest.raises(FormatError, match=r"'mine' names \{\{speaker\}\}"):
         refuse_unsettled(preset)
+
+
+@pytest.mark.parametrize("given", [None, 0, "x", 7])
+def test_a_preset_that_names_speakers_in_groups_alone_names_nobody_between_two(given: Any) -> None:
+    fields = {} if given is None else {"names_behavior": given}
+    preset = a_preset(**fields)
+    assert preset.names is None
+    assert preset_assembly(preset).names == "none"
