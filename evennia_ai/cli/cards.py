@@ -12,7 +12,7 @@ from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, StoredAsset, file_bytes, load_card
 from evennia_ai.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.cards.report.making import import_report
-from evennia_ai.cards.report.parts import card_texts
+from evennia_ai.cards.report.unknown import unknown_in
 from evennia_ai.cards.suspicions import MENDABLE
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
@@ -20,7 +20,6 @@ from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import NO_GRANTS, Grants
-from evennia_ai.prompt.templates.unknown import unknown_macros
 from evennia_ai.text.columns import WIDTH, visible, wrapped
 
 _TEXTS = (
@@ -47,18 +46,11 @@ def lint(path: Path) -> int:
     findings = [
         *found.notices,
         *(f"lorebook: {finding}" for finding in of_book),
-        *_unknown(found),
+        *unknown_in(found.card),
         *_mendable(path, found),
     ]
     write_lines(visible(f"{path}: {finding}") for finding in findings)
     return FINDING if findings else 0
-
-
-def _unknown(found: CardImport) -> Iterator[str]:
-    """The macros of its texts that nothing here knows."""
-    for where, text in card_texts(found.card):
-        for macro in unknown_macros(text):
-            yield f"{where}: {macro} is no macro here: it is sent as it is written"
 
 
 def _mendable(path: Path, found: CardImport) -> Iterator[str]:

@@ -50,8 +50,8 @@ def test_a_system_prompt_without_its_grant_is_left_out() -> None:
 def test_macros_and_fields_that_do_nothing_here_are_ignored_and_told() -> None:
     card = with_lore({**lore("Since {{weekday}}."), "extensions": {"automation_id": "run"}})
     ignored = report_of(card).ignored
-    assert "macros that nothing here knows, sent as they are written: {{weekday}}" in ignored
-    assert any(told.startswith("lore: the field 'automationId' (1 entry)") for told in ignored)
+    assert "lore: {{weekday}}: sent as it is written (1 entry)" in ignored
+    assert any(told.startswith("lore: automationId of 1 entry has no effect") for told in ignored)
 
 
 def test_a_book_of_one_entry_is_called_that() -> None:

@@ -61,18 +61,17 @@ def test_what_nothing_here_knows_or_acts_upon_is_told_of_cards_and_books(call, w
     card = a_card(entry)
     card["data"]["scenario"] = "It is {{isodate}}, {{user}}."
     called = call("card", "lint", write("tilda.json", card))
-    unknown = "is no macro here: it is sent as it is written"
     assert called.out.splitlines() == [
         (
-            "tilda.json: lorebook: the field 'vectorized' (1 entry) looks for the entry by its"
-            " meaning, which nothing here does; give it keys"
+            "tilda.json: lorebook: vectorized of 1 entry has no effect and is kept for the export:"
+            " entries are woken by their keys, not by their meaning"
         ),
-        f"tilda.json: lorebook: entry 0: {{{{weekday}}}} {unknown}; take it out",
-        f"tilda.json: scenario: {{{{isodate}}}} {unknown}",
+        "tilda.json: lorebook: entry 0: {{weekday}}: sent as it is written",
+        "tilda.json: scenario: {{isodate}}: sent as it is written",
     ]
     called = call("lore", "lint", write("lamps.json", a_book(entry)))
     assert [line.split(" ")[1:3] for line in called.out.splitlines()] == [
-        ["the", "field"],
+        ["vectorized", "of"],
         ["entry", "0:"],
     ]
 

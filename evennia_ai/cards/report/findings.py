@@ -11,13 +11,13 @@ from typing import Any, Final
 from evennia_ai.cards.card import DATA_FIELDS, Card
 from evennia_ai.cards.loading import CardImport, path_beside
 from evennia_ai.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
+from evennia_ai.cards.report.unknown import unknown_in, unknown_in_lore
 from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.lorebook.editing.without_effect import fields_without_effect
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.prompt.components import MAX_DEPTH, Grants
-from evennia_ai.prompt.templates.unknown import unknown_macros
 
 MOST_NAMES: Final = 8
 # Members of a V3 card's data that are read, or known and kept.
@@ -29,13 +29,12 @@ _READ_EXTENSIONS: Final = frozenset({"depth_prompt"})
 _SCRIPTED: Final = frozenset({"risuai", "regex_scripts", "tavern_helper", "TavernHelper_scripts"})
 
 
-def ignored(found: CardImport, book: Lorebook | None) -> Iterator[str]:
+def ignored(found: CardImport) -> Iterator[str]:
     """What is kept for the export and does nothing else, and macros that stay as they are."""
     card = found.card
-    if unread := unread_macros(card, book):
-        yield f"macros that nothing here knows, sent as they are written: {_named(unread)}"
-    for _, told in fields_without_effect(card.character_book):
-        yield f"lore: {told}"
+    yield from unknown_in(card)
+    yield from unknown_in_lore(card)
+    yield from (f"lore: {told}" for told in fields_without_effect(card.character_book))
     if card.creator or card.character_version or card.tags:
         yield "creator, version and tags are shown to builders and never in a prompt"
     if unknown := sorted(set(_data(card)) - _KNOWN):
@@ -47,13 +46,6 @@ def ignored(found: CardImport, book: Lorebook | None) -> Iterator[str]:
         yield f"scripts in extensions ({_named(scripts)}) are kept for the export and never run"
     if remote := sum(_is_remote(stored.asset.uri) for stored in found.assets):
         yield f"{_count(remote, 'asset')} at remote addresses, never fetched"
-
-
-def unread_macros(card: Card, book: Lorebook | None) -> list[str]:
-    """The macros of a card's texts and entries that nothing here knows, each once."""
-    texts = [text for _, text in card_texts(card)]
-    texts += [entry.template.source for entry in book.entries if entry.enabled] if book else []
-    return list(dict.fromkeys(macro for text in texts for macro in unknown_macros(text)))
 
 
 def clamped(card: Card, book: Lorebook | None) -> Iterator[str]:

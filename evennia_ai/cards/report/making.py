@@ -181,7 +181,7 @@ def import_report(
         parts=parts,
         greetings=greeting_parts(card, counter=counter),
         book=account,
-        ignored=(*ignored(found, book), *problem),
+        ignored=(*ignored(found), *problem),
         clamped=tuple(clamped(card, book)),
         neutralised=tuple(neutralised(card, book, grants=grants)),
         uses=grant_uses(card, book, grants=grants),

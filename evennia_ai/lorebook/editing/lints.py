@@ -57,7 +57,7 @@ def lints(
     evidence = evidence_of(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
     enabled = [entry for entry in book.entries if entry.enabled]
     found = [Lint(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
-    found += [Lint(uid="", kind="field", text=text) for _, text in fields_without_effect(source)]
+    found += [Lint(uid="", kind="no_effect", text=text) for text in fields_without_effect(source)]
     found += _budgets(evidence)
     found += _outlets(enabled, frozenset(outlets))
     doubles = _doubles(enabled)
@@ -273,7 +273,7 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Macros of its text that nothing here knows."""
     for macro in unknown_macros(entry.template.source):
-        yield "macro", f"{macro} is no macro here: it is sent as it is written; take it out"
+        yield "macro", f"{one_line(macro)}: sent as it is written"
 
 
 _CHECKS: Final[tuple[LintCheck, ...]] = (

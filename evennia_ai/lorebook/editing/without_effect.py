@@ -1,45 +1,40 @@
-"""Fields of an entry that other programs act upon and nothing here does; they are kept as they are.
+"""Fields of SillyTavern's entries that are kept for the export and do nothing here."""
 
-Asked of the file's own JSON value, since what nothing reads is in no entry.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-# Of SillyTavern, as a world file and a V3 entry (under `extensions`) write it -> what it does.
-_FIELDS: Final = (
-    (
-        ("vectorized",),
-        "looks for the entry by its meaning, which nothing here does; give it keys",
-    ),
-    (
-        ("automationId", "automation_id"),
-        "runs a script of the program when the entry wakes, which nothing here does",
-    ),
+# What a world file calls it, what stands under `extensions` in V3, and what it would do there.
+_WITHOUT_EFFECT: Final = (
+    ("vectorized", "vectorized", "entries are woken by their keys, not by their meaning"),
+    ("automationId", "automation_id", "no scripts of another program run here"),
 )
 
 
-def fields_without_effect(source: Any) -> Iterator[tuple[str, str]]:
-    """Each such field that some entry of a book's JSON value sets, and a sentence about it."""
-    entries = list(_entries(source))
-    for names, does in _FIELDS:
-        if count := sum(_sets(entry, names) for entry in entries):
-            told = f"{count} {'entry' if count == 1 else 'entries'}"
-            yield names[0], f"the field '{names[0]}' ({told}) {does}"
+def fields_without_effect(book: Any) -> tuple[str, ...]:
+    """A sentence for each such field that entries of a book's JSON make use of; () for no book."""
+    entries = [*_entries(book)]
+    found = []
+    for name, in_v3, why in _WITHOUT_EFFECT:
+        count = sum(bool(entry.get(name) or _extensions(entry).get(in_v3)) for entry in entries)
+        if count:
+            whose = "1 entry" if count == 1 else f"{count} entries"
+            found.append(f"{name} of {whose} has no effect and is kept for the export: {why}")
+    return tuple(found)
 
 
-def _entries(source: Any) -> Iterator[Mapping[str, Any]]:
-    book = _object(source)
-    listed = (book if "entries" in book else _object(book.get("data"))).get("entries")
-    values = list(listed.values()) if isinstance(listed, Mapping) else listed
-    yield from map(_object, values if isinstance(values, list) else ())
+def _entries(book: Any) -> Iterator[Mapping[str, Any]]:
+    """The entries of a V3 book, of a world file, or of a book in its wrapping."""
+    if not isinstance(book, Mapping):
+        return
+    if isinstance(book.get("data"), Mapping):
+        book = book["data"]
+    entries = book.get("entries")
+    listed = entries.values() if isinstance(entries, Mapping) else entries
+    for entry in listed if isinstance(listed, Iterable) else ():
+        if isinstance(entry, Mapping):
+            yield entry
 
 
-def _sets(entry: Mapping[str, Any], names: tuple[str, ...]) -> bool:
-    """Whether an entry sets the field to something, by one of its names."""
-    places = (entry, _object(entry.get("extensions")))
-    return any(place.get(name) for place in places for name in names)
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _extensions(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = entry.get("extensions")
+    return found if isinstance(found, Mapping) else {}
