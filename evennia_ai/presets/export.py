@@ -64,8 +64,8 @@ def source_of(preset: Preset) -> Mapping[str, Any]:
     texts = {name: text for name, text in preset.texts.items() if text != before.texts[name]}
     source = _with_old_keys({**preset.source, **texts}, before, preset)
     body = dict(body_of(source))
-    if preset.prompts != before.prompts:
-        body["prompts"] = _prompts(before, preset)
+    if (prompts := _prompts(before, preset)) != prompts_in(source):
+        body["prompts"] = prompts
     if preset.order != before.order:
         body["prompt_order"] = _lists(body.get("prompt_order"), before, preset)
     return body if body_of(source) is source else {**source, "data": body}
