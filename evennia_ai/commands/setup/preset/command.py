@@ -81,15 +81,15 @@ class CmdPreset(PresetRevisions, PresetImports):
 
     Examples:
       preset/import
-      preset/import Loom.json
-      preset/approve Loom = system_prompt, fields, after_history, roles
-      preset/assign Loom = game
-      preset/assign Loom = oren
-      preset Loom
-      preset/switch Loom = Second person on
-      preset/switch Loom = 12
-      preset/revisions Loom
-      preset/export Loom
+      preset/import quay.json
+      preset/approve quay = system_prompt, fields, after_history, roles
+      preset/assign quay = game
+      preset/assign quay = oren
+      preset quay
+      preset/switch quay = Second person on
+      preset/switch quay = 2
+      preset/revisions quay
+      preset/export quay
 
     Places: game, zone:<tag>, here, room:<room>, npc:<name>, or just the name of
     an NPC. Of those that apply to an NPC the narrowest with a preset decides.
