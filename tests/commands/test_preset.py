@@ -324,3 +324,14 @@ def test_a_hostile_preset_without_grants_stays_in_the_history_as_a_users(stage, 
     assert of_preset
     assert {message.role for message in of_preset} == {"user"}
     assert {message.block for message in of_preset} == {"history"}
+
+
+def test_the_column_of_an_npc_tells_what_is_the_preset_s(stage, preset):
+    stage.builds("preset/assign Loom = oren")
+    lines = [" ".join(line.split()) for line in stage.builds("component oren").splitlines()]
+    told = "\n".join(lines)
+    assert "C st_tone" in told
+    assert "preset Loom" in told
+    [main] = [line for line in lines if "card_system_prompt" in line]
+    assert main.startswith("11 system")
+    assert " preset Loom" in stage.builds("ai oren")
