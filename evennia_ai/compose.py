@@ -101,7 +101,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     cut = inputs.cut if assembly.history_cut == "steps" else 0
     filling = _filling(inputs)
     notes = _notes(inputs, history, filling)  # 1
-    lore = _lore(inputs, notes, filling.values_for("system"))  # 2
+    lore = _lore(inputs, notes, filling)  # 2
     reminded = _recalled(inputs)  # 3
     pieces, refused = _expanded(inputs, notes, lore, reminded, filling)  # 4
     stands, fixed = fixed_stands(event, tools, counter=rules.counter)  # 5
@@ -254,11 +254,8 @@ def _notes(inputs: Inputs, history: History, filling: Filling) -> list[ExpandedN
     )
 
 
-def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, str]) -> Activation:
-    """The entries that are active; without books nothing is activated and nothing forgotten.
-
-    The values are those of messages of role system, in which an entry may stand.
-    """
+def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], filling: Filling) -> Activation:
+    """The entries that are active; without books nothing is activated and nothing forgotten."""
     if not inputs.books:
         return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
     rules = inputs.rules
@@ -273,7 +270,7 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, st
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
-        values=values,
+        values=filling.values_for("system"),  # a text may stand in a message of that role
         dice=rules.dice,
         state=inputs.lore_state,
         clock=inputs.clock,
