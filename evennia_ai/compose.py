@@ -151,7 +151,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=fixed,
         lore=lore,
         memories=reminded,
-        earlier=(refused, [*off, *inputs.notes.off, *_of_books(inputs)], formats),
+        earlier=(formats, refused, [*off, *inputs.notes.off, *_of_books(inputs)]),
         anchors=anchors,
         standing=standing,
     )
@@ -310,7 +310,7 @@ def _expanded(
 ) -> tuple[list[Piece], list[Verdict]]:
     """The texts of all that may stand in the prompt, and the verdicts on what gives none."""
     components, counter, entries = inputs.components, filling.counter, lore.entries
-    assembly, joints = inputs.rules.assembly, inputs.components.joints
+    assembly = inputs.rules.assembly
     if outlets := outlet_values(entries) if entries else {}:
         filling = filling.with_values(outlets)
     if entries:
@@ -326,6 +326,7 @@ def _expanded(
     made = with_memories(made, reminded.kept, components=components, filling=filling)
     made = with_filled(made, inputs.blocks, components=components, filling=filling)
     if entries:
+        joints = components.joints
         keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
         made += around_note(
             notes, entries, components=components, keeps_blank=keeps_blank, counter=counter
@@ -340,7 +341,7 @@ def _expanded(
         made += outlet_verdicts(entries, components=components) if outlets else ()
     else:
         made += [one.made for one in notes]
-    if assembly.examples == "messages":
+    if assembly is not PLAIN and assembly.examples == "messages":
         made = with_examples_apart(made, assembly, components=components, filling=filling)
     made += blocks_alone(inputs.blocks, counter=counter)
     if not components.is_on(DYNAMIC.key):

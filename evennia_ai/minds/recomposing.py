@@ -99,12 +99,11 @@ class PastReader:
         )
 
     def _view(self, turn: StoredTurn) -> NPCView:
-        """The view of the NPC from the revisions that the turn names."""
+        """The view of the NPC from the revisions that the turn names; lore decides no ties then."""
         made_of = turn.manifest.inputs["made_of"]
         told, policy = {name: made_of.get(name) for name in _OF_THE_VIEW}, made_of.get("policy", "")
         # Before there was the setting, a card without the grant ended the history.
         depth, ref = made_of.get("post_history_depth", 0), npc_of(turn.npc_ref)
-        # With the preset named, no rules of lore decide anything.
         assembly = {"rules": "evennia_ai", **turn.manifest.inputs.get("assembly", {})}
         key = (ref, canonical_json([told, policy, depth, assembly]))
         then = replace(conf(), post_history_depth=depth, assembly=assembly)
