@@ -103,14 +103,17 @@ def _added(prompt: PresetPrompt, was: PresetPrompt | None, preset: Preset) -> li
     has_old_key = was is not None and OLD_KEYS.get(prompt.identifier) in preset.source
     if was is not None and has_old_key and _differing(was, prompt).keys() <= {"content"}:
         return []
-    own = prompt.identifier in OWN
-    fields = {
+    return [as_item(prompt)]
+
+
+def as_item(prompt: PresetPrompt) -> Object:
+    """A prompt as a file lists it, with all its fields."""
+    return {
         "identifier": prompt.identifier,
-        "system_prompt": own,
+        "system_prompt": prompt.identifier in OWN,
         "marker": prompt.is_marker,
         **{name: _as_json(prompt, attribute) for attribute, name in _FIELDS.items()},
     }
-    return [fields]
 
 
 def _differing(was: PresetPrompt, now: PresetPrompt) -> Object:

@@ -123,15 +123,20 @@ def default_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
 
 
 def with_texts(
-    preset: Preset, texts: Iterable[PromptComponent], *, grants: Grants
+    preset: Preset,
+    texts: Iterable[PromptComponent],
+    *,
+    grants: Grants,
+    after_depth: int = AFTER_DEPTH,
 ) -> tuple[PromptComponent, ...]:
     """The preset's components with the texts of card and persona at the places it has for them.
 
     `texts` are those components; text without a grant of its own stays where it is. A card's
     system prompt and its instructions replace the preset's, which were its defaults
-    (`default_texts`), unless the preset forbids it.
+    (`default_texts`), unless the preset forbids it. `after_depth` as in `preset_components`.
     """
-    placed = {one.key: one for one in preset_components(preset, grants=grants)}
+    made = preset_components(preset, grants=grants, after_depth=after_depth)
+    placed = {one.key: one for one in made}
     forbidden = {prompt.key for prompt in preset.by_identifier.values() if prompt.forbids_overrides}
     for text in texts:
         place = placed.get(text.key)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.cards.report.import_report import (
     GrantUse,
     cut_lines,
@@ -126,9 +127,14 @@ def preset_report(
     grants: Grants = NO_GRANTS,
     counter: TokenCounter = ESTIMATE,
     size_bytes: int | None = None,
+    after_depth: int = DEFAULT_DEPTH,
 ) -> PresetReport:
-    """The report of a preset with these grants; `size_bytes` is the file's."""
-    parts = tuple(_parts(preset, grants, counter))
+    """The report of a preset with these grants; `size_bytes` is the file's.
+
+    `after_depth` is where what follows the history stands without the grant.
+    """
+    now = preset_components(preset, grants=grants, after_depth=after_depth)
+    parts = tuple(_parts(preset, now, grants, counter))
     prompts = [preset.by_identifier[item.identifier] for item in preset.order]
     return PresetReport(
         name=preset.name,
@@ -184,8 +190,10 @@ def report_lines(report: PresetReport) -> list[str]:
     return [line for section in sections for line in section]
 
 
-def _parts(preset: Preset, grants: Grants, counter: TokenCounter) -> Iterator[PromptPart]:
-    now = {one.key: one for one in preset_components(preset, grants=grants)}
+def _parts(
+    preset: Preset, made: Iterable[PromptComponent], grants: Grants, counter: TokenCounter
+) -> Iterator[PromptPart]:
+    now = {one.key: one for one in made}
     full = {one.key: one for one in preset_components(preset, grants=ALL_GRANTS)}
     for item, _, is_after in numbered(preset):
         prompt = preset.by_identifier[item.identifier]
