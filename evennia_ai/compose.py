@@ -101,7 +101,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     cut = inputs.cut if assembly.history_cut == "steps" else 0
     filling = _filling(inputs)
     notes = _notes(inputs, history, filling)  # 1
-    lore = _lore(inputs, notes, filling.values_for("system"))  # 2
+    lore = _lore(inputs, notes, filling)  # 2
     reminded = _recalled(inputs)  # 3
     pieces, refused = _expanded(inputs, notes, lore, reminded, filling)  # 4
     stands, fixed = fixed_stands(event, tools, counter=rules.counter)  # 5
@@ -151,7 +151,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=fixed,
         lore=lore,
         memories=reminded,
-        earlier=(refused, [*off, *inputs.notes.off, *_of_books(inputs)], formats),
+        earlier=(formats, refused, [*off, *inputs.notes.off, *_of_books(inputs)]),
         anchors=anchors,
         standing=standing,
     )
@@ -254,11 +254,8 @@ def _notes(inputs: Inputs, history: History, filling: Filling) -> list[ExpandedN
     )
 
 
-def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, str]) -> Activation:
-    """The entries that are active; without books nothing is activated and nothing forgotten.
-
-    The values are those of messages of role system, in which an entry may stand.
-    """
+def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], filling: Filling) -> Activation:
+    """The entries that are active; without books nothing is activated and nothing forgotten."""
     if not inputs.books:
         return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
     rules = inputs.rules
@@ -273,7 +270,7 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, st
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
-        values=values,
+        values=filling.values_for("system"),  # a text may stand in a message of that role
         dice=rules.dice,
         state=inputs.lore_state,
         clock=inputs.clock,
@@ -313,7 +310,7 @@ def _expanded(
 ) -> tuple[list[Piece], list[Verdict]]:
     """The texts of all that may stand in the prompt, and the verdicts on what gives none."""
     components, counter, entries = inputs.components, filling.counter, lore.entries
-    assembly, joints = inputs.rules.assembly, inputs.components.joints
+    assembly = inputs.rules.assembly
     if outlets := outlet_values(entries) if entries else {}:
         filling = filling.with_values(outlets)
     if entries:
@@ -329,6 +326,7 @@ def _expanded(
     made = with_memories(made, reminded.kept, components=components, filling=filling)
     made = with_filled(made, inputs.blocks, components=components, filling=filling)
     if entries:
+        joints = components.joints
         keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
         made += around_note(
             notes, entries, components=components, keeps_blank=keeps_blank, counter=counter
@@ -343,7 +341,7 @@ def _expanded(
         made += outlet_verdicts(entries, components=components) if outlets else ()
     else:
         made += [one.made for one in notes]
-    if assembly.examples == "messages":
+    if assembly is not PLAIN and assembly.examples == "messages":
         made = with_examples_apart(made, assembly, components=components, filling=filling)
     made += blocks_alone(inputs.blocks, counter=counter)
     if not components.is_on(DYNAMIC.key):

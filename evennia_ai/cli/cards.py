@@ -12,11 +12,13 @@ from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, StoredAsset, file_bytes, load_card
 from evennia_ai.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.cards.report.making import import_report
+from evennia_ai.cards.report.unknown import unknown_in
 from evennia_ai.cards.suspicions import MENDABLE
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.editing.lints import lints
+from evennia_ai.lorebook.editing.without_effect import fields_without_effect
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.text.columns import WIDTH, visible, wrapped
@@ -45,6 +47,8 @@ def lint(path: Path) -> int:
     findings = [
         *found.notices,
         *(f"lorebook: {finding}" for finding in of_book),
+        *unknown_in(found.card),
+        *fields_without_effect(found.card.character_book),
         *_mendable(path, found),
     ]
     write_lines(visible(f"{path}: {finding}") for finding in findings)

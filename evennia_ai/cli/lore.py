@@ -15,7 +15,8 @@ from evennia_ai.cli.output import (
 )
 from evennia_ai.lorebook.book import Lorebook, mention_in_words
 from evennia_ai.lorebook.editing.edits import fields_of
-from evennia_ai.lorebook.editing.lints import lints
+from evennia_ai.lorebook.editing.lints import Lint, lints
+from evennia_ai.lorebook.editing.without_effect import fields_without_effect
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
@@ -38,7 +39,9 @@ def show(path: Path, *, as_json: bool) -> int:
 
 def lint(path: Path, *, as_json: bool) -> int:
     """Print what the author should know: notices, contradictions, entries that never wake."""
-    found = lints(read(path))
+    raw, _ = book_file(path)
+    told = (Lint(uid="", kind="no_effect", text=text) for text in fields_without_effect(raw))
+    found = (*lints(read(path)), *told)
     if as_json:
         write_json({"findings": [asdict(lint) for lint in found]}, indent=2)
     else:

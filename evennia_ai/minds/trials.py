@@ -27,7 +27,7 @@ KIND: Final = "trial"
 YES: Final = "yes"
 MOST_EDITS: Final = 64
 _LINE: Final = re.compile(r"((?:component|note|lore):.{1,300})\.([a-z]+)=(.{1,20})")
-_WHOLE: Final = re.compile(r"-?[0-9]{1,9}")
+_WHOLE: Final = re.compile(r"-?[0-9]{1,10}")
 _OFF: Final = "off in this trial"
 
 
@@ -143,7 +143,7 @@ def _places(inputs: Inputs) -> Iterator[Place]:
                 scope=component.scope,
             )
     for index, note in enumerate(inputs.notes.given):
-        if note.mode != "tail":
+        if not note.is_tail and not note.place:
             origin = note_origin(note, index)
             yield Place(
                 origin=origin, depth=note.depth, order=note.order, holder="note", key=note.key

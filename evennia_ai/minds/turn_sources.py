@@ -1,11 +1,11 @@
 """What a turn was made of, as JSON values for its manifest, and which revision a text came from.
 
 `minds/recomposing.py` reads it back. Small values are written down. Big ones (components, cards,
-lorebooks, notes) have tables of revisions: a turn keeps which of them counted for it, in their
-order; so it does of memories, whose words may have to go, and of records by their ends. Texts of a
-card that lore may scan follow from its revision, the values and the dice: their hashes are kept, to
-tell whether they still do. Facts of a moment have no author and no revisions: what tells them apart
-is the function that told them and the hash of their words.
+presets, lorebooks, notes) have tables of revisions: a turn keeps which of them counted for it, in
+their order; so it does of memories, whose words may have to go, and of records by their ends. Texts
+of a card that lore may scan follow from its revision, the values and the dice: their hashes are
+kept, to tell whether they still do. Facts of a moment have no author and no revisions: what tells
+them apart is the function that told them and the hash of their words.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +15,7 @@ from hashlib import sha256
 from math import isfinite
 from typing import Any, Final
 
+from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.components import CARD_KEYS
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import Record
@@ -24,10 +25,13 @@ from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.minds.presets import is_of_preset
 from evennia_ai.minds.view import NPCView, policy_sha256
-from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.assembly import PLAIN
+from evennia_ai.prompt.components import NO_GRANTS, Scope
 from evennia_ai.prompt.history import History
-from evennia_ai.store.authored import card_revisions, components, lorebooks
+from evennia_ai.store.authored import card_revisions, components, lorebooks, preset_revisions
+from evennia_ai.store.authored.cards import card_then
 from evennia_ai.store.authored.notes import key_named, note_change, note_of_turn
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
@@ -84,6 +88,7 @@ def recorded_inputs(
         "tools": [message.record for message in inputs.tools],
         "memories": _memories(inputs) if inputs.memories else None,
         **({"guidance": inputs.guidance} if inputs.guidance else {}),
+        **({} if rules.assembly is PLAIN else {"assembly": rules.assembly.changed}),
     }
 
 
@@ -107,6 +112,7 @@ def _made_of(
         "scopes": [[scope.kind, scope.ref] for scope in sources.scopes],
         "components": _components(view),
         "card": [sources.card.name, sources.card.revision] if sources.card else None,
+        **({"preset": [sources.preset.name, sources.preset.revision]} if sources.preset else {}),
         "books": [[book.label, book.attach, book.revision] for book in inputs.books],
         "notes": [[note.key, note.revision] for note in sources.notes],
         "context": context,
@@ -226,7 +232,8 @@ def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
         if filled.get(block) == key:
             by = f"block:{block}, provider {providers.get(block, block)}"
             yield Told(by=by, revision=_revision(words))
-    if key not in CARD_KEYS and not any(key in keys for keys in made_of["components"].values()):
+    known = key in CARD_KEYS or any(key in keys for keys in made_of["components"].values())
+    if not known and not _is_of_preset(key, made_of):
         yield Told(by="evennia_ai itself", revision=_revision(text))
 
 
@@ -256,7 +263,18 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
             scope = Scope(kind=kind, ref=ref)
             change = components.revision(key, keys[key], scope=scope)
             return _source(f"component {key} of {scope}", change)
+    if _is_of_preset(key, made_of):
+        return _preset(made_of)
     return _card(made_of) if key in CARD_KEYS else None
+
+
+def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
+    """Whether a component that no builder made was the preset's, and not the card's."""
+    if not made_of.get("preset"):
+        return False
+    card = card_then(*made_of["card"]) if made_of["card"] else None
+    read = card_from_text(card.source) if card else None
+    return is_of_preset(key, read, grants=card.grants if card else NO_GRANTS)
 
 
 def _card(made_of: Mapping[str, Any]) -> Source | None:
@@ -264,6 +282,11 @@ def _card(made_of: Mapping[str, Any]) -> Source | None:
         return None
     name, number = made_of["card"]
     return _source(f"card {name}", card_revisions.revision(name, number)[0])
+
+
+def _preset(made_of: Mapping[str, Any]) -> Source:
+    name, number = made_of["preset"]
+    return _source(f"preset {name}", preset_revisions.revision(name, number)[0])
 
 
 def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:

@@ -27,6 +27,8 @@ from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
 HIDDEN: Final = "(hidden by its lock)"
 _MEMORY: Final = "memory:"
+# What was said, in a text that repeats it as it was sent: with another name, or in quotes.
+_SAID: Final = "history:"
 # Texts that lore or memories may have become a part of: an outlet in a component, a note.
 _MAY_HOLD: Final = ("component:", "note:")
 
@@ -49,6 +51,7 @@ class Seer:
         kept = {verdict.item for verdict in report.verdicts if verdict.kept}
         loose = bool((marks.keys() & kept) - placed)  # its text stands in that of something else
         records = self._records(report) if hides else {}
+        marks = {**marks, **self._marks_of_repeated(report, records)}
         messages = []
         for message in report.messages:
             record = records.get(message.record or "")
@@ -63,10 +66,33 @@ class Seer:
 
     def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
         """The record as it may be seen; `beside` are those that are shown with it."""
-        mark = self._knowledge.mark_of_record(record)
+        mark = self._knowledge.mark_of_record(record) or self._mark_of_repeated(record)
         heard = self._whispers.without_words(record)
         seen = self._knowledge.without_hidden_calls(heard, beside)
         return replace(seen, body=mark) if mark else seen
+
+    def _mark_of_repeated(self, record: Record) -> str:
+        """The mark of a text that repeats what may not be seen, "" for every other record."""
+        if record.kind not in _TEXTS or _SAID not in str(record.meta.get("parts", "")):
+            return ""
+        origins = [part[0] for part in record.meta["parts"]]
+        return next(iter(self._marks_of_said(origins).values()), "")
+
+    def _marks_of_repeated(
+        self, report: Report, records: Mapping[str, Record]
+    ) -> Mapping[str, str]:
+        """What stands in place of what was said where a text of the prompt repeats it."""
+        said = {record.id for record in records.values() if record.kind not in _TEXTS}
+        texts = (message for message in report.messages if message.record not in said)
+        return self._marks_of_said(part.origin for message in texts for part in message.parts)
+
+    def _marks_of_said(self, origins: Iterable[str]) -> Mapping[str, str]:
+        """The marks of those origins that are records which may not be seen."""
+        named = (one.removeprefix(_SAID) for one in origins if one.startswith(_SAID))
+        ids = [one for one in named if one.isdecimal()]
+        known = record_rows.records(ids) if ids else ()
+        seen = {f"{_SAID}{record.id}": (record, self.record(record)) for record in known}
+        return {origin: now.body for origin, (was, now) in seen.items() if now.body != was.body}
 
     def memory(self, memory: Memory) -> str:
         """What stands in place of a memory's text, "" where it may be seen."""

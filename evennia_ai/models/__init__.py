@@ -18,6 +18,10 @@ from evennia_ai.models.authored import (
     LorebookRevision,
     Note,
     NoteRevision,
+    Preset,
+    PresetAssignment,
+    PresetFile,
+    PresetRevision,
 )
 from evennia_ai.models.core import StateRevision
 from evennia_ai.models.history import (

@@ -121,8 +121,11 @@ def fit(
 
 def _joints(pieces: Sequence[Piece]) -> dict[str, Joint]:
     """The messages that pieces share, by their keys."""
-    joints = (piece.claim.joint for piece in pieces)
-    return {joint.key: joint for joint in joints if joint is not None}
+    return {
+        piece.claim.joint.key: piece.claim.joint
+        for piece in pieces
+        if piece.claim.joint is not None
+    }
 
 
 def _costs_of(joints: Mapping[str, Joint], counter: TokenCounter) -> int:
@@ -141,7 +144,7 @@ def _admit(
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
     opened = _joints(pieces)
-    opening = _costs_of(opened, counter)
+    opening = _costs_of(opened, counter) if opened else 0
     total = spent + opening + sum(piece.tokens for piece in pieces)
     if total <= rules.limit_tokens and not rules.reserves:
         return _Admitted(list(pieces), total, opened, opening)

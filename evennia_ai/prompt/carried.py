@@ -64,14 +64,13 @@ NOTHING_CARRIED: Final = Carried()
 class Store:
     """The variables of a list of texts while it is expanded."""
 
-    __slots__ = ("_contained", "_granted", "_moved", "is_short")
+    __slots__ = ("_contained", "_granted", "_is_short", "_moved")
 
     def __init__(self, before: Carried) -> None:
         self._granted = dict(before.granted)
         self._contained = dict(before.contained)
         self._moved = [before.moved, before.moved_contained]
-        self.is_short = False
-        """Whether some text ended at a limit that all share."""
+        self._is_short = False
 
     @property
     def now(self) -> Carried:
@@ -80,12 +79,22 @@ class Store:
 
     def take(self, effect: Effect) -> None:
         """What a text did."""
-        changed = self._contained if effect.contained else self._granted
-        changed.update(effect.changed)
-        self._moved[effect.contained] += effect.moved
-        limit = MAX_MOVED_CONTAINED if effect.contained else MAX_MOVED
-        if effect.is_short or self._moved[effect.contained] > limit or len(changed) > MAX_VARIABLES:
-            self.is_short = True
+        changed, moved, contained, is_short = effect
+        if changed:
+            (self._contained if contained else self._granted).update(changed)
+        self._moved[contained] += moved
+        self._is_short = self._is_short or is_short
+
+    @property
+    def is_short(self) -> bool:
+        """Whether some text ended at a limit that all share, or they passed one together."""
+        moved, moved_contained = self._moved
+        return (
+            self._is_short
+            or moved > MAX_MOVED
+            or moved_contained > MAX_MOVED_CONTAINED
+            or max(len(self._granted), len(self._contained)) > MAX_VARIABLES
+        )
 
 
 def effect_of(variables: Variables, *, contained: bool, failed: bool = False) -> Effect:
@@ -95,13 +104,16 @@ def effect_of(variables: Variables, *, contained: bool, failed: bool = False) ->
 
 
 class Changed:
-    """The variables whose value is another one than the last time the list was expanded."""
+    """The variables whose value is another one than the last time; false while there are none."""
 
     __slots__ = ("_contained", "_granted")
 
     def __init__(self) -> None:
         self._granted: set[Variable] = set()
         self._contained: set[Variable] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._granted or self._contained)
 
     def since(self, before: Carried, now: Carried) -> None:
         """What is set before the list now, and what was."""

@@ -110,7 +110,12 @@ def _apart(piece: Piece, speakers: _Speakers, key: str, counter: TokenCounter) -
     )
     tokens = sum(sum(costs(block, counter)) for block in lines)
     made = piece._replace(
-        claim=claim, message=message, tokens=tokens, rank=claim.rank, breaks=(), lines=lines
+        claim=claim,
+        message=message,
+        tokens=tokens,
+        rank=claim.rank,
+        breaks=(),
+        lines=lines,
     )
     piece.message.memo[_APART] = asked, made
     return made

@@ -174,19 +174,18 @@ class CompiledComponents:
     ) -> "_Shared":
         """The members that share variables, expanded one after the other where that is needed."""
         store, changed = Store(filling.carried), Changed()
-        made: dict[int, Piece | Verdict] = {}
-        effects: dict[int, Effect] = {}
+        made = {} if last is None else {**last.made}
+        effects = {} if last is None else {**last.effects}
         if last is not None:
             changed.since(last.before, filling.carried)
         for i in self._sharing:
-            member = self.members[i]
-            if last is not None and i not in outdated and not member.reads_one(changed):
-                made[i], effects[i] = last.made[i], last.effects[i]
-                changed.again(effects[i])
-            else:
-                made[i], effects[i] = member.expand_among(filling, store.now)
-                if last is not None:
-                    changed.note(last.effects[i], effects[i])
+            before = effects.get(i)
+            if before is None or i in outdated or (changed and self.members[i].reads_one(changed)):
+                made[i], effects[i] = self.members[i].expand_among(filling, store.now)
+                if before is not None:
+                    changed.note(before, effects[i])
+            elif changed:
+                changed.again(before)
             store.take(effects[i])
         return _Shared(filling.carried, made, effects, store.now, store.is_short)
 

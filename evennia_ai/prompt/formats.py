@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from evennia_ai.prompt.assembly import LORE, AssemblyRules
+from evennia_ai.prompt.assembly import LORE, AssemblyRules, Names
 from evennia_ai.prompt.compiled import Filling
 from evennia_ai.prompt.components import MAX_CONTENT, PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
@@ -31,6 +31,12 @@ _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
 )
 
 
+# How what was said is shown, in words.
+_NAMES: Final[Mapping[Names, str]] = MappingProxyType(
+    {"field": "", "none": "without names", "content": "names before what users and the NPC said"}
+)
+_QUOTED: Final = ["what users said in quotes"]
+_WHY_NOT: Final = "whose macros are more than names"
 # A text without logic whose macros are names: it means the same in every language of templates.
 _ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
 
@@ -43,15 +49,21 @@ def formatted(
 
 
 def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
-    """What the formats did to the components that have one."""
-    for key, (rule, _) in _FORMATS.items():
+    """What the rules did to the components that have a format, and to what was said."""
+    if ways := [_NAMES[rules.names]] * (rules.names != "field") + _QUOTED * rules.quote_user:
+        reason = f"shown otherwise than it was said: {', '.join(ways)}"
+        yield Verdict(stage="expand", item="history", kept=True, reason=reason)
+    for key, (rule, called) in _FORMATS.items():
         form: str | None = getattr(rules, rule)
         found = components.find(key)
         if form is None or found is None or not found.component.content.strip():
             continue
-        is_empty = not form.strip()
-        reason = f"{rule} is empty" if is_empty else f"stands in its {rule}"
-        yield Verdict(stage="expand", item=f"component:{key}", kept=not is_empty, reason=reason)
+        reason, begins = f"{rule} is empty", called.split(form)[0]
+        if form.strip():
+            stands = found.component.content.startswith(begins)
+            reason = f"stands in its {rule}" if stands else f"without {rule}, {_WHY_NOT}"
+        kept = bool(form.strip())
+        yield Verdict(stage="expand", item=f"component:{key}", kept=kept, reason=reason)
 
 
 def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptComponent:

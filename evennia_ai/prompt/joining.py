@@ -131,10 +131,11 @@ def _joined(given: Sequence[Message], *, first_other: int) -> Message:
 
 def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
     """The parts of a text that stands so much further on, inside what is kept of it."""
-    return [
-        replace(part, start=max(part.start + by, begin), end=min(part.end + by, end))
-        for part in message.parts
-    ]
+
+    def inside(at: int) -> int:
+        return min(max(at + by, begin), end)
+
+    return [replace(part, start=inside(part.start), end=inside(part.end)) for part in message.parts]
 
 
 # The messages that a squashed one was made of.

@@ -141,7 +141,11 @@ def expanded_notes(
         verdict = not_due(note, index, history=history, said=said, cut=cut)
         stands = made
         if note.place and isinstance(made, Piece):
-            stands = _placed(made, note, index, components=components, counter=filling.counter)
+            template = notes.compiled.members[index].template
+            names = template.names if template else ()
+            stands = _placed(
+                made, note, index, names=names, components=components, counter=filling.counter
+            )
         expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
     return expanded
 
@@ -167,14 +171,18 @@ def _placed(
     note: AuthorsNote,
     index: int,
     *,
+    names: Sequence[str],
     components: ComponentSet,
     counter: TokenCounter,
 ) -> Piece:
-    """The piece beside the component that its note names."""
+    """The piece beside the component that its note names, or at its depth with the reason."""
     joint = joint_beside(note, index, components=components)
     if joint is None:
         key = note.place.partition(" ")[2]
         return piece._replace(note=f"there is no component {key} to stand beside, so at its depth")
+    if joint.id < HISTORY_ID and "speaker" in names:
+        why = "names {{speaker}}, another with every turn, so not before the history"
+        return piece._replace(note=f"{why}: at its depth")
     known = piece.message.memo.get(_BESIDE)
     if known is not None and known[0] == joint:
         return known[1]

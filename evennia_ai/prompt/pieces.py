@@ -124,11 +124,14 @@ class Piece(NamedTuple):
 
     def fits(self) -> Verdict:
         """The budget's verdict when it is kept; worked out when somebody asks."""
+        told = [self.note] if self.note else []
+        if (count := sum(map(len, self.lines))) > 1:
+            told.append(f"sent as {count} messages")
         return Verdict(
             stage="budget",
             item=self.claim.origin,
             kept=True,
-            reason=f"fits; {self.note}" if self.note else "fits",
+            reason="; ".join(("fits", *told)),
             tokens=self.tokens,
             cause=self.cause,
         )

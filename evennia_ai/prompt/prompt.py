@@ -216,12 +216,13 @@ class Prompt:
         )
 
     def _places(self) -> Iterator[Verdict]:
+        together = self._together()
         for piece in self.pieces:
             yield Verdict(
                 stage="place",
                 item=piece.claim.origin,
                 kept=True,
-                reason=self._where(piece),
+                reason=self._where(piece) + together.get(piece.claim.origin, ""),
                 tokens=piece.tokens,
             )
         for standing in self.standing:
@@ -229,6 +230,17 @@ class Prompt:
             for piece in standing.pieces:
                 item = piece.claim.origin
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
+
+    def _together(self) -> Mapping[str, str]:
+        """With what each text shares a message by the rules of the assembly, in words."""
+        rules, told = self.assembly, dict[str, str]()
+        for message in self.messages:
+            if rules.squash or (rules.ties == "role" and message.injected):
+                origins = tuple(dict.fromkeys(message.origins))
+                for origin in origins if len(origins) > 1 else ():
+                    others = [one for one in origins if one != origin]
+                    told[origin] = f"; in one message with {_few(others)}"
+        return told
 
     def _where(self, piece: Piece) -> str:
         claim = piece.claim
@@ -289,6 +301,10 @@ def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iter
     for verdict in later:
         cause = causes.get(verdict.item, verdict.cause)
         yield verdict if cause == verdict.cause else replace(verdict, cause=cause)
+
+
+def _few(origins: Sequence[str]) -> str:
+    return origins[0] if len(origins) == 1 else f"{len(origins)} other texts"
 
 
 def _follow(count: int) -> str:

@@ -82,7 +82,8 @@ def _shown(message: Message, way: _Way) -> Message:
         content = f'"{content}"'
     made = message
     if (name, content) != (message.name, message.content):
-        made = replace(message, name=name, content=content, record=None, memo=Memo())
+        origin = f"history:{message.record}" if message.record else message.origin
+        made = replace(message, name=name, content=content, origin=origin, record=None, memo=Memo())
     message.memo[_SHOWN] = way, made
     return made
 

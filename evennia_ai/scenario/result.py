@@ -11,6 +11,8 @@ from evennia_ai.lorebook.book import decorators_of, label_of
 from evennia_ai.lorebook.entry import AT_MENTION, IN_HISTORY
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import note_origin
+from evennia_ai.prompt.pieces import Piece
+from evennia_ai.prompt.placement import join, members_of
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.scenario.running import ComposedTurn
 
@@ -152,23 +154,33 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
     users = inputs.history.user_messages + (inputs.event is not None)
     around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
     sent = turn.made.prompt.messages
-    messages = [message for message in sent if message.injected or message.stays]
+    staying = [message for message in sent if message.stays]
     goes_in = {part.origin for m in sent if m.injected for part in m.parts}
     return [
         {
             "due": origin in goes_in if note.mode == "tail" else note.is_due(users),
-            "content": _text_with({origin, *(around if index == 0 else ())}, messages),
+            "content": _note_text(
+                {origin, *(around if index == 0 else ())}, turn.made.prompt.pieces, staying
+            ),
         }
         for index, note in enumerate(turn.scenario.notes)
         for origin in (note_origin(note, index),)
     ]
 
 
-def _text_with(origins: AbstractSet[str], messages: Iterable[Message]) -> str:
-    """The message that has a part of one of the origins, "" where none has."""
-    return next(
-        (m.content for m in messages if any(part.origin in origins for part in m.parts)), ""
-    )
+def _note_text(
+    origins: AbstractSet[str], pieces: Sequence[Piece], staying: Iterable[Message]
+) -> str:
+    """What the pieces of these origins are together, or the message that stays and is of one.
+
+    "" where there is neither. What else their message holds is not theirs.
+    """
+    found = [piece for piece in pieces if piece.claim.origin in origins]
+    if found and (joint := found[0].claim.joint) is not None:
+        return join(joint, members_of(joint, found)).content
+    if found:
+        return found[0].message.content
+    return next((m.content for m in staying if not origins.isdisjoint(m.origins)), "")
 
 
 def _timed(turn: ComposedTurn) -> dict[str, list[str]]:

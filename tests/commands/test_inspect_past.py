@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 
 from evennia_ai import models
 from evennia_ai.game import npc_settings
@@ -35,6 +36,26 @@ def talked(stage, mood):
 
 def ids_shown(told: str) -> list[str]:
     return re.findall(r"^#([0-9]+) ", told, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "assembly", [{}, {"quote_user": True}, {"names": "content", "squash": True, "ties": "role"}]
+)
+def test_a_prompt_that_repeats_a_whisper_in_other_words_hides_it_too(stage, mood, assembly):
+    with (
+        override_settings(EVENNIA_AI_ASSEMBLY=assembly),
+        stage.model("Aye.", "I know.") as scripted,
+    ):
+        for said in ("The tunnel is open.", "And the lamp?"):
+            stage.player.at_say(said, receivers=[stage.npc], whisper=True)
+            stage.waited()
+    sent = "".join(message.content for message in scripted.requests[-1].messages)
+    assert "tunnel is open" in sent
+    told = stage.builds("ai/context oren = full")
+    assert ("tunnel is open" in told, "[said in private; for Admins]" in told) == (False, True)
+    assert "I know" not in told
+    stage.builder.permissions.add("Admin")
+    assert "tunnel is open" in stage.builds("ai/context oren = full")
 
 
 @pytest.mark.req("S2-24")

@@ -1,11 +1,13 @@
 """docs/scenarios.md tells the settings of lore and what each preset makes of them."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import yaml
 
 from evennia_ai.lorebook.rules import PRESETS, read_rules
+from evennia_ai.prompt import assembly
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 KNOWN = (
@@ -34,3 +36,17 @@ def test_the_table_of_lore_settings_says_what_each_preset_does() -> None:
     for preset in PRESETS:
         rules = read_rules({"rules": preset})
         assert told[preset] == {name: getattr(rules, name) for name in KNOWN}
+
+
+def test_the_table_of_assembly_says_what_each_preset_does() -> None:
+    page = PAGE.read_text(encoding="utf-8").split("## Putting a prompt together")[1]
+    rows = page.split("\n\n")[2].splitlines()[2:]
+    told: dict[str, dict[str, object]] = {preset: {} for preset in assembly.PRESETS}
+    for row in rows:
+        name, ours, theirs, _ = (cell.strip() for cell in row.strip("|").split(" | ", 3))
+        values = {"evennia_ai": ours, "sillytavern": ours if theirs == "the same" else theirs}
+        for preset, cell in values.items():
+            text = cell.strip("`") if cell.startswith("`") else yaml.safe_load(cell)
+            told[preset][name.strip("`")] = "" if text == '""' else text
+    for preset, rules in assembly.PRESETS.items():
+        assert told[preset] == {one.name: getattr(rules, one.name) for one in fields(rules)}

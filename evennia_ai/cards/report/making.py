@@ -24,12 +24,14 @@ from evennia_ai.cards.report.parts import (
     speaks_as,
     text_parts,
 )
+from evennia_ai.cards.report.unknown import unknown_in, unknown_in_lore
 from evennia_ai.cards.suspicions import Raised, Sighting, grouped, in_name, in_text
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.foreign.documents import Progress, silent
 from evennia_ai.lorebook.activation.lore_budget import budget_of
 from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
+from evennia_ai.lorebook.editing.without_effect import fields_without_effect
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.lorebook.rules import ActivationRules
@@ -59,6 +61,9 @@ def ignored(found: CardImport) -> Iterator[str]:
         yield f"extensions that nothing here reads, kept for the export: {_named(others)}"
     if scripts := sorted(set(card.extensions) & _SCRIPTED):
         yield f"scripts in extensions ({_named(scripts)}) are kept for the export and never run"
+    yield from unknown_in(card)
+    yield from unknown_in_lore(card)
+    yield from (f"lore: {told}" for told in fields_without_effect(card.character_book))
     if remote := sum(_is_remote(stored.asset.uri) for stored in found.assets):
         yield f"{_count(remote, 'asset')} at remote addresses, never fetched"
 

@@ -14,19 +14,19 @@ history.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.active_books import ActiveBook
+from evennia_ai.lorebook.activation.application_order import as_the_application_does
 from evennia_ai.lorebook.activation.candidate import ActiveEntry, Candidate
 from evennia_ai.lorebook.book import is_moved
-from evennia_ai.lorebook.entry import IN_HISTORY, Anchor, Position
+from evennia_ai.lorebook.entry import Anchor, Position
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.prompt.compiled import DYNAMIC, Layout
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
     CONTAINED_PRIORITY,
-    DEFAULT_ORDER,
     HISTORY_ID,
     MAX_DEPTH,
     Grants,
@@ -45,7 +45,6 @@ from evennia_ai.prompt.trace import Verdict
 _PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece]]("piece")
 NOTE_KEY: Final = "note"
 _SEPARATOR: Final = "\n"
-_MADE_OF: Final = [one.name for one in fields(ActiveEntry) if one.init]
 _EXAMPLES: Final = "dialogue_examples"
 _AFTER: Final = "world_info_after"
 _JOINTS: Final[Mapping[Position, str]] = {"before": "world_info_before", "after": _AFTER}
@@ -70,8 +69,6 @@ class _Placed(NamedTuple):
 
 
 _PLACED: Final = Slot[_Placed]("placed")
-# Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
-_ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 
 
 def placed(
@@ -89,7 +86,7 @@ def placed(
     if known is None or known.rules != rules.rules or known.active != active:
         entries = [one.active or _contained(_made(one), one.book.grants) for one in active]
         if PRESET_FLAGS[rules.rules].ties_reversed:
-            entries = _as_the_application_does(entries)
+            entries = as_the_application_does(entries)
         for one, entry in zip(active, entries, strict=True):
             one.active = entry
         moving = [at for at, one in enumerate(active) if one.entry.mention is not None]
@@ -150,29 +147,6 @@ def _made(one: Candidate) -> ActiveEntry:
         identity=one.identity,
         frozen=book.mode == "frozen",
     )
-
-
-def _as_the_application_does(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
-    """The places SillyTavern gives: equals in reverse, roles before order at one depth.
-
-    Texts before the examples and in outlets come out with the highest order first.
-    """
-    by_order = sorted(range(len(entries)), key=lambda at: -entries[at].order)  # stable
-    last, standing = len(by_order), list(entries)
-    for number, at in enumerate(by_order):
-        stands = _application_place(entries[at], number, last - number)
-        if entries[at].stands != stands:
-            made_of = {name: getattr(entries[at], name) for name in _MADE_OF}
-            standing[at] = ActiveEntry(**{**made_of, "stands": stands})
-    return standing
-
-
-def _application_place(entry: ActiveEntry, falling: int, rising: int) -> tuple[float, str]:
-    if entry.position in ("examples_before", "outlet"):
-        return (falling, "")
-    if entry.position in IN_HISTORY:
-        return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising:06}")
-    return (rising, "")
 
 
 def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:

@@ -15,6 +15,7 @@ from evennia_ai.lorebook.editing.lint_evidence import Evidence, evidence_of
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules, ClockName
 from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
+from evennia_ai.prompt.templates.unknown import unknown_macros
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.text.words import in_word
 
@@ -265,4 +266,18 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         yield "budget", f"{text}; shorten it, or raise the budget"
 
 
-_CHECKS: Final[tuple[LintCheck, ...]] = (_reach, _recursion, _depth, _keys, _chances, _texts)
+def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Macros that nothing here knows."""
+    for written in unknown_macros(entry.template.source):
+        yield "macro", f"{one_line(written)}: sent as it is written"
+
+
+_CHECKS: Final[tuple[LintCheck, ...]] = (
+    _reach,
+    _recursion,
+    _depth,
+    _keys,
+    _chances,
+    _texts,
+    _macros,
+)

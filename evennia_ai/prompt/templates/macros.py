@@ -124,13 +124,15 @@ def pieces(
     for start, end in [*spans, (len(text), len(text))]:
         for found in pattern.finditer(text, done, start):
             if found.start() > done:
-                made.append((text[done : found.start()],) * 2)
+                literal = text[done : found.start()]
+                made.append((literal, literal))
             written = found[0]
             chunk = _named(written) if found[2] is None else _called(found, how, place)
             made.append((written, chunk))
             done = found.end()
         if start > done:
-            made.append((text[done:start],) * 2)
+            literal = text[done:start]
+            made.append((literal, literal))
         if end > start:
             written = text[start:end]
             made.append((written, _nested(written, how, place=place + start, level=level + 1)))

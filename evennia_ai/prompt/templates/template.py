@@ -11,7 +11,7 @@ never reaches Jinja, and player text is never a template.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
@@ -115,24 +115,27 @@ class Uses(NamedTuple):
     """Whether it reads or sets variables, or has whole texts, whose length counts among theirs."""
 
 
-def uses_of(chunks: Iterable[Chunk]) -> Uses:
+def uses_of(chunks: Sequence[Chunk]) -> Uses:
     """What these chunks, and those inside them, use."""
     names: dict[str, None] = {}
     dice: set[str] = set()
     special: list[Special] = []
-    for chunk in inside(chunks):
+    has_special = any(isinstance(chunk, SPECIAL) for chunk in chunks)
+    for chunk in inside(chunks) if has_special else chunks:
         if isinstance(chunk, Value | LongValue):
             names[chunk.name] = None
         elif isinstance(chunk, Roll | Choice):
             dice.add(chunk.name)
-        if isinstance(chunk, SPECIAL):
+        if has_special and isinstance(chunk, SPECIAL):
             special.append(chunk)
     rolled = dice & ROLLED
+    if not special:
+        return Uses(tuple(names), bool(rolled), bool(rolled & ROLLED_EACH_TURN))
     return Uses(
         names=tuple(names),
         rolls=bool(rolled),
         rolls_each_turn=bool(rolled & ROLLED_EACH_TURN),
-        is_special=bool(special),
+        is_special=True,
         shares=any(isinstance(chunk, Change | LongValue) for chunk in special),
         **_variables([chunk for chunk in special if isinstance(chunk, Change)]),
     )

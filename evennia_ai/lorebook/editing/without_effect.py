@@ -1,0 +1,40 @@
+"""Fields of SillyTavern's entries that are kept for the export and do nothing here."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+# What a world file calls it, what stands under `extensions` in V3, and what it would do there.
+_WITHOUT_EFFECT: Final = (
+    ("vectorized", "vectorized", "entries are woken by their keys, not by their meaning"),
+    ("automationId", "automation_id", "no scripts of another program run here"),
+)
+
+
+def fields_without_effect(book: Any) -> tuple[str, ...]:
+    """A sentence for each such field that entries of a book's JSON make use of; () for no book."""
+    entries = [*_entries(book)]
+    found = []
+    for name, in_v3, why in _WITHOUT_EFFECT:
+        count = sum(bool(entry.get(name) or _extensions(entry).get(in_v3)) for entry in entries)
+        if count:
+            whose = "1 entry" if count == 1 else f"{count} entries"
+            found.append(f"{name} of {whose} has no effect and is kept for the export: {why}")
+    return tuple(found)
+
+
+def _entries(book: Any) -> Iterator[Mapping[str, Any]]:
+    """The entries of a V3 book, of a world file, or of a book in its wrapping."""
+    if not isinstance(book, Mapping):
+        return
+    if isinstance(book.get("data"), Mapping):
+        book = book["data"]
+    entries = book.get("entries")
+    listed = entries.values() if isinstance(entries, Mapping) else entries
+    for entry in listed if isinstance(listed, Iterable) else ():
+        if isinstance(entry, Mapping):
+            yield entry
+
+
+def _extensions(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = entry.get("extensions")
+    return found if isinstance(found, Mapping) else {}
