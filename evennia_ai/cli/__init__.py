@@ -16,20 +16,13 @@ import click
 import evennia_ai as package
 from evennia_ai.cli.game import opened_game
 from evennia_ai.cli.moving import export_folder, import_folder
+from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, V2, help_alone
 from evennia_ai.cli.output import refuse
+from evennia_ai.cli.preset_commands import preset
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.prompt.components import ALLOWS, Grant
+from evennia_ai.prompt.components import Grant
 
 INTERRUPTED = 130
-FILE = click.Path(path_type=Path)
-
-# Options of several commands.
-_GAME = click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print an object.")
-_FORCE = click.option("--force", is_flag=True, help="Write over a file that is there.")
-_V2 = click.option(
-    "--with-v2", is_flag=True, help="With the V2 copy for other programs (png alone)."
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,7 +53,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 @click.pass_context
 def evennia_ai(context: click.Context) -> None:
     """Compose, explain and check prompts of evennia_ai from files, without the game."""
-    _help_alone(context)
+    help_alone(context)
 
 
 @evennia_ai.command()
@@ -91,12 +84,12 @@ def compose(files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: boo
 @click.pass_context
 def card(context: click.Context) -> None:
     """Character cards: what they hold, their forms, and their way into a game and out of it."""
-    _help_alone(context)
+    help_alone(context)
 
 
 @card.command("show")
 @click.argument("file", type=FILE)
-@_JSON
+@JSON
 @click.option("--language", default="en", help="Language of the creator's notes.")
 @click.option("--group", is_flag=True, help="With the greetings that are for groups only.")
 def card_show(file: Path, as_json: bool, language: str, group: bool) -> int:
@@ -119,8 +112,8 @@ def card_lint(file: Path) -> int:
 @click.argument("source", type=FILE, metavar="IN")
 @click.argument("target", type=FILE, metavar="OUT")
 @click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), required=True)
-@_V2
-@_FORCE
+@V2
+@FORCE
 def card_convert(
     source: Path, target: Path, form: Literal["json", "png", "charx"], with_v2: bool, force: bool
 ) -> int:
@@ -132,17 +125,11 @@ def card_convert(
 
 @card.command("import")
 @click.argument("file", type=FILE)
-@_JSON
+@JSON
 @click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
 @click.option("--name", help="The card's name in the game, by default its own.")
 @click.option("--approve", is_flag=True, help="Put it in force at once.")
-@click.option(
-    "--grant",
-    "grants",
-    multiple=True,
-    type=click.Choice(list(ALLOWS)),
-    help="What it may do; once for each.",
-)
+@GRANT
 def card_import(
     file: Path,
     *,
@@ -174,10 +161,10 @@ def card_import(
 @card.command("export")
 @click.argument("name")
 @click.argument("target", type=FILE, metavar="OUT")
-@_GAME
+@GAME
 @click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), help="Default: as OUT.")
-@_V2
-@_FORCE
+@V2
+@FORCE
 @click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
 def card_export(
     name: str,
@@ -208,7 +195,7 @@ def card_export(
 @click.option("--against", type=FILE, metavar="FILE", help="What this edit would change.")
 @click.option("--last", "newest", type=click.IntRange(min=1), help="So many turns; default: all.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object; with --against, lines.")
-@_GAME
+@GAME
 def replay(
     npc: str,
     *,
@@ -242,13 +229,13 @@ def replay(
 @click.pass_context
 def history(context: click.Context) -> None:
     """What is recorded of the NPCs of a game: check it, take it out and in."""
-    _help_alone(context)
+    help_alone(context)
 
 
 @history.command("verify")
 @click.option("--npc", metavar="NAME|#REF", help="Whose records; default: all of the game.")
-@_JSON
-@_GAME
+@JSON
+@GAME
 def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
     """Check by their hashes whether the records are what was written: status 1 where not."""
     opened_game(game)
@@ -261,8 +248,8 @@ def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
 @click.argument("target", type=FILE, metavar="OUT")
 @click.option("--npc", required=True, metavar="NAME|#REF", help="Whose conversation.")
 @click.option("--conversation", "number", type=click.IntRange(min=1), help="Its number.")
-@_FORCE
-@_GAME
+@FORCE
+@GAME
 def history_export(target: Path, *, npc: str, number: int | None, force: bool, game: Path) -> int:
     """Write a conversation as lines of JSON, with all that was said in it."""
     path = target.absolute()
@@ -275,7 +262,7 @@ def history_export(target: Path, *, npc: str, number: int | None, force: bool, g
 @history.command("import")
 @click.argument("source", type=FILE, metavar="FILE")
 @click.option("--npc", required=True, metavar="NAME|#REF", help="Who remembers it from now on.")
-@_GAME
+@GAME
 def history_import(source: Path, *, npc: str, game: Path) -> int:
     """Take over a conversation that was exported; all of it or nothing."""
     path = source.absolute()
@@ -289,12 +276,12 @@ def history_import(source: Path, *, npc: str, game: Path) -> int:
 @click.pass_context
 def lorebooks(context: click.Context) -> None:
     """Look at lorebooks."""
-    _help_alone(context)
+    help_alone(context)
 
 
 @lorebooks.command("show")
 @click.argument("file", type=FILE)
-@_JSON
+@JSON
 def lore_show(file: Path, as_json: bool) -> int:
     """Show the entries of a lorebook. Nothing is written."""
     from evennia_ai.cli import lore
@@ -304,7 +291,7 @@ def lore_show(file: Path, as_json: bool) -> int:
 
 @lorebooks.command("lint")
 @click.argument("file", type=FILE)
-@_JSON
+@JSON
 def lore_lint(file: Path, as_json: bool) -> int:
     """Check a lorebook: status 1 and the findings, or 0 and nothing."""
     from evennia_ai.cli import lore
@@ -316,7 +303,7 @@ def lore_lint(file: Path, as_json: bool) -> int:
 @click.argument("source", type=FILE, metavar="IN")
 @click.argument("target", type=FILE, metavar="OUT")
 @click.option("--to", "form", type=click.Choice(["v3", "world"]), required=True)
-@_FORCE
+@FORCE
 def lore_convert(source: Path, target: Path, form: Literal["v3", "world"], force: bool) -> int:
     """Write a lorebook as a V3 lorebook or as a world file of SillyTavern, without loss."""
     from evennia_ai.cli import lore
@@ -328,7 +315,7 @@ def lore_convert(source: Path, target: Path, form: Literal["v3", "world"], force
 @click.pass_context
 def knowledge(context: click.Context) -> None:
     """Knowledge bases of a game: take folders of pages in, search, write folders."""
-    _help_alone(context)
+    help_alone(context)
 
 
 @knowledge.command("import")
@@ -336,8 +323,8 @@ def knowledge(context: click.Context) -> None:
 @click.option("--base", "key", metavar="KEY", help="Its key; default: the folder's name.")
 @click.option("--dry-run", is_flag=True, help="Tell what would change; write nothing.")
 @click.option("--remove", is_flag=True, help="Remove pages that the folder does not have.")
-@_JSON
-@_GAME
+@JSON
+@GAME
 def knowledge_import(
     source: Path, *, key: str | None, dry_run: bool, remove: bool, as_json: bool, game: Path
 ) -> int:
@@ -353,8 +340,8 @@ def knowledge_import(
 @click.argument("base")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--most", type=click.IntRange(1, 100), default=10, help="So many pages.")
-@_JSON
-@_GAME
+@JSON
+@GAME
 def knowledge_search(
     base: str, words: tuple[str, ...], *, most: int, as_json: bool, game: Path
 ) -> int:
@@ -368,7 +355,7 @@ def knowledge_search(
 @knowledge.command("export")
 @click.argument("base")
 @click.argument("target", type=FILE, metavar="FOLDER")
-@_GAME
+@GAME
 def knowledge_export(base: str, target: Path, *, game: Path) -> int:
     """Write the pages of a base into a new folder, which an import reads back."""
     path = target.absolute()
@@ -378,11 +365,6 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
     return pages.export(base, path, target)
 
 
+evennia_ai.add_command(preset)
 evennia_ai.add_command(import_folder)
 evennia_ai.add_command(export_folder)
-
-
-def _help_alone(context: click.Context) -> None:
-    """Print the help of a group that was called without a command."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())

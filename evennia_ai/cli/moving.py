@@ -5,17 +5,15 @@ from pathlib import Path
 import click
 
 from evennia_ai.cli.game import opened_game
-
-_FILE = click.Path(path_type=Path)
-_GAME = click.option("--game", type=_FILE, metavar="DIR", default=".", help="The game's folder.")
+from evennia_ai.cli.options import FILE, GAME, JSON
 
 
 @click.command("import-folder")
-@click.argument("source", type=_FILE, metavar="PATH")
+@click.argument("source", type=FILE, metavar="PATH")
 @click.option("--plan", is_flag=True, help="Tell what would be; as without --yes.")
 @click.option("--yes", "is_meant", is_flag=True, help="Take it in.")
-@click.option("--json", "as_json", is_flag=True, help="Print an object.")
-@_GAME
+@JSON
+@GAME
 def import_folder(source: Path, *, plan: bool, is_meant: bool, as_json: bool, game: Path) -> int:
     """Take a data folder of SillyTavern into a game: cards, lorebooks, chats, personas, presets.
 
@@ -31,9 +29,9 @@ def import_folder(source: Path, *, plan: bool, is_meant: bool, as_json: bool, ga
 
 
 @click.command("export-folder")
-@click.argument("target", type=_FILE, metavar="PATH")
-@click.option("--json", "as_json", is_flag=True, help="Print an object.")
-@_GAME
+@click.argument("target", type=FILE, metavar="PATH")
+@JSON
+@GAME
 def export_folder(target: Path, *, as_json: bool, game: Path) -> int:
     """Write cards, lorebooks, imported chats and personas as a new data folder of SillyTavern."""
     path = target.absolute()

@@ -27,6 +27,7 @@ from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_files import edited_file
 from evennia_ai.store.authored.cards import StoredCard, edit_card
 
+S = TypeVar("S")
 T = TypeVar("T")
 Steps = Generator[Deferred[Any], Any, None]
 
@@ -69,6 +70,11 @@ class BackgroundWork(StrictCommand):
         done: Deferred[T] = _one_file.run(in_thread, work, stage.reached)
         return done.addBoth(ended)
 
+    def ahead(self, work: Callable[[S], Any], stored: S) -> "Deferred[Any]":
+        """Have something that changed read beside the game, before an NPC needs it."""
+        done = _one_file.run(in_thread, work, stored)
+        return done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
+
     def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
         """Tells how far the work is, until it is stopped or the builder has left."""
 
@@ -96,8 +102,7 @@ class CardWork(BackgroundWork):
 
     def read_ahead(self, card: StoredCard) -> "Deferred[Any]":
         """Have a card that changed parsed beside the game, before an NPC needs it."""
-        done = _one_file.run(in_thread, read_ahead, card)
-        return done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
+        return self.ahead(read_ahead, card)
 
     @inlineCallbacks
     def edited(

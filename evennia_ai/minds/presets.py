@@ -9,21 +9,25 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import card_components
+from evennia_ai.cards.components import CARD_KEYS, card_components
 from evennia_ai.minds.parse_cache import MOST_PARSED, Parsed
 from evennia_ai.presets.mapping import default_texts, off_in, preset_assembly, with_texts
-from evennia_ai.presets.preset import MAIN, OWN, Generation, Preset
+from evennia_ai.presets.preset import JAILBREAK, MAIN, OWN, Generation, Preset
 from evennia_ai.presets.reading import read_preset
 from evennia_ai.presets.switches import switched
 from evennia_ai.prompt.assembly import NEW_CHAT, AssemblyRules
-from evennia_ai.prompt.components import HISTORY_ID, NO_GRANTS, Grants, PromptComponent
+from evennia_ai.prompt.components import HISTORY_ID, NO_GRANTS, Grant, Grants, PromptComponent
 from evennia_ai.prompt.registry import AUTONOMOUS, BUILT_IN
 from evennia_ai.store.authored.presets import StoredPreset
 
 # What SillyTavern would call it that an NPC acts by itself: nobody waits for what it says.
 _GENERATIONS: Final[Mapping[str, Generation]] = {AUTONOMOUS.name: "quiet"}
 _KEYS: Final = frozenset({*(own.key for own in OWN.values()), NEW_CHAT})
-_OWN_TEXTS: Final = OWN[MAIN].key, "post_history_instructions"
+# The fields of a card that take the place of a preset's texts, and the grants that they need.
+_REPLACED_BY: Final[Mapping[str, tuple[str, Grant]]] = {
+    OWN[MAIN].key: ("system_prompt", "system_prompt"),
+    OWN[JAILBREAK].key: ("post_history_instructions", "after_history"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,22 @@ def _parsed(stored: StoredPreset) -> Preset:
 _presets: Final = Parsed[StoredPreset, Preset](_parsed, most=MOST_PARSED)
 
 
-def is_preset_key(key: str) -> bool:
-    """Whether a component of this key may be a preset's; a builder's may be called so too."""
-    return key in _KEYS or key.startswith("st_")
+def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
+    """Whether a component that no builder made is a preset's, where there is one.
+
+    `card` is what the NPC plays, with its grants: its own texts replace some of the preset's.
+    """
+    if key in _REPLACED_BY:
+        return not is_replaced(key, card, grants=grants)
+    return key not in CARD_KEYS and (key in _KEYS or key.startswith("st_"))
+
+
+def is_replaced(key: str, card: Card | None, *, grants: Grants) -> bool:
+    """Whether a card's own text stands where a preset's of this key would."""
+    if key not in _REPLACED_BY or card is None:
+        return False
+    field_name, needed = _REPLACED_BY[key]
+    return needed in grants and bool(getattr(card, field_name).strip())
 
 
 def plugged(
@@ -70,7 +87,7 @@ def plugged(
 ) -> tuple[PromptComponent, ...]:
     """The components of a preset and of a card, whose texts stand where the preset has them."""
     defaults = default_texts(preset, grants=preset_grants) if preset else {}
-    main, after = (defaults.get(key, "") for key in _OWN_TEXTS)
+    main, after = (defaults.get(key, "") for key in _REPLACED_BY)
     of_card: Iterable[PromptComponent] = ()
     if card is not None:
         of_card = card_components(

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from hashlib import sha256
 from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.components import CARD_KEYS
@@ -25,30 +25,18 @@ from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.minds.presets import is_preset_key
+from evennia_ai.minds.presets import is_of_preset
 from evennia_ai.minds.view import NPCView, policy_sha256
 from evennia_ai.prompt.assembly import PLAIN
-from evennia_ai.prompt.components import Grant, Scope
+from evennia_ai.prompt.components import NO_GRANTS, Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store.authored import card_revisions, components, lorebooks, preset_revisions
+from evennia_ai.store.authored.cards import card_then
 from evennia_ai.store.authored.notes import key_named, note_change, note_of_turn
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 
 _OF_THE_WORLD: Final = ("persona", "room")
-
-
-class _Field(NamedTuple):
-    """A card's field that takes the place of a preset's text, and the grant that it needs."""
-
-    name: str
-    grant: Grant
-
-
-_REPLACED_BY: Final = {
-    "card_system_prompt": _Field("system_prompt", "system_prompt"),
-    "post_history_instructions": _Field("post_history_instructions", "after_history"),
-}
 
 
 def recorded_turn(
@@ -282,23 +270,18 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
             scope = Scope(kind=kind, ref=ref)
             change = components.revision(key, keys[key], scope=scope)
             return _source(f"component {key} of {scope}", change)
-    if key in CARD_KEYS and (of_card := _card(made_of)) and not _is_of_preset(key, made_of):
-        return of_card
-    return _preset(made_of) if is_preset_key(key) else None
+    if _is_of_preset(key, made_of):
+        return _preset(made_of)
+    return _card(made_of) if key in CARD_KEYS else None
 
 
 def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
-    """Whether a component that no builder made was the preset's, and no text of the card in it."""
-    if not made_of.get("preset") or not is_preset_key(key):
+    """Whether a component that no builder made was the preset's, and not the card's."""
+    if not made_of.get("preset"):
         return False
-    field = _REPLACED_BY.get(key)
-    if key in CARD_KEYS and field is None:
-        return False
-    if field is None or made_of["card"] is None:
-        return True
-    change, file = card_revisions.revision(*made_of["card"])
-    said = getattr(card_from_text(file.source), field.name)
-    return not (said.strip() and field.grant in change.grants)
+    card = card_then(*made_of["card"]) if made_of["card"] else None
+    read = card_from_text(card.source) if card else None
+    return is_of_preset(key, read, grants=card.grants if card else NO_GRANTS)
 
 
 def _card(made_of: Mapping[str, Any]) -> Source | None:
@@ -308,9 +291,7 @@ def _card(made_of: Mapping[str, Any]) -> Source | None:
     return _source(f"card {name}", card_revisions.revision(name, number)[0])
 
 
-def _preset(made_of: Mapping[str, Any]) -> Source | None:
-    if not made_of.get("preset"):
-        return None
+def _preset(made_of: Mapping[str, Any]) -> Source:
     name, number = made_of["preset"]
     return _source(f"preset {name}", preset_revisions.revision(name, number)[0])
 

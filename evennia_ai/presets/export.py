@@ -64,8 +64,8 @@ def source_of(preset: Preset) -> Mapping[str, Any]:
     texts = {name: text for name, text in preset.texts.items() if text != before.texts[name]}
     source = _with_old_keys({**preset.source, **texts}, before, preset)
     body = dict(body_of(source))
-    if preset.prompts != before.prompts:
-        body["prompts"] = _prompts(before, preset)
+    if (prompts := _prompts(before, preset)) != prompts_in(source):
+        body["prompts"] = prompts
     if preset.order != before.order:
         body["prompt_order"] = _lists(body.get("prompt_order"), before, preset)
     return body if body_of(source) is source else {**source, "data": body}
@@ -103,14 +103,17 @@ def _added(prompt: PresetPrompt, was: PresetPrompt | None, preset: Preset) -> li
     has_old_key = was is not None and OLD_KEYS.get(prompt.identifier) in preset.source
     if was is not None and has_old_key and _differing(was, prompt).keys() <= {"content"}:
         return []
-    own = prompt.identifier in OWN
-    fields = {
+    return [as_item(prompt)]
+
+
+def as_item(prompt: PresetPrompt) -> Object:
+    """A prompt as a file lists it, with all its fields."""
+    return {
         "identifier": prompt.identifier,
-        "system_prompt": own,
+        "system_prompt": prompt.identifier in OWN,
         "marker": prompt.is_marker,
         **{name: _as_json(prompt, attribute) for attribute, name in _FIELDS.items()},
     }
-    return [fields]
 
 
 def _differing(was: PresetPrompt, now: PresetPrompt) -> Object:

@@ -63,13 +63,15 @@ def preset_components(
 ) -> tuple[PromptComponent, ...]:
     """The prompts that the order names as components, by ID; those switched off are disabled.
 
-    Those that are places have no text: `with_texts` puts the texts there. `after_depth` is where
-    what follows the history stands without the grant, in messages from the newest.
+    The grant for the text itself lets the main prompt and the instructions for after the history
+    speak as the system, as it lets a card's. Those that are places have no text: `with_texts` puts
+    the texts there. `after_depth` is where what follows the history stands without the grant, in
+    messages from the newest.
     """
     placing = _Placing(grants, after_depth)
     made = [
         placing.component(preset.by_identifier[item.identifier], number, item.enabled, is_after)
-        for item, number, is_after in _numbered(preset)
+        for item, number, is_after in numbered(preset)
         if item.identifier != HISTORY
     ]
     made += [placing.new_chat(preset)]
@@ -121,15 +123,20 @@ def default_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
 
 
 def with_texts(
-    preset: Preset, texts: Iterable[PromptComponent], *, grants: Grants
+    preset: Preset,
+    texts: Iterable[PromptComponent],
+    *,
+    grants: Grants,
+    after_depth: int = AFTER_DEPTH,
 ) -> tuple[PromptComponent, ...]:
     """The preset's components with the texts of card and persona at the places it has for them.
 
     `texts` are those components; text without a grant of its own stays where it is. A card's
     system prompt and its instructions replace the preset's, which were its defaults
-    (`default_texts`), unless the preset forbids it.
+    (`default_texts`), unless the preset forbids it. `after_depth` as in `preset_components`.
     """
-    placed = {one.key: one for one in preset_components(preset, grants=grants)}
+    made = preset_components(preset, grants=grants, after_depth=after_depth)
+    placed = {one.key: one for one in made}
     forbidden = {prompt.key for prompt in preset.by_identifier.values() if prompt.forbids_overrides}
     for text in texts:
         place = placed.get(text.key)
@@ -172,7 +179,28 @@ def _at_place(text: PromptComponent, place: PromptComponent) -> PromptComponent:
     )
 
 
-def _numbered(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
+def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
+    """What a prompt needs to stand where it asks to, as who it asks to."""
+    if prompt.is_marker:
+        return frozenset({"positions"})
+    needed = _text_grant(prompt, is_after=is_after)
+    is_own = prompt.identifier in _OWN_TEXT_GRANTS and prompt.role == "system"
+    if prompt.role == "user" or (is_own and prompt.position == "relative"):
+        return frozenset(needed)
+    return frozenset({*needed, "roles"})
+
+
+def _text_grant(prompt: PresetPrompt, *, is_after: bool) -> tuple[Grant, ...]:
+    """The grant for the place of a text; in the chat only what a card may replace needs one."""
+    if prompt.position == "in_chat":
+        own = _OWN_TEXT_GRANTS.get(prompt.identifier)
+        return () if own is None else (own,)
+    if is_after:
+        return ("after_history",)
+    return ("system_prompt",) if prompt.identifier == MAIN else ("fields",)
+
+
+def numbered(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
     """The items of the order, each with its ID and whether it follows the history.
 
     A place that the order does not name is at the very end, where the application puts it.
@@ -223,9 +251,15 @@ class _Placing:
                 return None
             return _made(prompt, prompt.key, number, enabled, content="", **_spot(prompt))
         if prompt.position == "in_chat":
-            return self._in_chat(prompt, number, enabled)
-        if self._needed(prompt, is_after) in self._grants:
-            return _made(prompt, prompt.key, number, enabled, role=self._role(prompt))
+            if self._grants >= needed_grants(prompt, is_after=is_after) | {"roles"}:
+                return _made(prompt, prompt.key, number, enabled, **_spot(prompt))
+            return _contained(
+                prompt, number, enabled, depth=prompt.depth, order=prompt.injection_order
+            )
+        if self._grants.issuperset(_text_grant(prompt, is_after=is_after)):
+            has_role = needed_grants(prompt, is_after=is_after) <= self._grants
+            role = prompt.role if has_role else "user"
+            return _made(prompt, prompt.key, number, enabled, role=role)
         depth = self._after_depth if is_after else MAX_DEPTH
         return _contained(prompt, number, enabled, depth=depth)
 
@@ -246,27 +280,6 @@ class _Placing:
             injection_depth=MAX_DEPTH,
             priority=CONTAINED_PRIORITY,
         )
-
-    def _needed(self, prompt: PresetPrompt, is_after: bool) -> Grant:
-        if is_after:
-            return "after_history"
-        return "system_prompt" if prompt.identifier == MAIN else "fields"
-
-    def _in_chat(self, prompt: PresetPrompt, number: int, enabled: bool) -> PromptComponent:
-        """A prompt at its depth, which its role alone needs a grant for."""
-        needed = _OWN_TEXT_GRANTS.get(prompt.identifier, "roles")
-        if "roles" in self._grants and needed in self._grants:
-            return _made(prompt, prompt.key, number, enabled, **_spot(prompt))
-        return _contained(prompt, number, enabled, depth=prompt.depth, order=prompt.injection_order)
-
-    def _role(self, prompt: PresetPrompt) -> str:
-        """The role that a prompt outside the history may have.
-
-        The grant for the text itself lets the main prompt and the instructions for after the
-        history speak as the system, as it lets a card's.
-        """
-        is_own = prompt.identifier in _OWN_TEXT_GRANTS and prompt.role == "system"
-        return prompt.role if is_own or "roles" in self._grants else "user"
 
 
 def _made(

@@ -89,6 +89,12 @@ TEXT_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The utility texts, as they are where a file has none."""
 
+SENT_TEXTS: Final = (
+    *(NEW_CHAT_TEXT, "new_example_chat_prompt", "send_if_empty", "wi_format", "scenario_format"),
+    "personality_format",
+)
+"""The utility texts that stand in prompts here."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetPrompt:

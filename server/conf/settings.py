@@ -82,6 +82,7 @@ AT_INITIAL_SETUP_HOOK_MODULE = ""
 
 # evennia_ai
 EVENNIA_AI_CARD_FOLDER = "world/demo/cards"
+EVENNIA_AI_PRESET_FOLDER = "world/demo/presets"
 EVENNIA_AI_KNOWLEDGE_FOLDER = "world/demo/knowledge"
 
 # Demo

@@ -22,6 +22,7 @@ needs_git = pytest.mark.skipif(
         "world/demo/cards/brida-2.png",
         "world/demo/cards/ismay.charx",
         "world/demo/cards/saltholm.json",
+        "world/demo/presets/quay-2.json",
         "server/demo_logins.json",
         "server/evennia.db3",
         "server/logs/server.log",
@@ -36,3 +37,4 @@ def test_what_is_written_in_the_demo_is_ignored(path: str) -> None:
 def test_builders_export_in_the_demo_into_the_folder_that_is_ignored() -> None:
     settings = (ROOT / "server/conf/settings.py").read_text(encoding="utf-8")
     assert 'EVENNIA_AI_CARD_FOLDER = "world/demo/cards"' in settings
+    assert 'EVENNIA_AI_PRESET_FOLDER = "world/demo/presets"' in settings

@@ -55,9 +55,11 @@ class Place:
         monkeypatch.setattr(StrictCommand, "say_error", self._say_error)
         monkeypatch.setattr(CmdHelp, "help_more", False)  # there is no client to turn pages
         monkeypatch.chdir(folder)
-        shutil.copytree(DEMO / "cards", folder / "cards")
+        for kind in ("cards", "presets"):
+            shutil.copytree(DEMO / kind, folder / kind)
         self.install(
             EVENNIA_AI_CARD_FOLDER=str(folder / "cards"),
+            EVENNIA_AI_PRESET_FOLDER=str(folder / "presets"),
             EVENNIA_AI_KNOWLEDGE_FOLDER=str(DEMO / "knowledge"),
             GAME_DIR=str(folder),
         )

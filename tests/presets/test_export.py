@@ -9,6 +9,7 @@ from evennia_ai.presets.reading import read_preset
 from evennia_ai.presets.switches import switched
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants, PromptComponent
 from tests.presets.builders import a_file, a_prompt
+from tests.presets.differing import differences
 
 
 def a_full_file() -> dict[str, Any]:
@@ -32,27 +33,6 @@ def read(file: dict[str, Any]) -> Preset:
 
 def component(preset: Preset, key: str, *, grants: Grants = ALL_GRANTS) -> PromptComponent:
     return next(one for one in preset_components(preset, grants=grants) if one.key == key)
-
-
-def differences(before: Any, after: Any, path: str = "") -> list[str]:
-    """The paths of the values that differ."""
-    if type(before) is not type(after):
-        return [path]
-    if isinstance(before, dict):
-        names = [*before, *(name for name in after if name not in before)]
-        return [
-            one
-            for name in names
-            for one in (
-                differences(before[name], after[name], f"{path}.{name}")
-                if name in before and name in after
-                else [f"{path}.{name}"]
-            )
-        ]
-    if isinstance(before, list) and len(before) == len(after):
-        pairs = enumerate(zip(before, after, strict=True))
-        return [one for n, (a, b) in pairs for one in differences(a, b, f"{path}[{n}]")]
-    return [] if before == after else [path]
 
 
 def test_an_untouched_preset_is_exported_with_equal_values() -> None:

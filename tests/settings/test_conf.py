@@ -121,6 +121,7 @@ def test_our_own_settings_pass_the_checks():
         ("FALLBACK_LINE", "two\nlines", "E014"),
         ("FALLBACK_LINE", " ", "E014"),
         ("CARD_FOLDER", "", "E015"),
+        ("PRESET_FOLDER", "", "E093"),
         ("KNOWLEDGE_FOLDER", "", "E060"),
         ("MAX_SOURCE_CHARACTERS", 1, "E016"),
         ("MESSAGES_IN_MEMORY", 999, "E086"),

@@ -300,6 +300,7 @@ def status_lines(npc: NPC) -> list[str]:
         *_pause_lines(npc),
         f"  answers by     {status.endpoint} ({where}){breaker}",
         f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
+        *([f"  preset         {visible(status.preset)}"] if status.preset else []),
         f"  conversations  {talks or 'none'}",
         f"  last turn      {_turn_in_words(status.last_turn)}",
     ]

@@ -11,13 +11,22 @@ from evennia_ai.cards.components import FIELDS
 from evennia_ai.commands.prompt_shown import marked, run_in_words, runs
 from evennia_ai.commands.screens import Row, Span, head
 from evennia_ai.commands.setup.component_shown import labelled
+from evennia_ai.errors import FormatError
 from evennia_ai.game.senses.presence import NPC, scopes_of
 from evennia_ai.memory.recalling import MEMORIES_KEY
-from evennia_ai.prompt.components import PLUGGABLE_IDS, PromptComponent, depth_in_words
+from evennia_ai.minds.parse_cache import parsed_card
+from evennia_ai.minds.presets import is_of_preset
+from evennia_ai.prompt.components import (
+    NO_GRANTS,
+    PLUGGABLE_IDS,
+    PromptComponent,
+    depth_in_words,
+)
 from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.report import Report
 from evennia_ai.store.authored import components, lorebooks
-from evennia_ai.store.authored.cards import card_of
+from evennia_ai.store.authored.cards import StoredCard, card_of
+from evennia_ai.store.authored.presets import preset_for
 from evennia_ai.text.columns import WIDTH, clipped, columns, padded
 
 _ITEM: Final = 24
@@ -39,7 +48,7 @@ def column(npc: NPC, report: Report, *, pieces: Iterable[Piece]) -> Iterator[str
     yield head(f"What {npc.key}'s next prompt is made of, top to bottom:")
     yield f"{'place':>6} {'role':9} {'tokens':>6} {'what':{_ITEM}} to change it"
     books = frozenset(lorebooks.book_names())
-    depths = {piece.claim.origin: _depth(piece.claim) for piece in pieces}
+    claims = {piece.claim.origin: piece.claim for piece in pieces}
     known = {one.key: one for one in components.registry().resolved(scopes_of(npc))}
     for run in runs(report):
         first = report.messages[run[0]]
@@ -47,7 +56,10 @@ def column(npc: NPC, report: Report, *, pieces: Iterable[Piece]) -> Iterator[str
             yield (*run_in_words(report, run), Span(f"  ai/history {npc.key}"))
             continue
         for origin in dict.fromkeys(part.origin for part in first.parts):
-            place = depths.get(origin, "") if first.injected else _place(origin, known)
+            claim = claims.get(origin)
+            place = _place(origin, claim, known)
+            if first.injected:
+                place = _depth(claim) if claim else ""
             lead = f"{place:>6} {padded(first.role, 9)} {report.by_origin.get(origin, 0):6} "
             yield from _row(lead, origin, _changed_by(npc, origin, known, books))
     yield f"Every word of it: component/preview/full {npc.key}"
@@ -70,11 +82,15 @@ def _depth(claim: Claim) -> str:
     return f"{claim.depth} old" if claim.from_oldest else depth_in_words(claim.depth)
 
 
-def _place(origin: str, known: Mapping[str, PromptComponent]) -> str:
+def _place(origin: str, claim: Claim | None, known: Mapping[str, PromptComponent]) -> str:
     """The ID of a component, "" for what has none."""
-    key = origin.partition(":")[2]
+    kind, _, key = origin.partition(":")
     component = known.get(key)
-    return str(PLUGGABLE_IDS.get(key, "") if component is None else component.id)
+    if component is not None:
+        return str(component.id)
+    if kind == "component" and claim is not None:
+        return str(claim.id)
+    return str(PLUGGABLE_IDS.get(key, ""))
 
 
 def _changed_by(
@@ -98,10 +114,24 @@ def _of_component(npc: NPC, key: str, known: Mapping[str, PromptComponent]) -> s
     component = known.get(key)
     if component is not None and component.content.strip():
         return f"component/edit {labelled(component)}"
-    card = _card_name(npc)
-    if card and key in _CARD_FIELDS:
-        return f"card/edit {card}/{_CARD_FIELDS[key]}"
+    card = card_of(npc.ai.ref)
+    preset = preset_for(scopes_of(npc))
+    if preset is not None and _is_preset_s(key, card):
+        return f"preset {preset.name}"
+    if card is not None and key in _CARD_FIELDS:
+        return f"card/edit {card.name}/{_CARD_FIELDS[key]}"
     return "(made by the engine)"
+
+
+def _is_preset_s(key: str, stored: StoredCard | None) -> bool:
+    """Whether a component that no builder made is the preset's, and not the card's."""
+    if stored is None:
+        return is_of_preset(key, None, grants=NO_GRANTS)
+    try:
+        card = parsed_card(stored)
+    except FormatError:  # its builder is told with the view
+        card = None
+    return is_of_preset(key, card, grants=stored.grants)
 
 
 def _card_name(npc: NPC) -> str:

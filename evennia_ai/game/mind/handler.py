@@ -49,6 +49,7 @@ class Status:
     unrecorded: int
     last_turn: StoredTurn | None
     card: str | None
+    preset: str | None
     conversations: Mapping[str, int]
     problems: tuple[str, ...]
 
@@ -246,6 +247,7 @@ class AIHandler:
             unrecorded=self.attention.unrecorded,
             last_turn=last,
             card=view.sources.card.name if view.sources.card else None,
+            preset=view.sources.preset.name if view.sources.preset else None,
             conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
             problems=(*self.settings_problems, *view.problems),
         )

@@ -1,0 +1,135 @@
+"""`evennia-ai preset`: what a preset holds, what is doubtful about it, other forms, its report."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from evennia_ai.cli.output import FINDING, json_bytes, said_of, write_file, write_json, write_lines
+from evennia_ai.foreign.documents import read_bytes
+from evennia_ai.presets.forms import Form, in_form
+from evennia_ai.presets.lints import lints
+from evennia_ai.presets.mapping import preset_assembly, refuse_unsettled
+from evennia_ai.presets.preset import KIND, Preset
+from evennia_ai.presets.reading import read_preset
+from evennia_ai.presets.report import PresetReport, preset_report, report_lines, report_object
+from evennia_ai.presets.switches import meant, switch_lines, switched
+from evennia_ai.prompt.components import Grants
+from evennia_ai.text.columns import WIDTH, visible, wrapped
+
+
+def show(path: Path, *, prompt: str | None, as_json: bool) -> int:
+    """Print the list of the preset's prompts, or the text of one."""
+    preset = read(path)
+    if prompt is not None:
+        return _show_prompt(preset, prompt, as_json=as_json)
+    if as_json:
+        write_json(described(preset), indent=2)
+    else:
+        write_lines(_lines(preset))
+    return 0
+
+
+def lint(path: Path) -> int:
+    """Print what the author should know of the preset."""
+    findings = list(lints(read(path)))
+    write_lines(visible(f"{path}: {finding}") for finding in findings)
+    return FINDING if findings else 0
+
+
+def convert(
+    source: Path,
+    target: Path,
+    *,
+    form: Form,
+    on: Iterable[str],
+    off: Iterable[str],
+    force: bool,
+) -> int:
+    """Write the preset in a form, with prompts switched; a file that is there stays."""
+    preset = read(source)
+    with said_of(source):
+        for wanted, is_on in [*((one, True) for one in on), *((one, False) for one in off)]:
+            preset = switched(preset, wanted, is_on)
+        made = in_form(preset, form)
+    write_file(target, json_bytes(made, indent=4) + b"\n", kind=KIND, force=force)
+    lines = [*(f"{source}: {notice}" for notice in preset.notices), f"{target}: {_told(preset)}"]
+    write_lines(visible(line) for line in lines)
+    return 0
+
+
+def report_on(path: Path, *, grants: Grants, as_json: bool) -> int:
+    """Print what the preset would be in a game; nothing is stored."""
+    _, report = read_reported(path, grants=grants)
+    end = "Nothing was stored: name a game with --game DIR, and the import waits there."
+    write_report(report, stored=None, end=end, as_json=as_json)
+    return 0
+
+
+def read(path: Path) -> Preset:
+    """The preset in a file, by the file's name; FormatError names the file."""
+    content = read_bytes(path, kind=KIND)
+    with said_of(path):
+        return read_preset(content, name=path.stem)
+
+
+def read_reported(
+    path: Path, *, grants: Grants, name: str | None = None, shown: Path | None = None
+) -> tuple[Preset, PresetReport]:
+    """The preset in a file and the report on it; FormatError names the file as `shown`.
+
+    What could not be put in force is refused here already.
+    """
+    content = read_bytes(path, kind=KIND)
+    with said_of(shown or path):
+        preset = read_preset(content, name=name or path.stem)
+        refuse_unsettled(preset)
+        return preset, preset_report(preset, grants=grants, size_bytes=len(content))
+
+
+def write_report(
+    report: PresetReport, *, stored: dict[str, Any] | None, end: str, as_json: bool
+) -> None:
+    if as_json:
+        write_json({**report_object(report), "stored": stored}, indent=2)
+    else:
+        write_lines([*report_lines(report), "", *wrapped(end, WIDTH)])
+
+
+def described(preset: Preset) -> dict[str, Any]:
+    """The preset as the object that `preset show --json` prints."""
+    return {
+        "name": preset.name,
+        "prompts": [
+            {**asdict(one), "enabled": preset.switches.get(one.identifier)}
+            for one in preset.prompts
+        ],
+        "order": [item.identifier for item in preset.order],
+        "texts": dict(preset.texts),
+        "rules": preset_assembly(preset).changed,
+        "secrets": list(preset.secrets),
+        "notices": list(preset.notices),
+    }
+
+
+def _show_prompt(preset: Preset, wanted: str, *, as_json: bool) -> int:
+    found = meant(preset, wanted)
+    if as_json:
+        write_json({**asdict(found), "enabled": preset.switches.get(found.identifier)}, indent=2)
+    else:
+        write_lines(visible(line) for line in found.content.split("\n"))
+    return 0
+
+
+def _lines(preset: Preset) -> list[str]:
+    head = visible(f"{preset.name}: {_told(preset)}")
+    return [
+        head,
+        *switch_lines(preset),
+        *(visible(f"notice: {notice}") for notice in preset.notices),
+    ]
+
+
+def _told(preset: Preset) -> str:
+    on = sum(item.enabled for item in preset.order)
+    return f"{len(preset.order)} prompts in its order, {on} switched on"

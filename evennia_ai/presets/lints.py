@@ -1,0 +1,49 @@
+"""What the author of a preset should look at again, a sentence each."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from evennia_ai.errors import FormatError
+from evennia_ai.presets.mapping import refuse_unsettled
+from evennia_ai.presets.preset import HISTORY, SENT_TEXTS, Preset, PresetPrompt
+from evennia_ai.prompt.assembly import LORE
+from evennia_ai.prompt.templates.unknown import unknown_macros
+
+_SET: Final = re.compile(r"\{\{\s*(?:set|add|inc|dec)var\s*::\s*([^{}:]+?)\s*(?:::|\}\})", re.I)
+_READ: Final = re.compile(r"\{\{\s*getvar\s*::\s*([^{}:]+?)\s*\}\}", re.I)
+
+
+def lints(preset: Preset) -> Iterator[str]:
+    """The findings: what reading told, macros nobody knows, variables nobody sets."""
+    yield from preset.notices
+    prompts = [preset.by_identifier[item.identifier] for item in preset.order]
+    for prompt in prompts:
+        for macro in unknown_macros(prompt.content):
+            yield f"{_named(prompt)}: {macro} is no macro here and is sent as it is written"
+    for name in SENT_TEXTS:
+        for macro in unknown_macros(preset.texts[name]):
+            yield f"{name}: {macro} is no macro here and is sent as it is written"
+    yield from _variables(prompts)
+    if (form := preset.texts["wi_format"]).strip() and LORE not in form:
+        yield f"wi_format: has no {LORE} and does not count; lore stands bare"
+    if HISTORY in preset.switches and not preset.is_on(HISTORY):
+        yield "chatHistory is off: the model sees nothing of what was said"
+    try:
+        refuse_unsettled(preset)
+    except FormatError as error:
+        yield error.message
+
+
+def _variables(prompts: list[PresetPrompt]) -> Iterator[str]:
+    """Variables that no prompt of the order sets, each with the first that reads it."""
+    known = {name for prompt in prompts for name in _SET.findall(prompt.content)}
+    for prompt in prompts:
+        for name in _READ.findall(prompt.content):
+            if name not in known:
+                known.add(name)
+                yield f"{_named(prompt)}: no prompt sets the variable '{name}' that it reads"
+
+
+def _named(prompt: PresetPrompt) -> str:
+    return f"prompt '{prompt.name or prompt.identifier}'"

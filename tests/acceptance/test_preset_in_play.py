@@ -1,0 +1,112 @@
+"""A real server: a builder takes in a preset from a file, reads its report, switches a prompt."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from server.evennia_process import Evennia
+from server.telnet import Connection
+from tests.acceptance.games import builder_beside_npc, copied_game, logs_of, shown, started
+from tests.presets_in_play import LOOM
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    evennia = copied_game(
+        tmp_path_factory.mktemp("game"), settings="EVENNIA_AI_COOLDOWN_SECONDS = 0.0"
+    )
+    folder = evennia.root / "world" / "demo" / "presets"
+    (folder / "Loom.json").write_text(json.dumps(LOOM), encoding="utf-8")
+    with started(evennia):
+        yield evennia
+
+
+@pytest.fixture(scope="module")
+def builder(game: Evennia) -> Iterator[Connection]:
+    """The demo builder beside the ferryman."""
+    with builder_beside_npc(game) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def report(builder: Connection) -> str:
+    """What the builder read of the file before approving it with all that it has a use for."""
+    builder.send("preset/import Loom.json")
+    told = builder.wait_for("To put it in force: ", seconds=30)
+    builder.wait_for_quiet()
+    return told
+
+
+@pytest.fixture(scope="module")
+def before(builder: Connection, report: str) -> str:
+    """The prompt of a turn under the preset as it came."""
+    grants = "system_prompt, fields, after_history, positions, roles"
+    approved = shown(builder, f"preset/approve Loom = {grants}")
+    assert "Preset Loom is in force, revision 2: import 1 of" in approved
+    assert "from the next turn on" in shown(builder, "preset/assign Loom = oren")
+    return asked(builder, "say Oren, does the ferry run?")
+
+
+@pytest.fixture(scope="module")
+def after(builder: Connection, before: str) -> str:
+    """The prompt of the next turn, with one prompt switched on and one off."""
+    assert "[ ] Brief" in shown(builder, "preset Loom")
+    told = shown(builder, "preset/switch Loom = Brief on", until="this is revision")
+    assert "'Brief' of preset Loom is on" in told
+    shown(builder, "preset/switch Loom = Tone off", until="this is revision 4")
+    return asked(builder, "say Oren, and at night?")
+
+
+def asked(builder: Connection, said: str) -> str:
+    """What `ai/context` shows of the turn that answers this."""
+    builder.send(said)
+    builder.wait_for(r'^Oren says, ".*$', seconds=30)
+    builder.wait_for_quiet()
+    return shown(builder, "ai/context oren = full")
+
+
+def test_an_import_is_reported_and_its_secrets_are_dropped(report: str) -> None:
+    assert "Reading Loom.json" in report
+    assert "Import 1 of preset Loom" in report
+    for words in ("proxy_password", "Brief", "system_prompt"):
+        assert words in report, words
+    assert "hush-hush" not in report
+
+
+def test_the_prompt_of_a_turn_is_put_together_as_the_preset_has_it(before: str) -> None:
+    for words in ("LOOM-MAIN Play Oren", "LOOM-TONE Be salty.", "LOOM-DEEP Stay here."):
+        assert words in before, words
+    for words in ("LOOM-BRIEF", "LOOM-QUIET"):
+        assert words not in before.partition("-- kept")[0], words
+    assert before.index("LOOM-MAIN") < before.index("LOOM-TONE") < before.index("LOOM-DEEP")
+
+
+def test_a_switch_counts_from_the_next_turn_on(after: str) -> None:
+    messages = after.partition("-- kept")[0]
+    assert "LOOM-BRIEF One line." in messages
+    assert "LOOM-TONE" not in messages
+
+
+def test_a_turn_tells_which_revision_of_the_preset_a_text_is_from(
+    builder: Connection, after: str
+) -> None:
+    assert "preset Loom" in shown(builder, "ai/why oren = st_brief")
+
+
+def test_a_preset_is_exported_taken_away_and_back(builder: Connection, after: str) -> None:
+    assert "Wrote preset Loom, revision 4, to loom.json" in shown(
+        builder, "preset/export Loom", until="Wrote preset"
+    )
+    assert "counts nowhere" in shown(builder, "preset/unassign oren")
+    assert "brings it back" in shown(builder, "preset/remove Loom")
+    asked_first = shown(builder, "preset/revert Loom = 4", until=r"yes/\[no\]")
+    assert "What going back to revision 4 of preset Loom would change:" in asked_first
+    assert "with the grants" in shown(builder, "yes", until="this is revision 6")
+    assert "LOOM" not in asked(builder, "say Oren, and now?").partition("-- kept")[0]
+
+
+def test_the_log_knows_of_no_error(game: Evennia, after: str) -> None:
+    assert "Traceback" not in logs_of(game)

@@ -1,0 +1,150 @@
+"""`evennia-ai preset` with files."""
+
+import json
+
+import pytest
+
+from tests.cli.test_compose import assert_one_line
+from tests.presets.builders import a_file, a_prompt
+
+
+def a_written(write, **fields) -> str:
+    file = a_file(
+        a_prompt("main", "Write {{weekday}}."),
+        a_prompt("id-1", "Be brief.", name="Brevity"),
+        before=("main", "id-1"),
+        **fields,
+    )
+    return write("Dusk.json", file)
+
+
+def test_a_preset_is_shown_as_the_list_of_its_switches(call, write) -> None:
+    called = call("preset", "show", a_written(write, off=("id-1",)))
+    assert called.status == 0
+    assert called.out.splitlines() == [
+        "Dusk: 4 prompts in its order, 3 switched on",
+        "   1 [x] main (system, 4 tokens)",
+        "   2 [ ] Brevity (system, 3 tokens)",
+        "   3 [x] Chat History (the conversation)",
+        "   4 [x] Post-History Instructions (system, 0 tokens)",
+    ]
+
+
+def test_a_preset_is_shown_as_json(call, write) -> None:
+    shown = call("preset", "show", a_written(write, proxy_password="hunter2"), "--json").json
+    assert (shown["name"], shown["order"]) == (
+        "Dusk",
+        ["main", "id-1", "chatHistory", "jailbreak"],
+    )
+    prompt = next(one for one in shown["prompts"] if one["identifier"] == "id-1")
+    assert (prompt["name"], prompt["content"], prompt["enabled"]) == ("Brevity", "Be brief.", True)
+    assert shown["secrets"] == ["proxy_password"]
+    assert "hunter2" not in json.dumps(shown)
+
+
+def test_the_text_of_one_prompt_is_shown(call, write) -> None:
+    called = call("preset", "show", a_written(write), "--prompt", "brevity")
+    assert (called.status, called.out) == (0, "Be brief.\n")
+    called = call("preset", "show", a_written(write), "--prompt", "brevety")
+    assert called.status == 2
+    assert_one_line(called.err)
+    assert "did you mean Brevity?" in called.err
+
+
+def test_the_lint_tells_what_is_doubtful_with_status_1(call, write) -> None:
+    called = call("preset", "lint", a_written(write))
+    assert called.status == 1
+    assert called.out == (
+        "Dusk.json: prompt 'main': {{weekday}} is no macro here and is sent as it is written\n"
+    )
+
+
+def test_the_lint_says_nothing_of_a_faultless_preset(call, write) -> None:
+    called = call("preset", "lint", write("Fine.json", a_file()))
+    assert (called.status, called.out, called.err) == (0, "", "")
+
+
+def test_the_lint_names_variables_that_nobody_sets(call, write) -> None:
+    file = a_file(
+        a_prompt("main", "{{getvar::tone}} {{getvar::mood}}"),
+        a_prompt("set", "{{setvar::mood::calm}}"),
+        before=("set", "main"),
+    )
+    called = call("preset", "lint", write("Vars.json", file))
+    assert called.out == (
+        "Vars.json: prompt 'main': no prompt sets the variable 'tone' that it reads\n"
+    )
+
+
+def test_a_preset_is_converted_with_prompts_switched(call, write, tmp_path) -> None:
+    source = a_written(write, proxy_password="hunter2", temperature=0.7)
+    called = call("preset", "convert", source, "out.json", "--off", "Brevity")
+    assert called.status == 0
+    assert called.out.splitlines()[-1] == "out.json: 4 prompts in its order, 3 switched on"
+    made = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert made["prompt_order"][0]["order"][1] == {"identifier": "id-1", "enabled": False}
+    assert made["temperature"] == 0.7
+    assert "proxy_password" not in made
+
+
+def test_a_preset_is_converted_to_the_export_of_the_prompt_manager_and_back(
+    call, write, tmp_path
+) -> None:
+    call("preset", "convert", a_written(write), "part.json", "--to", "prompts")
+    part = json.loads((tmp_path / "part.json").read_text("utf-8"))
+    assert (part["version"], part["type"]) == (1, "full")
+    assert [one["identifier"] for one in part["data"]["prompts"]] == ["id-1"]
+    call("preset", "convert", "part.json", "whole.json")
+    whole = call("preset", "show", "whole.json", "--json").json
+    assert whole["order"] == ["main", "id-1", "chatHistory", "jailbreak"]
+
+
+def test_old_members_are_in_their_new_places(call, write, tmp_path) -> None:
+    old = write("Old.json", {"main_prompt": "M", "names_in_completion": True})
+    call("preset", "convert", old, "new.json")
+    made = json.loads((tmp_path / "new.json").read_text("utf-8"))
+    assert made["names_behavior"] == 1
+    assert made.keys().isdisjoint({"main_prompt", "names_in_completion"})
+    contents = {one["identifier"]: one["content"] for one in made["prompts"]}
+    assert contents["main"] == "M"
+
+
+def test_a_file_that_is_there_stays(call, write) -> None:
+    source = a_written(write)
+    called = call("preset", "convert", source, source)
+    assert called.status == 2
+    assert "--force writes over it" in called.err
+    assert call("preset", "convert", source, source, "--force").status == 0
+
+
+def test_an_import_reports_and_stores_nothing(call, write) -> None:
+    called = call("preset", "import", a_written(write))
+    assert called.status == 0
+    assert called.out.startswith("Preset: Dusk\n")
+    assert "  {{weekday}} in 1 text\n" in called.out
+    assert called.out.endswith("the import waits there.\n")
+
+
+def test_an_import_is_an_object_with_the_grants_named(call, write) -> None:
+    report = call("preset", "import", a_written(write), "--grant", "fields", "--json").json
+    assert report["grants"] == ["fields"]
+    assert report["stored"] is None
+    places = {part["identifier"]: part["place"] for part in report["parts"]}
+    assert places["id-1"] == "ID 12, as a user's"
+
+
+@pytest.mark.parametrize("command", ["show", "lint", "import"])
+@pytest.mark.parametrize("content", ["{", "[]", '{"temp": 1}', '{"prompts": 5}'])
+def test_bad_input_is_one_line_and_status_2(call, write, command: str, content: str) -> None:
+    called = call("preset", command, write("Bad.json", content))
+    assert (called.status, called.out) == (2, "")
+    assert_one_line(called.err)
+    assert "Bad.json" in called.err
+
+
+def test_who_speaks_now_before_the_history_is_refused_by_the_import(call, write) -> None:
+    file = a_file(a_prompt("main", "Answer {{speaker}}."))
+    called = call("preset", "import", write("Speaker.json", file))
+    assert called.status == 2
+    assert "write {{user}}" in called.err
+    assert call("preset", "lint", "Speaker.json").status == 1
