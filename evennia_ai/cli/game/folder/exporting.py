@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from evennia_ai.cards.exporting import dump_card
 from evennia_ai.cards.loading import load_card
-from evennia_ai.cli.game.folder.cast import name_of
+from evennia_ai.cli.game.cast import name_of
 from evennia_ai.cli.game.folder.judged import Judged, left_out, report_object
 from evennia_ai.cli.game.folder.personas import POSITIONS
 from evennia_ai.cli.game.folder.places import CARDS, CHATS, GROUP_CHATS, SETTINGS, WORLDS

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder import authored
 from evennia_ai.cli.game.folder.authored import Taking
-from evennia_ai.cli.game.folder.cast import Cast
 from evennia_ai.cli.game.folder.conversations import judged_chat, judged_group_chat
 from evennia_ai.cli.game.folder.judged import Judged, left_out, report_lines, report_object
 from evennia_ai.cli.game.folder.personas import judged_personas
