@@ -8,9 +8,8 @@ when the server starts, and before and after an NPC gets or loses a tag or a per
 builder can take away ends no guard then; whatever else a lock asks is looked at in each turn.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from inspect import getattr_static
 from typing import Any, Final
 
@@ -19,12 +18,11 @@ from django.db.models.signals import m2m_changed
 from django.dispatch import receiver
 from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import Attribute, AttributeProperty
-from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.knowledge.guarding import is_held, names_some, notice
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.game.senses.presence import NPC, HasMind
+from evennia_ai.game.senses.presence import NPC, HasMind, class_with_mind, minds
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.witness import safely
 from evennia_ai.knowledge.pages.page import BaseInfo
@@ -118,7 +116,7 @@ def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[Listed
     """The NPCs with `part` in their name or in that of their room; the busy ones first, by name."""
     wanted, busy = part.casefold(), set(busy_refs)
     found = []
-    for key, name, room, typeclass in _minds():
+    for key, name, room, typeclass in minds():
         one = ListedNPC(
             id=key,
             name=plain_name(name),
@@ -193,29 +191,9 @@ def _row(
     )
 
 
-def _minds() -> Iterable[tuple[int, str, str | None, str]]:
-    """Id, name, room and typeclass of every object with a mind."""
-    paths = ObjectDB.objects.order_by().values_list("db_typeclass_path", flat=True).distinct()
-    minds = [path for path in paths if _class_with_mind(path) is not None]
-    rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
-        db_typeclass_path__in=minds
-    ).values_list("id", "db_key", "db_location__db_key", "db_typeclass_path")
-    return rows
-
-
-@lru_cache(maxsize=512)
-def _class_with_mind(path: str) -> type[HasMind] | None:
-    """The typeclass of this path if it has a mind; a class that is gone has none."""
-    try:
-        found = class_from_module(path)
-    except ImportError:
-        return None
-    return found if isinstance(found, type) and issubclass(found, HasMind) else None
-
-
 def _is_on_by_default(path: str) -> bool:
     """Whether NPCs of this typeclass answer where nobody said whether they shall."""
-    found = _class_with_mind(path)
+    found = class_with_mind(path)
     # Asked of the class itself: the property would look for an Attribute of an object.
     enabled = getattr_static(found, ENABLED, False)
     return bool(enabled._default if isinstance(enabled, AttributeProperty) else enabled)
