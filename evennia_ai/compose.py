@@ -18,10 +18,12 @@ What stays in the history (`evennia_ai.prompt.blocks`) and where anchored notes 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from evennia_ai.inputs import NO_HISTORY, Inputs
+from evennia_ai.inputs import NO_HISTORY, ComposeRules, Inputs
 from evennia_ai.lorebook.activation.activation import Activation, activate
+from evennia_ai.lorebook.activation.entry_variables import variables_of
 from evennia_ai.lorebook.activation.placed_entries import (
     around_note,
     lore_pieces,
@@ -41,6 +43,7 @@ from evennia_ai.memory.recalling import (
     with_memories,
 )
 from evennia_ai.memory.scenes import words_said
+from evennia_ai.prompt.assembly import PLAIN
 from evennia_ai.prompt.blocks import (
     blocks_alone,
     fit_beside,
@@ -49,15 +52,21 @@ from evennia_ai.prompt.blocks import (
     with_staying_facts,
     without_facts,
 )
-from evennia_ai.prompt.expansion import DYNAMIC, Filling
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.compiled import DYNAMIC, Filling
+from evennia_ai.prompt.components import HISTORY_ID
+from evennia_ai.prompt.examples import with_examples_apart
+from evennia_ai.prompt.formats import format_verdicts, lore_joints
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.joining import RoleTies, squashed
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.names import in_system
-from evennia_ai.prompt.notes import ExpandedNote, expanded_notes
+from evennia_ai.prompt.notes import ExpandedNote, expanded_notes, with_variables
 from evennia_ai.prompt.pieces import Piece
-from evennia_ai.prompt.placement import anchored, fixed_stands, place
+from evennia_ai.prompt.placement import Slots, Stand, anchored, fixed_stands, place
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.shown_history import STAND_IN, shown_event, shown_history, stand_in
 from evennia_ai.prompt.trace import Verdict, not_expanded
+from evennia_ai.prompt.whole_texts import said_last
 
 NO_LORE: Final = Activation()
 _PLACES: Final = {
@@ -85,19 +94,24 @@ def compose(inputs: Inputs) -> Prompt:
 
 def compose_with_lore(inputs: Inputs) -> Composition:
     """The same, and the entries of lore that were active in it."""
-    rules, cut = inputs.rules, inputs.cut
+    rules, assembly = inputs.rules, inputs.rules.assembly
     history, event, tools, off = _taking_part(inputs)
+    if assembly is not PLAIN:
+        history, event = shown_history(history, assembly), shown_event(event, assembly)
+    cut = inputs.cut if assembly.history_cut == "steps" else 0
     filling = _filling(inputs)
     notes = _notes(inputs, history, filling)  # 1
-    lore = _lore(inputs, notes, filling.values)  # 2
+    lore = _lore(inputs, notes, filling.values_for("system"))  # 2
     reminded = _recalled(inputs)  # 3
     pieces, refused = _expanded(inputs, notes, lore, reminded, filling)  # 4
     stands, fixed = fixed_stands(event, tools, counter=rules.counter)  # 5
+    if assembly.stand_in:
+        stands, fixed = _with_stand_in(stands, fixed, pieces, history, rules)
     fitted, standing = fit_beside(  # 6
         history,
         pieces,
         blocks=rules.blocks,
-        rules=rules.budget,
+        rules=rules.budget if assembly is PLAIN else _budget(rules),
         counter=rules.counter,
         fixed=fixed,
         cut=cut,
@@ -110,23 +124,34 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         origins=inputs.notes.anchored,
         before=inputs.anchors,
     )
-    messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)  # 8
+    messages = place(  # 8
+        fitted.pieces,
+        history,
+        first=fitted.first,
+        fixed=stands,
+        slots=slots,
+        ties=None if assembly is PLAIN else _ties(inputs, slots),
+    )
+    if rules.blocks != "latest":
+        messages = with_staying_facts(messages)
     reminded = shown(reminded, fitted.pieces, standing)  # 9
+    formats = () if assembly is PLAIN else tuple(format_verdicts(inputs.components, assembly))
     prompt = Prompt(
-        messages=messages if rules.blocks == "latest" else with_staying_facts(messages),
+        messages=squashed(messages) if assembly.squash else messages,
         components=inputs.components,
-        values=filling.values,
+        values=_values_read(inputs, filling),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
         layout=rules.layout,
         blocks=rules.blocks,
+        assembly=assembly,
         counter=rules.counter,
         history=history,
         fitted=fitted,
         fixed=fixed,
         lore=lore,
         memories=reminded,
-        earlier=(refused, [*off, *inputs.notes.off, *_of_books(inputs)]),
+        earlier=(refused, [*off, *inputs.notes.off, *_of_books(inputs)], formats),
         anchors=anchors,
         standing=standing,
     )
@@ -154,6 +179,35 @@ def _taking_part(
     )
 
 
+def _budget(rules: ComposeRules) -> BudgetRules:
+    """What the prompt may cost, how much of the history a cut leaves, what goes in before it."""
+    assembly = rules.assembly
+    keep = 100 if assembly.history_cut == "messages" else rules.budget.keep_percent
+    return replace(rules.budget, keep_percent=keep, pin_examples=assembly.pin_examples)
+
+
+def _with_stand_in(
+    stands: list[Stand],
+    fixed: list[tuple[str, int]],
+    pieces: Sequence[Piece],
+    history: History,
+    rules: ComposeRules,
+) -> tuple[list[Stand], list[tuple[str, int]]]:
+    """The event and the tools, and what ends the history where the character spoke last."""
+    added = stand_in(rules.assembly, history, pieces, answers=bool(stands))
+    if added is None:
+        return stands, fixed
+    stand = (HISTORY_ID + 1, "", added)
+    return [*stands, stand], [*fixed, (STAND_IN, added.tokens(rules.counter))]
+
+
+def _ties(inputs: Inputs, slots: Slots) -> RoleTies | None:
+    """How ties are broken where that goes by role."""
+    if inputs.rules.assembly.ties != "role":
+        return None
+    return RoleTies(note=inputs.notes.first_origin, apart=slots.keys())
+
+
 def _of_books(inputs: Inputs) -> list[Verdict]:
     """Which books count in the place of newer ones, and which were waited for."""
     return [
@@ -169,22 +223,42 @@ def _filling(inputs: Inputs) -> Filling:
     if not speaker:
         newest = inputs.history.newest_user()
         speaker = (newest and newest.name) or inputs.values.get("user", "")
-    rules = inputs.rules
+    rules, char = inputs.rules, inputs.values.get("char")
+    alone = {} if char is None else {"charifnotgroup": char, "group": char}
+    said = said_last(inputs.history, inputs.event)
     return Filling(
         dice=rules.dice,
         counter=rules.counter,
         layout=rules.layout,
-        values={**inputs.values, "speaker": speaker},
+        values={**alone, **said, **inputs.values, "speaker": speaker},
+        fields=inputs.components.fields,
     )
+
+
+def _values_read(inputs: Inputs, filling: Filling) -> Mapping[str, str]:
+    """The values that were given, and of the others those that some component names."""
+    given, reads = inputs.values.keys() | {"speaker"}, inputs.components.compiled.reads
+    values = filling.all_values
+    return {name: value for name, value in values.items() if name in given or reads(name)}
 
 
 def _notes(inputs: Inputs, history: History, filling: Filling) -> list[ExpandedNote]:
     said = inputs.history.user_messages + (inputs.event is not None)
-    return expanded_notes(inputs.notes, filling, history=history, said=said, cut=inputs.cut)
+    return expanded_notes(
+        inputs.notes,
+        filling,
+        components=inputs.components,
+        history=history,
+        said=said,
+        cut=inputs.cut,
+    )
 
 
 def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, str]) -> Activation:
-    """The entries that are active; without books nothing is activated and nothing forgotten."""
+    """The entries that are active; without books nothing is activated and nothing forgotten.
+
+    The values are those of messages of role system, in which an entry may stand.
+    """
     if not inputs.books:
         return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
     rules = inputs.rules
@@ -199,7 +273,7 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], values: Mapping[str, st
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
-        values=in_system(values),  # a text may stand in a message of role system
+        values=values,
         dice=rules.dice,
         state=inputs.lore_state,
         clock=inputs.clock,
@@ -239,20 +313,38 @@ def _expanded(
 ) -> tuple[list[Piece], list[Verdict]]:
     """The texts of all that may stand in the prompt, and the verdicts on what gives none."""
     components, counter, entries = inputs.components, filling.counter, lore.entries
+    assembly, joints = inputs.rules.assembly, inputs.components.joints
     if outlets := outlet_values(entries) if entries else {}:
         filling = filling.with_values(outlets)
-    made = [*components.compiled.expand(filling)]
+    if entries:
+        values = filling.values_for("system")
+        carried = variables_of(entries, inputs.books, values=values, dice=filling.dice)
+        filling = replace(filling, carried=carried)
+    expanded = components.compiled.expand(filling)
+    filling = replace(filling, carried=expanded.left)
+    notes = with_variables(notes, inputs.notes, filling)
+    made = [*expanded.made]
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
     made = with_memories(made, reminded.kept, components=components, filling=filling)
     made = with_filled(made, inputs.blocks, components=components, filling=filling)
     if entries:
         keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
-        made += around_note(notes, entries, keeps_blank=keeps_blank, counter=counter)
-        made += lore_pieces(entries, components=components, layout=filling.layout, counter=counter)
+        made += around_note(
+            notes, entries, components=components, keeps_blank=keeps_blank, counter=counter
+        )
+        made += lore_pieces(
+            entries,
+            components=components,
+            joints=lore_joints(joints, assembly, filling) if assembly.lore_format else joints,
+            layout=filling.layout,
+            counter=counter,
+        )
         made += outlet_verdicts(entries, components=components) if outlets else ()
     else:
         made += [one.made for one in notes]
+    if assembly.examples == "messages":
+        made = with_examples_apart(made, assembly, components=components, filling=filling)
     made += blocks_alone(inputs.blocks, counter=counter)
     if not components.is_on(DYNAMIC.key):
         made = without_facts(made)

@@ -11,10 +11,12 @@ from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment, RecallRules
+from evennia_ai.prompt.assembly import PLAIN, AssemblyRules
 from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Message
@@ -38,6 +40,9 @@ class ComposeRules:
     """Whether the facts of a request stay in the history."""
 
     counter: TokenCounter = ESTIMATE
+    assembly: AssemblyRules = PLAIN
+    """How the texts are put together."""
+
     lore: ActivationRules = field(default_factory=ActivationRules)
     memory: RecallRules = field(default_factory=RecallRules)
     dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))

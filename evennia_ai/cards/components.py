@@ -11,17 +11,18 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.errors import ComponentValueError, FormatError
-from evennia_ai.lorebook.book import CONTAINED_PRIORITY, Lorebook
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
+    CONTAINED_PRIORITY,
     MAX_DEPTH,
     PLUGGABLE_IDS,
     Grants,
     PromptComponent,
 )
-from evennia_ai.prompt.expansion import check_settled
 from evennia_ai.prompt.messages import TEXT_ROLES
+from evennia_ai.prompt.settled import check_settled
 
 DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030

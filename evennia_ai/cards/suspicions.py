@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.templates.template import filled, split_macros
+from evennia_ai.prompt.templates.template import expanded_alone
 
 # What can hide between the letters of a word, and signs that are whole sentences decomposed.
 _UNSPELT: Final = re.compile(
@@ -272,15 +272,15 @@ def _readings(text: str) -> Iterator[str]:
     """The text as written, and as macros leave it: they take words apart and turn them round."""
     said = [text]
     if _MAKING.search(text):
-        chunks = split_macros(text, v1_names=False).chunks
-        said += [filled(chunks, values=_EMPTY, dice=dice, source="") for dice in _DICE]
+        said += [expanded_alone(text, values=_EMPTY, dice=dice) for dice in _DICE]
     for one in dict.fromkeys(said):
         yield _FILLER.sub(lambda filler: filler[0][:_FILLED] + filler[0][-_FILLED:], one)
 
 
 # Macros that give other text than a name; names stay as they are written.
 _MAKING: Final = re.compile(
-    r"\{\{\s*(?://|(?:random|pick|roll|reverse|comment|hidden_key|outlet)\s*:|original\s*\}\})",
+    r"\{\{\s*(?://|(?:random|pick|roll|reverse|comment|hidden_key|outlet)\s*:|roll\s"
+    r"|(?:set|add|inc|dec|get)(?:global)?var\s*:|(?:original|trim|newline|noop)\s*\}\})",
     re.IGNORECASE,
 )
 

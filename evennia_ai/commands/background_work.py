@@ -1,4 +1,4 @@
-"""Work on the files of cards: beside the game, and told of while it lasts.
+"""Work on files of cards and presets: beside the game, and told of while it lasts.
 
 The reactor's thread never waits for a file. What runs in the other thread gets values and gives
 values: no object of the game, no database. A switch goes on in the reactor's thread when the work
@@ -27,6 +27,7 @@ from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_files import edited_file
 from evennia_ai.store.authored.cards import StoredCard, edit_card
 
+S = TypeVar("S")
 T = TypeVar("T")
 Steps = Generator[Deferred[Any], Any, None]
 
@@ -41,7 +42,7 @@ _one_file: Final = DeferredLock()
 _at_work: Final[dict[int, str]] = {}
 
 
-class CardWork(StrictCommand):
+class BackgroundWork(StrictCommand):
     """A command whose switches may wait for work in another thread."""
 
     def worked(self, doing: str, work: Callable[[Progress], T]) -> "Deferred[T]":
@@ -69,6 +70,29 @@ class CardWork(StrictCommand):
         done: Deferred[T] = _one_file.run(in_thread, work, stage.reached)
         return done.addBoth(ended)
 
+    def ahead(self, work: Callable[[S], Any], stored: S) -> "Deferred[Any]":
+        """Have something that changed read beside the game, before an NPC needs it."""
+        done = _one_file.run(in_thread, work, stored)
+        return done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
+
+    def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
+        """Tells how far the work is, until it is stopped or the builder has left."""
+
+        def tell() -> None:
+            if self.session is not None and not self.session.logged_in:
+                telling.stop()
+                return
+            self.say(f"{doing}: {stage.words()}...")
+
+        telling = LoopingCall(tell)
+        telling.clock = runtime().clock
+        telling.start(REPEAT_SECONDS, now=False).addErrback(logger.log_trace)
+        return telling
+
+
+class CardWork(BackgroundWork):
+    """The same for what changes cards."""
+
     @classmethod
     def of(cls, caller: Any) -> "CardWork":
         """Work for `caller` that no command is being done for any more, as what an editor saves."""
@@ -78,8 +102,7 @@ class CardWork(StrictCommand):
 
     def read_ahead(self, card: StoredCard) -> "Deferred[Any]":
         """Have a card that changed parsed beside the game, before an NPC needs it."""
-        done = _one_file.run(in_thread, read_ahead, card)
-        return done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
+        return self.ahead(read_ahead, card)
 
     @inlineCallbacks
     def edited(
@@ -101,20 +124,6 @@ class CardWork(StrictCommand):
         stored = edit_card(card, made, keeps_greetings=keeps_greetings(before, after), by=by)
         yield self.read_ahead(stored)
         return stored, before
-
-    def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
-        """Tells how far the work is, until it is stopped or the builder has left."""
-
-        def tell() -> None:
-            if self.session is not None and not self.session.logged_in:
-                telling.stop()
-                return
-            self.say(f"{doing}: {stage.words()}...")
-
-        telling = LoopingCall(tell)
-        telling.clock = runtime().clock
-        telling.start(REPEAT_SECONDS, now=False).addErrback(logger.log_trace)
-        return telling
 
 
 class Stage:
@@ -143,7 +152,7 @@ def waits(switch: Callable[..., Steps]) -> Callable[..., None]:
     run = inlineCallbacks(switch)
 
     @wraps(switch)
-    def started(command: CardWork, *given: Any) -> None:
+    def started(command: BackgroundWork, *given: Any) -> None:
         run(command, *given).addErrback(command.failed)
 
     return started

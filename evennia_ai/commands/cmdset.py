@@ -11,6 +11,7 @@ from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
 from evennia_ai.commands.setup.lore.command import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
+from evennia_ai.commands.setup.preset.command import CmdPreset
 
 
 class AICmdSet(CmdSet):
@@ -27,6 +28,7 @@ class AICmdSet(CmdSet):
             CmdLorekeeper,
             CmdKnowledge,
             CmdNote,
+            CmdPreset,
             CmdAI,
             CmdTalk,
             CmdShow,

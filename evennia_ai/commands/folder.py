@@ -1,18 +1,29 @@
-"""The one folder that builders' files come from and go to: cards and lorebooks.
+"""The folders that builders' files come from and go to: cards and lorebooks, and presets.
 
-A name is only ever that of a file in this folder, and no file is written over.
+A name is only ever that of a file in such a folder, and no file is written over.
 """
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from evennia_ai.commands.base import CommandError, and_more
 from evennia_ai.private_files import private
 from evennia_ai.text.columns import visible
 
 JSON: Final = (".json",)
+
+
+class FolderKind(NamedTuple):
+    """What a folder is for, in the words of its messages."""
+
+    holds: str
+    setting: str
+
+
+CARDS: Final = FolderKind("card", "EVENNIA_AI_CARD_FOLDER")
+PRESETS: Final = FolderKind("preset", "EVENNIA_AI_PRESET_FOLDER")
 _MOST_FILES: Final = 40
 _MOST_COPIES: Final = 1000
 _BYTES_PER_CHARACTER: Final = 4
@@ -37,7 +48,14 @@ def text_file(path: Path, name: str, *, most_characters: int) -> bytes:
     return content
 
 
-def path_in(folder: Path, name: str, *, command: str, suffixes: Sequence[str] = JSON) -> Path:
+def path_in(
+    folder: Path,
+    name: str,
+    *,
+    command: str,
+    suffixes: Sequence[str] = JSON,
+    kind: FolderKind = CARDS,
+) -> Path:
     """The path of the file `name` in `folder`; without its suffix it is found by any of these.
 
     `command` is what lists the files, for whoever names one that is not there.
@@ -53,10 +71,11 @@ def path_in(folder: Path, name: str, *, command: str, suffixes: Sequence[str] = 
         )
     if not plain or "\\" in file_name or not _is_file(path):
         raise CommandError(
-            f"There is no card file '{name}' in the card folder; {command} lists those there are."
+            f"There is no {kind.holds} file '{name}' in the {kind.holds} folder; {command} lists"
+            " those there are."
         )
     if path.resolve().parent != folder.resolve():
-        raise CommandError(f"'{name}' leads out of the card folder; nothing was imported.")
+        raise CommandError(f"'{name}' leads out of the {kind.holds} folder; nothing was imported.")
     return path
 
 
@@ -77,18 +96,25 @@ def size_of(path: Path) -> int:
         raise _unreadable(path, error) from error
 
 
-def offered(folder: Path, *, suffixes: Sequence[str] = JSON) -> list[str]:
+def offered(folder: Path, *, suffixes: Sequence[str] = JSON, kind: FolderKind = CARDS) -> list[str]:
     """The files of the folder, of these kinds."""
     there = folder.glob("*")  # of a folder that is not there, or not ours to read: nothing
     found = sorted(visible(path.name) for path in there if path.suffix.lower() in suffixes)
     if not found:
         kinds = ", ".join(suffixes)
-        return [f"There are no card files ({kinds}) in {folder} (EVENNIA_AI_CARD_FOLDER)."]
+        return [f"There are no {kind.holds} files ({kinds}) in {folder} ({kind.setting})."]
     rows = [f"  {name}" for name in found]
-    return [f"Card files in {folder}:", *and_more(rows, most=_MOST_FILES)]
+    return [f"{kind.holds.capitalize()} files in {folder}:", *and_more(rows, most=_MOST_FILES)]
 
 
-def new_file(folder: Path, name: str, content: bytes, *, suffix: str = ".json") -> Path:
+def new_file(
+    folder: Path,
+    name: str,
+    content: bytes,
+    *,
+    suffix: str = ".json",
+    kind: FolderKind = CARDS,
+) -> Path:
     """Write `content` into a new file that is named after `name`; no file is ever written over."""
     plain = _UNSAFE.sub("-", name.lower()).strip("-")[:80] or "unnamed"
     for number in range(1, _MOST_COPIES):
@@ -100,7 +126,7 @@ def new_file(folder: Path, name: str, content: bytes, *, suffix: str = ".json") 
             continue
         except OSError as error:
             raise CommandError(
-                f"Nothing can be written into {folder} (EVENNIA_AI_CARD_FOLDER): {error.strerror}."
+                f"Nothing can be written into {folder} ({kind.setting}): {error.strerror}."
             ) from error
         return path
     raise CommandError(f"There are {_MOST_COPIES} files like {plain}{suffix} in {folder} already.")

@@ -30,6 +30,7 @@ SCOPE_FORMS: Final = "@game, @zone:<tag>, @room, @room:<room> or @npc:<name>"
 PLACE_FORMS: Final = (
     "game, zone:<tag>, room, room:<room>, npc:<name>, faction:<tag> or player:<name>"
 )
+PRESET_FORMS: Final = "game, zone:<tag>, here, room:<room>, npc:<name> or the name of an NPC"
 KNOWN_FORMS: Final = (
     "npc:<name>, room, room:<room>, here, zone:<tag>, faction:<tag>, game or conversation:<number>"
 )
@@ -144,6 +145,18 @@ def knowledge_place_named(caller: Any, text: str, *, known: Collection[Scope]) -
     return found
 
 
+def preset_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
+    """Where `text` wants a preset to count: a scope of components, or an NPC by its name alone."""
+    found = _scope(caller, text.removeprefix("@"), readers=_PRESET_PLACES, known=known)
+    if found is not None:
+        return found
+    if ":" in text:
+        raise CommandError(
+            f"'{text}' is no place for a preset; there are {PRESET_FORMS}. Nothing was changed."
+        )
+    return _npc_scope(caller, text)
+
+
 def scope_in_words(scope: Scope) -> str:
     """A place as a command takes it, with the name of an object."""
     if scope.kind not in ("npc", "room", "player"):
@@ -236,6 +249,10 @@ _PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     **_SCOPES,
     "faction": partial(_tagged_scope, "faction"),
     "player": _player_scope,
+}
+_PRESET_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
+    **_SCOPES,
+    "here": _here_scope,
 }
 _KNOWN_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     **_SCOPES,

@@ -258,9 +258,6 @@ def plain_number(text: str, *, digits: int) -> int | None:
     return int(text) if is_number and (text == "0" or text[0] != "0") else None
 
 
-CONTAINED_PRIORITY: Final = 50
-"""Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""
-
 # Places inside another text, whose role all of it has.
 _INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
 

@@ -28,7 +28,8 @@ from evennia_ai.memory.relevance import (
     relevances,
 )
 from evennia_ai.prompt.blocks import Standing, as_data
-from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Filling
+from evennia_ai.prompt.compiled import CompiledComponent, Filling
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.pieces import Piece, make_piece, without_origin
 from evennia_ai.prompt.tokens import TokenCounter

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import card_components, character_book
+from evennia_ai.cards.components import CARD_KEYS, character_book
 from evennia_ai.errors import FormatError, TemplateError
 from evennia_ai.foreign.documents import check_plain, read_document
 from evennia_ai.inputs import ComposeRules, Inputs
@@ -34,12 +34,15 @@ from evennia_ai.minds.view import (
     view_of,
 )
 from evennia_ai.prompt.blocks import BlocksMode
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
-from evennia_ai.prompt.expansion import ComponentSet, Layout, check_settled
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import PromptContext
+from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components
 from evennia_ai.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong
@@ -111,7 +114,9 @@ class ProposedEdit:
         return self._sets.get(
             past.view,
             lambda: ComponentSet(
-                context.applied(self._edited(past)), context=context.name, off=context.off
+                context.applied(formatted(self._edited(past), past.inputs.rules.assembly)),
+                context=context.name,
+                off=context.off,
             ),
             key=key,
         )
@@ -132,17 +137,11 @@ class ProposedEdit:
         sources = past.view.sources
         if self.card is None:
             return components_of(sources, parsed_card(sources.card) if sources.card else None)
-        own = components_of(sources, None)
-        taken = {component.key for component in own}
-        of_card = card_components(
-            self.card,
-            grants=self._grants(past),
-            post_history_depth=sources.conf.post_history_depth,
-        )
-        plugged = [component for component in of_card if component.key not in taken]
-        for component in plugged:
-            check_settled(component)
-        return [*own, *plugged]
+        known = components_of(sources, self.card, grants=self._grants(past))
+        for component in known:
+            if component.key in CARD_KEYS:
+                check_settled(component)
+        return known
 
     def _grants(self, past: PastInputs) -> Grants:
         if self.grants is not None:

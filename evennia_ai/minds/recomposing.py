@@ -30,6 +30,7 @@ from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.memory.relevance import BEFORE_WEIGHTS
 from evennia_ai.minds.parse_cache import attached_book, own_book
 from evennia_ai.minds.view import NPCView, Sources, policy_sha256, view_of
+from evennia_ai.prompt.assembly import assembly_of
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.prompt.dice import Dice
@@ -39,11 +40,11 @@ from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
-from evennia_ai.store.authored.card_revisions import revision as card_revision
-from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.cards import StoredCard, card_then
 from evennia_ai.store.authored.components import revision as component_revision
 from evennia_ai.store.authored.lorebooks import StoredBook, book_revision
 from evennia_ai.store.authored.notes import note_of_turn
+from evennia_ai.store.authored.presets import preset_then
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.past_turns import PastHistories
 from evennia_ai.store.history.turns import StoredTurn
@@ -54,7 +55,7 @@ V = TypeVar("V")
 CHARACTER: Final = "character"
 MOST_KEPT: Final = 64
 """Sets of sources, and parts of them, that are kept read."""
-_OF_THE_VIEW: Final = ("scopes", "components", "card", "notes")
+_OF_THE_VIEW: Final = ("scopes", "components", "card", "preset", "notes")
 _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 
@@ -100,13 +101,14 @@ class PastReader:
     def _view(self, turn: StoredTurn) -> NPCView:
         """The view of the NPC from the revisions that the turn names."""
         made_of = turn.manifest.inputs["made_of"]
-        told, policy = [made_of[name] for name in _OF_THE_VIEW], made_of.get("policy", "")
+        told, policy = {name: made_of.get(name) for name in _OF_THE_VIEW}, made_of.get("policy", "")
         # Before there was the setting, a card without the grant ended the history.
-        depth = made_of.get("post_history_depth", 0)
-        ref = npc_of(turn.npc_ref)
-        key = (ref, canonical_json([told, policy, depth]))
-        then = replace(conf(), post_history_depth=depth)
-        return _kept(self._views, key, lambda: _made_view(ref, *told, policy=policy, then=then))
+        depth, ref = made_of.get("post_history_depth", 0), npc_of(turn.npc_ref)
+        # With the preset named, no rules of lore decide anything.
+        assembly = {"rules": "evennia_ai", **turn.manifest.inputs.get("assembly", {})}
+        key = (ref, canonical_json([told, policy, depth, assembly]))
+        then = replace(conf(), post_history_depth=depth, assembly=assembly)
+        return _kept(self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then))
 
     def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
         """The books in their order, each where it hung."""
@@ -182,6 +184,7 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
         budget=budget,
         layout=told["layout"],
         blocks=told["blocks_mode"],
+        assembly=assembly_of(told.get("assembly", {})),
         lore=ActivationRules(**told["lore"]),
         memory=RecallRules(**recall),
         dice=dice,
@@ -250,25 +253,14 @@ def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     return component
 
 
-def _card(name: str, number: int) -> StoredCard:
-    change, file = card_revision(name, number)
-    return StoredCard(
-        name=name,
-        source=file.source,
-        sha256=change.sha256,
-        revision=number,
-        grants=change.grants,
-        carrier=file.carrier,
-    )
-
-
 def _made_view(
     npc_ref: str,
+    *,
     scopes: Sequence[Sequence[Any]],
     components: Mapping[str, Mapping[str, int]],
     card: Sequence[Any] | None,
+    preset: Sequence[Any] | None,
     notes: Sequence[Sequence[Any]],
-    *,
     policy: str,
     then: Conf,
 ) -> NPCView:
@@ -276,7 +268,8 @@ def _made_view(
         scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
         facts={},
         registry=ComponentRegistry(tuple(_components(components))),
-        card=_card(*card) if card else None,
+        card=card_then(*card) if card else None,
+        preset=preset_then(*preset) if preset else None,
         books=(),
         notes=tuple(note_of_turn(npc_ref, named, number) for named, number in notes),
         conf=then,

@@ -16,9 +16,10 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.minds.recomposing import CHARACTER, PastInputs
 from evennia_ai.prompt.components import MAX_DEPTH, PromptComponent, Scope, is_plain_int
-from evennia_ai.prompt.expansion import ComponentSet, check_settled
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.notes import AuthorsNote, Notes, note_origin
+from evennia_ai.prompt.settled import check_settled
 
 Field = Literal["depth", "order", "off"]
 FIELDS: Final = get_args(Field)
@@ -26,7 +27,7 @@ KIND: Final = "trial"
 YES: Final = "yes"
 MOST_EDITS: Final = 64
 _LINE: Final = re.compile(r"((?:component|note|lore):.{1,300})\.([a-z]+)=(.{1,20})")
-_WHOLE: Final = re.compile(r"-?[0-9]{1,9}")
+_WHOLE: Final = re.compile(r"-?[0-9]{1,10}")
 _OFF: Final = "off in this trial"
 
 
@@ -142,7 +143,7 @@ def _places(inputs: Inputs) -> Iterator[Place]:
                 scope=component.scope,
             )
     for index, note in enumerate(inputs.notes.given):
-        if note.mode != "tail":
+        if not note.is_tail and not note.place:
             origin = note_origin(note, index)
             yield Place(
                 origin=origin, depth=note.depth, order=note.order, holder="note", key=note.key

@@ -1,11 +1,11 @@
 """What a turn was made of, as JSON values for its manifest, and which revision a text came from.
 
 `minds/recomposing.py` reads it back. Small values are written down. Big ones (components, cards,
-lorebooks, notes) have tables of revisions: a turn keeps which of them counted for it, in their
-order; so it does of memories, whose words may have to go, and of records by their ends. Texts of a
-card that lore may scan follow from its revision, the values and the dice: their hashes are kept, to
-tell whether they still do. Facts of a moment have no author and no revisions: what tells them apart
-is the function that told them and the hash of their words.
+presets, lorebooks, notes) have tables of revisions: a turn keeps which of them counted for it, in
+their order; so it does of memories, whose words may have to go, and of records by their ends. Texts
+of a card that lore may scan follow from its revision, the values and the dice: their hashes are
+kept, to tell whether they still do. Facts of a moment have no author and no revisions: what tells
+them apart is the function that told them and the hash of their words.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from hashlib import sha256
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.components import CARD_KEYS
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import Record
@@ -24,15 +25,30 @@ from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.minds.presets import is_preset_key
 from evennia_ai.minds.view import NPCView, policy_sha256
-from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.assembly import PLAIN
+from evennia_ai.prompt.components import Grant, Scope
 from evennia_ai.prompt.history import History
-from evennia_ai.store.authored import card_revisions, components, lorebooks
+from evennia_ai.store.authored import card_revisions, components, lorebooks, preset_revisions
 from evennia_ai.store.authored.notes import key_named, note_change, note_of_turn
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 
 _OF_THE_WORLD: Final = ("persona", "room")
+
+
+class _Field(NamedTuple):
+    """A card's field that takes the place of a preset's text, and the grant that it needs."""
+
+    name: str
+    grant: Grant
+
+
+_REPLACED_BY: Final = {
+    "card_system_prompt": _Field("system_prompt", "system_prompt"),
+    "post_history_instructions": _Field("post_history_instructions", "after_history"),
+}
 
 
 def recorded_turn(
@@ -85,6 +101,7 @@ def recorded_inputs(
         "tools": [message.record for message in inputs.tools],
         "memories": _memories(inputs) if inputs.memories else None,
         **({"guidance": inputs.guidance} if inputs.guidance else {}),
+        **({} if rules.assembly is PLAIN else {"assembly": rules.assembly.changed}),
     }
 
 
@@ -114,6 +131,7 @@ def _made_of(
         "scopes": [[scope.kind, scope.ref] for scope in sources.scopes],
         "components": _components(view),
         "card": [sources.card.name, sources.card.revision] if sources.card else None,
+        **({"preset": [sources.preset.name, sources.preset.revision]} if sources.preset else {}),
         "books": [[book.label, book.attach, book.revision] for book in inputs.books],
         "notes": [[note.key, note.revision] for note in sources.notes],
         "context": context,
@@ -233,7 +251,8 @@ def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
         if filled.get(block) == key:
             by = f"block:{block}, provider {providers.get(block, block)}"
             yield Told(by=by, revision=_revision(words))
-    if key not in CARD_KEYS and not any(key in keys for keys in made_of["components"].values()):
+    known = key in CARD_KEYS or any(key in keys for keys in made_of["components"].values())
+    if not known and not _is_of_preset(key, made_of):
         yield Told(by="evennia_ai itself", revision=_revision(text))
 
 
@@ -263,7 +282,23 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
             scope = Scope(kind=kind, ref=ref)
             change = components.revision(key, keys[key], scope=scope)
             return _source(f"component {key} of {scope}", change)
-    return _card(made_of) if key in CARD_KEYS else None
+    if key in CARD_KEYS and (of_card := _card(made_of)) and not _is_of_preset(key, made_of):
+        return of_card
+    return _preset(made_of) if is_preset_key(key) else None
+
+
+def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
+    """Whether a component that no builder made was the preset's, and no text of the card in it."""
+    if not made_of.get("preset") or not is_preset_key(key):
+        return False
+    field = _REPLACED_BY.get(key)
+    if key in CARD_KEYS and field is None:
+        return False
+    if field is None or made_of["card"] is None:
+        return True
+    change, file = card_revisions.revision(*made_of["card"])
+    said = getattr(card_from_text(file.source), field.name)
+    return not (said.strip() and field.grant in change.grants)
 
 
 def _card(made_of: Mapping[str, Any]) -> Source | None:
@@ -271,6 +306,13 @@ def _card(made_of: Mapping[str, Any]) -> Source | None:
         return None
     name, number = made_of["card"]
     return _source(f"card {name}", card_revisions.revision(name, number)[0])
+
+
+def _preset(made_of: Mapping[str, Any]) -> Source | None:
+    if not made_of.get("preset"):
+        return None
+    name, number = made_of["preset"]
+    return _source(f"preset {name}", preset_revisions.revision(name, number)[0])
 
 
 def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:

@@ -1,17 +1,16 @@
 """NPCView: everything about an NPC that does not change from turn to turn, resolved once.
 
-Scopes, components, card, lorebooks and notes become the compiled values a turn is composed from.
-A view stays until the store's snapshots change or the NPC stands somewhere else; what was parsed
-and counted for it stays with it.
+Scopes, components, preset, card, lorebooks and notes become the compiled values a turn is composed
+from. A view stays until the store's snapshots change or the NPC stands somewhere else; what was
+parsed and counted for it stays with it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
 
 from evennia_ai.cards.card import Card, notes_in
-from evennia_ai.cards.components import card_components
 from evennia_ai.errors import FormatError
 from evennia_ai.inputs import ComposeRules
 from evennia_ai.knowledge.meta_prompt import POLICY, RESTRICTED_POLICY
@@ -21,9 +20,19 @@ from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact,
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.minds.parse_cache import own_book, parsed_card, players_books, read_books
-from evennia_ai.prompt.components import PromptComponent, Scope
+from evennia_ai.minds.presets import (
+    around,
+    assembly_with,
+    parsed_preset,
+    plugged,
+    triggered_off,
+)
+from evennia_ai.presets.preset import Preset
+from evennia_ai.prompt.assembly import read_assembly
+from evennia_ai.prompt.components import NO_GRANTS, Grants, PromptComponent, Scope
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
@@ -33,6 +42,7 @@ from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.lorebooks import StoredBook, books_for
 from evennia_ai.store.authored.notes import NOTE, StoredNote, notes_for
+from evennia_ai.store.authored.presets import StoredPreset, preset_for
 
 KNOWLEDGE_POLICY: Final = PromptComponent(
     id=1400,
@@ -60,6 +70,8 @@ class Sources:
     """The books that are attached to the scopes."""
     notes: tuple[StoredNote, ...]
     conf: Conf
+    preset: StoredPreset | None = None
+    """The one of the narrowest scope that has one."""
     greeting: int | None = None
     """The index of the card's greeting that the builder wants, None for none."""
     limit_tokens: int | None = None
@@ -74,6 +86,7 @@ class Sources:
         return (
             self.registry is other.registry
             and self.card is other.card
+            and self.preset is other.preset
             and self.notes is other.notes
             and self.conf is other.conf
             and self.limit_tokens == other.limit_tokens
@@ -106,6 +119,8 @@ class NPCView:
     """Texts of the card that lore may scan."""
     greetings: Chosen = NOT_CHOSEN
     """What the NPC opens conversations with."""
+    triggered_off: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By context the keys of the preset's prompts that are not sent in it."""
     problems: tuple[str, ...] = ()
     """What of its sources cannot be read or said, for its builder."""
     _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
@@ -113,13 +128,18 @@ class NPCView:
     )
 
     def components_in(self, context: PromptContext) -> ComponentSet:
-        """The components as this context wants them; without switches the same for all contexts."""
-        if not context.off:
+        """The components as this context and the preset's triggers want them.
+
+        Without anything that is off in it the same for all contexts.
+        """
+        off = context.off | self.triggered_off.get(context.name, frozenset())
+        if not off:
             return self.components
-        key = (context.name, context.off)
+        key = (context.name, off)
         if key not in self._in_context:
             members = (one.component for one in self.components.compiled.members)
-            made = ComponentSet(context.applied(members), context=context.name, off=context.off)
+            applied = replace(context, off=off).applied(members)
+            made = ComponentSet(applied, context=context.name, off=off)
             kept = {k: v for k, v in self._in_context.items() if k[0] != context.name}
             self._in_context.clear()
             self._in_context.update(kept | {key: made})
@@ -142,6 +162,7 @@ def sources_of(
         facts=facts,
         registry=registry(),
         card=card_of(npc_ref),
+        preset=preset_for(scopes),
         books=books_for(scopes),
         notes=notes_for(npc_ref),
         conf=conf,
@@ -154,20 +175,23 @@ def sources_of(
 def view_of(npc_name: str, sources: Sources) -> NPCView:
     """The view of an NPC for these sources."""
     card, problems = _card(sources.card)
+    preset, unread = _preset(sources.preset)
     books, refused = _books(sources, card)
     greetings, unsaid = _greetings(sources, card, npc_name)
+    rules = _rules(sources, preset)
     return NPCView(
         sources=sources,
         char_name=_char_name(npc_name, sources.card, card),
-        components=ComponentSet(components_of(sources, card)),
+        components=ComponentSet(formatted(components_of(sources, card), rules.assembly)),
         books=books,
         notes=Notes([_note(note, npc_name) for note in sources.notes if note.content]),
-        rules=_rules(sources),
+        rules=rules,
         revisions=_revisions(sources),
         facts={**sources.facts, **card_facts(card)},
         texts=card_texts(card),
         greetings=greetings,
-        problems=(*problems, *refused, *unsaid),
+        triggered_off=triggered_off(preset) if preset else {},
+        problems=(*problems, *unread, *refused, *unsaid),
     )
 
 
@@ -186,7 +210,7 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
 
 
 def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
-    """Which version of the card and of each book a turn is made with, for its manifest.
+    """Which version of card, preset and of each book a turn is made with, for its manifest.
 
     A card's own book has the card's.
     """
@@ -194,20 +218,26 @@ def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
     return {**view.revisions, **_book_revisions((book.label, book.revision) for book in attached)}
 
 
-def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
-    """The components of the scopes and of the card; a builder's own wins over the card's key."""
+def components_of(
+    sources: Sources, card: Card | None, *, grants: Grants | None = None
+) -> list[PromptComponent]:
+    """The components of the scopes, the preset and `card`; a builder's own wins over their keys.
+
+    `grants` are what the card may do, None for those of the card the NPC plays.
+    """
     own = [*sources.registry.resolved(sources.scopes)]
     if KNOWLEDGE_TOOL in sources.tools and all(one.key != KNOWLEDGE_POLICY.key for one in own):
         own.append(KNOWLEDGE_POLICY)
-    if card is None or sources.card is None:
-        return own
-    taken = {component.key for component in own}
-    of_card = card_components(
+    if grants is None:
+        grants = sources.card.grants if sources.card else NO_GRANTS
+    made = plugged(
+        _preset(sources.preset)[0],
         card,
-        grants=sources.card.grants,
+        preset_grants=sources.preset.grants if sources.preset else NO_GRANTS,
+        card_grants=grants,
         post_history_depth=sources.conf.post_history_depth,
     )
-    return [*own, *(component for component in of_card if component.key not in taken)]
+    return around(own, made)
 
 
 def policy_sha256() -> str:
@@ -280,6 +310,15 @@ def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:
         return None, (f"card '{stored.name}' is left out: {error}",)
 
 
+def _preset(stored: StoredPreset | None) -> tuple[Preset | None, tuple[str, ...]]:
+    if stored is None:
+        return None, ()
+    try:
+        return parsed_preset(stored), ()
+    except FormatError as error:
+        return None, (f"preset '{stored.name}' is left out: {error}",)
+
+
 def _greetings(
     sources: Sources, card: Card | None, npc_name: str
 ) -> tuple[Chosen, tuple[str, ...]]:
@@ -323,19 +362,24 @@ def _note(note: StoredNote, npc_name: str) -> AuthorsNote:
         role=note.role,
         every=note.every,
         mode=note.mode,
+        place=note.place,
         revision=note.revision,
         off="" if note.enabled else f"off: note/on {called} turns it on",
     )
 
 
-def _rules(sources: Sources) -> ComposeRules:
+def _rules(sources: Sources, preset: Preset | None) -> ComposeRules:
     conf, limit_tokens = sources.conf, sources.limit_tokens
     if limit_tokens is None:
         limit_tokens = conf.limit_tokens
+    assembly = read_assembly(conf.assembly, lore_rules=conf.lore.rules)
+    if preset is not None and sources.preset is not None:
+        assembly = assembly_with(assembly, preset, grants=sources.preset.grants)
     return ComposeRules(
         budget=CONVERSATION.budget(limit_tokens),
         layout=conf.layout,
         blocks=conf.dynamic_block,
+        assembly=assembly,
         lore=conf.lore,
         memory=conf.memory.recall,
     )
@@ -343,9 +387,9 @@ def _rules(sources: Sources) -> ComposeRules:
 
 def _revisions(sources: Sources) -> dict[str, str]:
     books = _book_revisions((book.name, book.revision) for book in sources.books)
-    if sources.card is None:
-        return books
-    return {f"card:{sources.card.name}": str(sources.card.revision), **books}
+    kinds = (("card", sources.card), ("preset", sources.preset))
+    named = {f"{kind}:{one.name}": str(one.revision) for kind, one in kinds if one is not None}
+    return {**named, **books}
 
 
 def _book_revisions(books: Iterable[tuple[str, int]]) -> dict[str, str]:

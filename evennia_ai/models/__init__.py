@@ -19,6 +19,10 @@ from evennia_ai.models.authored import (
     Note,
     NoteRevision,
     Persona,
+    Preset,
+    PresetAssignment,
+    PresetFile,
+    PresetRevision,
 )
 from evennia_ai.models.core import StateRevision
 from evennia_ai.models.history import (

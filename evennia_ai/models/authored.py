@@ -1,4 +1,4 @@
-"""Tables of what builders write: components, contexts, cards, lorebooks, notes."""
+"""Tables of what builders write: components, contexts, cards, presets, lorebooks, notes."""
 
 from django.db import models
 
@@ -160,6 +160,78 @@ class CardAssignment(models.Model):
         return f"{self.npc_ref}: {self.card_id}"
 
 
+class PresetFile(models.Model):
+    """The JSON of a preset's file as it was given, without its secrets; never changed."""
+
+    sha256 = models.CharField(max_length=SHA256, unique=True)
+    source = models.TextField()
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
+class Preset(models.Model):
+    """A preset that is in force.
+
+    `grants` are the names of what it may do; `switches` is JSON, which prompts were switched on or
+    off in the game, by their identifiers.
+    """
+
+    name = models.CharField(max_length=NAME, unique=True)
+    file = models.ForeignKey(PresetFile, on_delete=models.PROTECT)
+    grants = models.TextField(default="", blank=True)
+    switches = models.TextField(default="{}")
+    revision = models.PositiveIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PresetRevision(models.Model):
+    """One change of a preset, or one import that waits; stays when the preset is removed.
+
+    `file`, `grants` and `switches` are those of the preset after the change, of an import those it
+    would have.
+    """
+
+    name = models.CharField(max_length=NAME)
+    number = models.PositiveIntegerField()
+    action = models.CharField(max_length=KINDS)
+    changed_by = models.CharField(max_length=NAME)
+    changed_at = models.FloatField()
+    file = models.ForeignKey(PresetFile, on_delete=models.PROTECT)
+    grants = models.TextField(default="", blank=True)
+    switches = models.TextField(default="{}")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name", "number"], name="evennia_ai_preset_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number} {self.action}"
+
+
+class PresetAssignment(models.Model):
+    """Which preset counts in a scope; each scope has one at most."""
+
+    scope_kind = models.CharField(max_length=KINDS)
+    scope_ref = models.CharField(max_length=REF, default="", blank=True)
+    preset = models.ForeignKey(Preset, on_delete=models.PROTECT)
+    assigned_by = models.CharField(max_length=NAME)
+    assigned_at = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["scope_kind", "scope_ref"], name="evennia_ai_preset_assigned"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.preset_id} at {self.scope_kind}:{self.scope_ref}"
+
+
 class Lorebook(models.Model):
     """A lorebook and who may see and change it and its entries; its text is its revision's.
 
@@ -237,6 +309,7 @@ class Note(models.Model):
     role = models.CharField(max_length=KINDS, default="system")
     every = models.PositiveIntegerField(default=1)
     mode = models.CharField(max_length=KINDS, default="floating")
+    place = models.CharField(max_length=80, default="", blank=True)
     order = models.IntegerField(default=100)
     enabled = models.BooleanField(default=True)
     revision = models.PositiveIntegerField(default=1)

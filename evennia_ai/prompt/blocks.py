@@ -21,7 +21,8 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.budget import BudgetRules, Fitted, fit
-from evennia_ai.prompt.expansion import DYNAMIC, CompiledComponent, ComponentSet, Filling
+from evennia_ai.prompt.compiled import DYNAMIC, CompiledComponent, Filling
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import OF_DYNAMIC, OF_LORE, Message
 from evennia_ai.prompt.pieces import Claim, Piece, make_piece, without_origin

@@ -14,11 +14,14 @@ from typing import Final, NamedTuple
 
 from evennia_ai.errors import BudgetError
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.pieces import Piece, Tier, block_tokens, leading_blocks, make_piece
+from evennia_ai.prompt.pieces import Joint, Piece, Tier, block_tokens, leading_blocks, make_piece
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Called, Verdict
 
 HISTORY_KEY: Final = "conversation_history"
+# To what examples give way.
+_TO_THE_HISTORY: Final = "the history"
+_TO_THE_REST: Final = "everything else"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,8 @@ class BudgetRules:
 
     limit_tokens: int
     keep_percent: int = 60
+    pin_examples: bool = False
+    """Dialogue examples go in before the history does, and yield to everything else."""
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
 
 
@@ -68,13 +73,14 @@ class Fitted(NamedTuple):
 class _Admitted:
     """Pieces admitted so far, the tokens spent, and verdicts as soon as one did not fit.
 
-    `opened` are the keys of the messages that admitted pieces share; the first piece of one pays
-    for what a message costs.
+    `opened` are the messages that admitted pieces share, by key; the first piece of one pays for
+    what a message costs, and for what stands around them in it. `opening` is what all paid so.
     """
 
     kept: list[Piece]
     tokens: int
-    opened: set[str]
+    opened: dict[str, Joint]
+    opening: int
     judged: list[Verdict] | None = None
 
 
@@ -95,21 +101,35 @@ def fit(
     spent = counter.per_prompt + sum(tokens for _, tokens in fixed)
     steady = [piece for piece in pieces if piece.claim.tier is not Tier.YIELDING]
     admitted = _admit(steady, spent, rules=rules, counter=counter, fixed=fixed)
+    yielding: list[Piece] = []
+    if len(steady) < len(pieces):
+        yielding = [piece for piece in pieces if piece.claim.tier is Tier.YIELDING]
+    if yielding and rules.pin_examples:
+        held = rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
+        room = rules.limit_tokens - admitted.tokens - held
+        _admit_yielding(yielding, admitted, room, to=_TO_THE_REST, counter=counter)
     room = rules.limit_tokens - admitted.tokens
     floor = max(cut, history.earlier)
     first, history_tokens = _cut(history, room, floor, rules=rules, counter=counter)
-    if len(steady) < len(pieces):
-        yielding = [piece for piece in pieces if piece.claim.tier is Tier.YIELDING]
+    if yielding and not rules.pin_examples:
         left = 0 if first > floor else room - history_tokens
-        _admit_yielding(yielding, admitted, left, counter=counter)
-    framing = counter.per_prompt + len(admitted.opened) * counter.per_message
+        _admit_yielding(yielding, admitted, left, to=_TO_THE_HISTORY, counter=counter)
+    framing = counter.per_prompt + admitted.opening
     total = admitted.tokens + history_tokens
     return Fitted(admitted.kept, first, total, framing, history_tokens, admitted.judged)
 
 
-def _joints(pieces: Sequence[Piece]) -> set[str]:
-    """The keys of the messages that pieces share; each costs what a message costs."""
-    return {piece.claim.joint.key for piece in pieces if piece.claim.joint is not None}
+def _joints(pieces: Sequence[Piece]) -> dict[str, Joint]:
+    """The messages that pieces share, by their keys."""
+    joints = (piece.claim.joint for piece in pieces)
+    return {joint.key: joint for joint in joints if joint is not None}
+
+
+def _costs_of(joints: Mapping[str, Joint], counter: TokenCounter) -> int:
+    """What messages cost beside the pieces that share them."""
+    around = (joint for joint in joints.values() if joint.head or joint.tail)
+    texts = sum(counter.recall(joint.head) + counter.recall(joint.tail) for joint in around)
+    return len(joints) * counter.per_message + texts
 
 
 def _admit(
@@ -121,12 +141,13 @@ def _admit(
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
     opened = _joints(pieces)
-    total = spent + len(opened) * counter.per_message + sum(piece.tokens for piece in pieces)
+    opening = _costs_of(opened, counter)
+    total = spent + opening + sum(piece.tokens for piece in pieces)
     if total <= rules.limit_tokens and not rules.reserves:
-        return _Admitted(list(pieces), total, opened)
+        return _Admitted(list(pieces), total, opened, opening)
     ranked = sorted(pieces, key=lambda piece: _rank(piece, rules.reserves))
     _check_required(ranked, rules.limit_tokens, fixed, counter)
-    admitted = _Admitted([], spent, set())
+    admitted = _Admitted([], spent, {}, 0)
     admitted.judged = [
         _admit_one(piece, admitted, rules=rules, counter=counter) for piece in ranked
     ]
@@ -144,7 +165,7 @@ def _check_required(
     ranked: Sequence[Piece], limit: int, fixed: Sequence[tuple[str, int]], counter: TokenCounter
 ) -> None:
     required = [piece for piece in ranked if piece.claim.tier is Tier.REQUIRED]
-    framing = counter.per_prompt + len(_joints(required)) * counter.per_message
+    framing = counter.per_prompt + _costs_of(_joints(required), counter)
     costs = [("framing", framing), *((p.claim.origin, p.tokens) for p in required), *fixed]
     if sum(tokens for _, tokens in costs) > limit:
         raise BudgetError(limit, costs)
@@ -153,12 +174,15 @@ def _check_required(
 def _opening(piece: Piece, admitted: _Admitted, counter: TokenCounter) -> int:
     """What the piece pays for the message it shares, as the first one in it."""
     joint = piece.claim.joint
-    return 0 if joint is None or joint.key in admitted.opened else counter.per_message
+    if joint is None or joint.key in admitted.opened:
+        return 0
+    return _costs_of({joint.key: joint}, counter)
 
 
 def _take(piece: Piece, admitted: _Admitted, opening: int) -> None:
     admitted.kept.append(piece)
     admitted.tokens += piece.tokens + opening
+    admitted.opening += opening
     admitted.opened |= _joints((piece,))
 
 
@@ -235,9 +259,9 @@ def _cut(
 
 
 def _admit_yielding(
-    yielding: Sequence[Piece], admitted: _Admitted, room: int, *, counter: TokenCounter
+    yielding: Sequence[Piece], admitted: _Admitted, room: int, *, to: str, counter: TokenCounter
 ) -> None:
-    """Dialogue examples: only what room the history leaves, nothing where history itself is cut."""
+    """Dialogue examples: only what fits in the room that is left `to` them by something."""
     steady = [*admitted.kept]
     answers: list[tuple[Piece, Verdict | None]] = []  # each piece, and what of it gave way
     for piece in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
@@ -245,7 +269,7 @@ def _admit_yielding(
         kept = leading_blocks(piece, room - opening, counter=counter)
         gave_way = None
         if kept is not piece:
-            gave_way = _gave_way(piece, kept, room, opening=opening, counter=counter)
+            gave_way = _gave_way(piece, kept, room, opening=opening, to=to, counter=counter)
         answers.append((piece, gave_way))
         if kept is not None:
             room -= kept.tokens + opening
@@ -257,7 +281,7 @@ def _admit_yielding(
 
 
 def _gave_way(
-    piece: Piece, kept: Piece | None, room: int, *, opening: int, counter: TokenCounter
+    piece: Piece, kept: Piece | None, room: int, *, opening: int, to: str, counter: TokenCounter
 ) -> Verdict:
     """The verdict on a piece that yields and is `kept` in part or not at all, with the reason."""
     stay = 0 if kept is None else kept.blocks
@@ -265,8 +289,8 @@ def _gave_way(
     short = f"{needed} tokens, {room} were left"
     if kept is None:
         needs = "needs" if piece.blocks == 1 else f"the first of {piece.blocks} blocks needs"
-        return replace(_dropped(piece, room), reason=f"gives way to the history: {needs} {short}")
-    partly = f"kept {stay} of {piece.blocks} blocks, the rest gives way to the history"
+        return replace(_dropped(piece, room), reason=f"gives way to {to}: {needs} {short}")
+    partly = f"kept {stay} of {piece.blocks} blocks, the rest gives way to {to}"
     note = f"; {kept.note}" if kept.note else ""
     return replace(kept.fits(), reason=f"{partly}: {stay + 1} need {short}{note}")
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import Final, Literal, NamedTuple, get_args
 
+from evennia_ai.prompt.compiled import CompiledComponent
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import OF_LORE, Message, Part, costs, part_of
 from evennia_ai.prompt.placement import Anchors
-from evennia_ai.prompt.templates.template import OUTLET
+from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 
 Reason = Literal[

@@ -31,6 +31,8 @@ MAX_ID: Final = 9999
 MAX_DEPTH: Final = 10**9
 MAX_CONTENT: Final = 200_000
 DEFAULT_ORDER: Final = 100
+CONTAINED_PRIORITY: Final = 50
+"""Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""
 
 _Key = Annotated[
     str,
@@ -98,6 +100,14 @@ class PromptComponent:
             raise ComponentValueError("scope", str(self.scope), wanted)
         if self.injection_depth > 0:  # depth implies the place
             object.__setattr__(self, "placement", "history")
+
+    @property
+    def is_contained(self) -> bool:
+        """Whether nobody vouches for its text: it may stand in the history, as a user's, alone."""
+        if self.trust == "player":
+            return True
+        stands_there = self.placement == "history" and self.role == "user"
+        return self.trust == "imported" and stands_there and self.priority <= CONTAINED_PRIORITY
 
     def changed(self, **fields: Any) -> "PromptComponent":
         """A copy with `fields` replaced and checked.

@@ -3,47 +3,36 @@
 A component that is asked again with the same values gives the same piece, with its message, its
 tokens and its verdict: a turn renders and counts only what changed.
 
-What stands before the history is the same from turn to turn, so `check_settled` refuses texts of
-the request there: each door through which components come asks it, the store, scenarios, proposed
-edits and the import of cards. Dice and outlets of lore may stand there; their authors are told.
+Variables go from one component to the next in the order of the list, ID and then key, also through
+those that stand in the history and those that give no text. What a component did to them is kept
+with what it gave: while all it reads is as it was, neither is done again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.errors import ComponentValueError, TemplateError
+from evennia_ai.prompt.carried import (
+    Carried,
+    Changed,
+    Effect,
+    Store,
+)
+from evennia_ai.prompt.compiled import DISABLED, CompiledComponent, Filling, Layout
 from evennia_ai.prompt.components import (
-    DYNAMIC_ID,
-    HISTORY_ID,
     PLUGGABLE_IDS,
     STATIC_COMPONENTS,
     PromptComponent,
 )
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.memo import typed_frozen
-from evennia_ai.prompt.messages import Role
-from evennia_ai.prompt.names import in_system
-from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
-from evennia_ai.prompt.templates.template import Template, compile_template
-from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
-from evennia_ai.prompt.trace import Verdict, not_expanded
+from evennia_ai.prompt.pieces import Joint, Piece
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.whole_texts import Fields
 
-Layout = Literal["cache", "classic"]
-LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
-
-# Components whose texts yield before any history does, block by block.
-_YIELDING = frozenset({"dialogue_examples"})
 # Components that stand for a place: several texts share their message.
 _LORE_JOINTS = ("world_info_before", "world_info_after")
 Side = Literal["before", "after"]
-DISABLED: Final = "disabled"
-"""Why a component is left out that its author switched off."""
-
-DYNAMIC: Final = Joint(
-    key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator=SEPARATOR
-)
 _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 
@@ -54,7 +43,7 @@ class ComponentSet:
     that the context called `context` switches off.
     """
 
-    __slots__ = ("_listed", "_next_to", "_off", "compiled", "context", "joints", "off")
+    __slots__ = ("_listed", "_next_to", "_off", "compiled", "context", "fields", "joints", "off")
 
     def __init__(
         self,
@@ -72,6 +61,9 @@ class ComponentSet:
             for component in listed
         )
         self._listed = {component.key: component for component in listed}
+        self.fields = Fields(
+            {m.component.key: (m.component, m.template) for m in self.compiled.members}
+        )
         self._next_to: dict[tuple[str, Side], Joint | None] = {}
 
     def next_to(self, key: str, *, side: Side) -> Joint | None:
@@ -124,59 +116,79 @@ class ComponentSet:
         return key not in self._off
 
 
-@typed_frozen
-class Filling:
-    """What texts are expanded with."""
+class Expanded(NamedTuple):
+    """What each member of a list gave, in their order, and the variables that it leaves set."""
 
-    dice: Dice
-    counter: TokenCounter
-    layout: Layout
-    values: Mapping[str, str]
-    """What templates may name."""
-    _in_system: list[Mapping[str, str]] = field(default_factory=list, init=False, compare=False)
-    """The same as messages of role system may have it, once it was asked for."""
-
-    def with_values(self, more: Mapping[str, str]) -> "Filling":
-        """This with more values."""
-        return replace(self, values={**self.values, **more})
-
-    def values_for(self, role: Role) -> Mapping[str, str]:
-        """What templates may name in a message of this role."""
-        if role != "system":
-            return self.values
-        if not self._in_system:
-            self._in_system.append(in_system(self.values))
-        return self._in_system[0]
+    made: Sequence[Piece | Verdict]
+    left: Carried
 
 
 class CompiledComponents:
     """Compiled components that remember what they gave last."""
 
-    __slots__ = ("_last", "_names", "_readers", "_rollers", "members")
+    __slots__ = ("_last", "_names", "_readers", "_rollers", "_sharing", "members")
 
     def __init__(self, members: Iterable["CompiledComponent"]) -> None:
         self.members = tuple(members)
         self._readers = _readers(self.members)
         self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
         self._names = tuple(self._readers)
+        self._sharing = [i for i, member in enumerate(self.members) if member.shares]
         self._last: _Last | None = None
 
-    def expand(self, filling: Filling) -> Sequence[Piece | Verdict]:
-        """What each member gives for these values, in their order.
+    def expand(self, filling: Filling) -> Expanded:
+        """What each member gives for these values.
 
-        Only members that read a value which changed since the last call, or that roll dice, are
-        asked again.
+        Only members that read a value or a variable which changed since the last call, or that
+        roll dice, are asked again.
         """
-        last = self._last
-        seen = [filling.values.get(name) for name in self._names]
+        last, values = self._last, filling.all_values
+        seen = [values.get(name) for name in self._names]
         if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
-            made = [member.expand(filling) for member in self.members]
+            shared = self._walked(filling)
+            made = [
+                shared.made[i] if i in shared.made else member.expand(filling)
+                for i, member in enumerate(self.members)
+            ]
         else:
             made = last.made.copy()
-            for i in self._outdated(last, seen, filling.dice):
+            outdated = self._outdated(last, seen, filling.dice)
+            shared = self._shared(last.shared, outdated.intersection(self._sharing), filling)
+            for i in outdated.difference(self._sharing):
                 made[i] = self.members[i].expand(filling)
-        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made)
-        return made
+            for i, one in shared.made.items() if shared is not last.shared else ():
+                made[i] = one
+        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made, shared)
+        return Expanded(made, shared.left)
+
+    def _shared(self, last: "_Shared", outdated: set[int], filling: Filling) -> "_Shared":
+        """What the members give that share variables, when they gave `last` the last time."""
+        if not outdated and last.before == filling.carried:
+            return last
+        again = None if last.is_short else self._walked(filling, last, outdated)
+        # Where room is short, who comes first has it: that is known of a whole walk alone.
+        return self._walked(filling) if again is None or again.is_short else again
+
+    def _walked(
+        self, filling: Filling, last: "_Shared | None" = None, outdated: Collection[int] = ()
+    ) -> "_Shared":
+        """The members that share variables, expanded one after the other where that is needed."""
+        store, changed = Store(filling.carried), Changed()
+        made: dict[int, Piece | Verdict] = {}
+        effects: dict[int, Effect] = {}
+        if last is not None:
+            changed.since(last.before, filling.carried)
+        for i in self._sharing:
+            member = self.members[i]
+            if last is not None and i not in outdated and not member.reads_one(changed):
+                made[i], effects[i] = last.made[i], last.effects[i]
+                changed.again(effects[i])
+            else:
+                made[i], effects[i] = member.expand_among(filling, store.now)
+                if last is not None:
+                    changed.note(last.effects[i], effects[i])
+            store.take(effects[i])
+        return _Shared(filling.carried, made, effects, store.now, store.is_short)
 
     def reading(self, name: str) -> tuple[str, ...]:
         """The keys of the enabled members whose texts name a value."""
@@ -196,14 +208,25 @@ class CompiledComponents:
         return outdated
 
 
+class _Shared(NamedTuple):
+    """What the members gave, by their index, that use variables, and what each did to them."""
+
+    before: Carried
+    made: Mapping[int, Piece | Verdict]
+    effects: Mapping[int, Effect]
+    left: Carried
+    is_short: bool
+
+
 class _Last(NamedTuple):
-    """What was given last, and for what; `made` is never changed afterwards."""
+    """What was given last, and for what; nothing of it is changed afterwards."""
 
     counter: TokenCounter
     layout: Layout
     dice: Dice
     seen: list[str | None]
     made: list[Piece | Verdict]
+    shared: _Shared
 
 
 def _readers(members: Iterable["CompiledComponent"]) -> dict[str, list[int]]:
@@ -215,154 +238,23 @@ def _readers(members: Iterable["CompiledComponent"]) -> dict[str, list[int]]:
     return readers
 
 
-class CompiledComponent:
-    """A component with its template compiled."""
-
-    __slots__ = ("_claims", "_disabled", "_problem", "_stays", "component", "origin", "template")
-
-    def __init__(
-        self,
-        component: PromptComponent,
-        *,
-        origin: str = "",
-        stays: str = "",
-        disabled: str = DISABLED,
-    ) -> None:
-        self.component = component
-        self._disabled = disabled
-        self.origin = origin or f"component:{component.key}"
-        self._stays = stays
-        self._claims: dict[Layout, Claim] = {}
-        self.template: Template | None = None
-        self._problem: TemplateError | None = None
-        try:
-            self.template = compile_template(component.content, trust=component.trust)
-        except TemplateError as error:
-            self._problem = error
-
-    def expand(self, filling: Filling) -> Piece | Verdict:
-        """The piece for these values, or the verdict that says why there is none."""
-        component, template = self.component, self.template
-        if not component.enabled:
-            return self._no(self._disabled)
-        if template is None:
-            return self._no(f"template error: {self._problem}")
-        claim = self.claim(filling.layout)
-        values = filling.values_for(claim.spoken_as)
-        try:
-            text = template.render(values, filling.dice)
-        except TemplateError as error:
-            return self._no(f"template error: {error}")
-        if not text.strip():
-            return self._no("empty")
-        unknown = template.unknown(values)
-        return make_piece(
-            text,
-            claim,
-            counter=filling.counter,
-            note=f"left as written: {', '.join(unknown)}" if unknown else "",
-            breaks=self._breaks(text, values) if claim.tier is Tier.YIELDING else (),
-        )
-
-    def claim(self, layout: Layout) -> Claim:
-        """What its text asks for in this layout; most are only ever asked for one."""
-        if layout not in self._claims:
-            made = _claim(self.component, self.origin, layout, stays=self._stays)
-            self._claims[layout] = made
-        return self._claims[layout]
-
-    def unsettles(self, layout: Layout) -> bool:
-        """Whether what stands before the history would change with it from turn to turn."""
-        component = self.component
-        stands_before = component.placement == "ordered" and component.id < HISTORY_ID
-        moves = _moves_behind_history(component, layout)
-        differs = self.template is not None and self.template.differs_by_turn
-        return component.enabled and stands_before and not moves and differs
-
-    def _breaks(self, text: str, values: Mapping[str, str]) -> tuple[int, ...]:
-        names = self.template.names if self.template else ()
-        return block_breaks(text, filled_in=(values[name] for name in names if name in values))
-
-    def _no(self, reason: str) -> Verdict:
-        return not_expanded(self.origin, reason)
+def _lore_joint(key: str, components: Iterable[PromptComponent]) -> Joint:
+    """Where lore of this position stands: at the component of that key, if a builder made one."""
+    placed = next((c for c in components if c.key == key), None)
+    if placed is None:
+        return Joint(key=key, id=PLUGGABLE_IDS[key], role="system", block="ordered", separator="\n")
+    is_inside = placed.placement == "history"
+    return Joint(
+        key=key,
+        id=placed.id,
+        role=placed.role,
+        block="history" if is_inside else "ordered",
+        separator="\n",
+        depth=placed.injection_depth if is_inside else None,
+        order=placed.injection_order,
+    )
 
 
 @lru_cache
 def _static(key: str) -> CompiledComponent:
     return CompiledComponent(next(one for one in STATIC_COMPONENTS if one.key == key))
-
-
-def _claim(component: PromptComponent, origin: str, layout: Layout, *, stays: str) -> Claim:
-    return Claim(
-        origin=origin,
-        id=component.id,
-        key=component.key,
-        role=component.role,
-        depth=component.injection_depth if component.placement == "history" else None,
-        order=component.injection_order,
-        joint=DYNAMIC if _moves_behind_history(component, layout) else None,
-        tier=_tier(component),
-        priority=component.priority,
-        revision=component.revision,
-        stays=stays,
-    )
-
-
-def _moves_behind_history(component: PromptComponent, layout: Layout) -> bool:
-    """Whether a component leaves its ID for the dynamic message, to keep the head unchanged."""
-    volatile = component.volatile and component.placement == "ordered"
-    return volatile and layout == "cache" and component.id < HISTORY_ID
-
-
-def _tier(component: PromptComponent) -> Tier:
-    if component.required:
-        return Tier.REQUIRED
-    return Tier.YIELDING if component.key in _YIELDING else Tier.FLEXIBLE
-
-
-def _lore_joint(key: str, components: Iterable[PromptComponent]) -> Joint:
-    """Where lore of this position stands: at the component of that key, if a builder made one."""
-    placed = next((c for c in components if c.key == key), None)
-    return Joint(
-        key=key,
-        id=placed.id if placed else PLUGGABLE_IDS[key],
-        role=placed.role if placed else "system",
-        block="ordered",
-        separator="\n",
-    )
-
-
-_SPEAKER: Final = frozenset({"speaker"})
-# Names that others fill with the moment; here they have no value, and would be sent as written.
-_MOMENT: Final = frozenset({"time", "date", "weekday", "isotime", "isodate"})
-
-
-def check_settled(component: PromptComponent) -> None:
-    """Refuse a component whose text is about the request where every request begins with it.
-
-    A volatile one moves behind the history, and a disabled one stands nowhere. Imported text knows
-    no names of the moment: they stay as they are written, the same in each turn.
-    ComponentValueError: it says what the component may not have, and the way out.
-    """
-    c = component
-    if not c.enabled or c.volatile or c.placement == "history" or c.id >= HISTORY_ID:
-        return
-    names = _SPEAKER if c.trust == "imported" else _SPEAKER | _MOMENT
-    found = [name for name in _names_in(c) if name in names]
-    if found:
-        written = " and ".join(f"{{{{{name}}}}}" for name in found)
-        raise ComponentValueError(
-            "content",
-            c.content,
-            f"without {written}, because '{c.key}' (ID {c.id}) stands before the history, which"
-            " begins alike in every turn; give it a place behind the history (an ID from"
-            f" {HISTORY_ID + 1} on), a depth in it, or make it volatile first",
-        )
-
-
-def _names_in(component: PromptComponent) -> tuple[str, ...]:
-    """The names of values in its text; none where it is no template, which is told elsewhere."""
-    try:
-        return compile_template(component.content, trust=component.trust).names
-    except TemplateError:
-        return ()

@@ -1,20 +1,38 @@
 """The author's note: a short text a builder keeps in front of the model, every so often."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
+from pydantic import Field
+
+from evennia_ai.foreign.fields import Must
+from evennia_ai.prompt.carried import Store
+from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
-from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents, Filling
+from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Role, Trust
-from evennia_ai.prompt.pieces import Piece
+from evennia_ai.prompt.pieces import Claim, Joint, Piece, make_piece
+from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
 # floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
 # drifted too far. tail: said at the end of the history now and then, and from then on part of it.
 NoteMode = Literal["floating", "anchored", "tail"]
 NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
+
+NotePlace = Annotated[
+    str,
+    Field(pattern=r"^((before|after) [a-z][a-z0-9_]{0,63})?$"),
+    Must("empty, or `before` or `after` and the key of a component"),
+]
+"""Where a note stands that does not go by its depth, as it is written."""
+
+# The piece of a note beside a component, and the message right there.
+_BESIDE: Final = Slot[tuple[Joint, Piece]]("beside")
+_MOST_BESIDE: Final = 999_999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +52,9 @@ class AuthorsNote:
     role: Role = "system"
     every: int = 1
     mode: NoteMode = "floating"
+    place: NotePlace = ""
+    """Beside which component it stands, such as `after card_system_prompt`; depth, order and mode
+    do not count then. "" in the history."""
     scanned: bool = False
     trust: Trust = "builder"
     revision: int = 0
@@ -43,7 +64,12 @@ class AuthorsNote:
     @property
     def injection_depth(self) -> int:
         """The depth at which it goes in."""
-        return 0 if self.mode == "tail" else self.depth
+        return 0 if self.is_tail else self.depth
+
+    @property
+    def is_tail(self) -> bool:
+        """Whether it is said at the end of the history now and then."""
+        return self.mode == "tail" and not self.place
 
     def is_due(self, user_messages: int) -> bool:
         """Whether the note goes in when this many messages of role user were said."""
@@ -70,13 +96,20 @@ class Notes:
             CompiledComponent(
                 _component(note, i),
                 origin=note_origin(note, i),
-                stays=note_origin(note, i) if note.mode == "tail" else "",
+                stays=note_origin(note, i) if note.is_tail else "",
             )
             for i, note in enumerate(self.notes)
         )
         self.anchored = frozenset(
-            note_origin(note, i) for i, note in enumerate(self.notes) if note.mode == "anchored"
+            note_origin(note, i)
+            for i, note in enumerate(self.notes)
+            if note.mode == "anchored" and not note.place
         )
+
+    @property
+    def first_origin(self) -> str:
+        """What the first of those that take part is called, "" without any."""
+        return note_origin(self.notes[0], 0) if self.notes else ""
 
 
 class ExpandedNote(NamedTuple):
@@ -88,7 +121,13 @@ class ExpandedNote(NamedTuple):
 
 
 def expanded_notes(
-    notes: Notes, filling: Filling, *, history: History, said: int, cut: int
+    notes: Notes,
+    filling: Filling,
+    *,
+    components: ComponentSet,
+    history: History,
+    said: int,
+    cut: int,
 ) -> list[ExpandedNote]:
     """Each note as it goes in.
 
@@ -97,11 +136,89 @@ def expanded_notes(
     if not notes.notes:
         return []
     expanded: list[ExpandedNote] = []
-    for index, made in enumerate(notes.compiled.expand(filling)):
+    for index, made in enumerate(notes.compiled.expand(filling).made):
         note = notes.notes[index]
         verdict = not_due(note, index, history=history, said=said, cut=cut)
-        expanded.append(ExpandedNote(note, verdict or made, verdict is None))
+        stands = made
+        if note.place and isinstance(made, Piece):
+            template = notes.compiled.members[index].template
+            names = template.names if template else ()
+            stands = _placed(
+                made, note, index, names=names, components=components, counter=filling.counter
+            )
+        expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
     return expanded
+
+
+def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> Joint | None:
+    """The message beside the component that the note of this index names, of its own role.
+
+    None where it names none, or where that component is not there or stands by its depth. Of
+    several notes the earliest is the nearest to the component.
+    """
+    if not note.place:
+        return None
+    side, _, key = note.place.partition(" ")
+    joint = components.next_to(key, side="before" if side == "before" else "after")
+    if joint is None:
+        return None
+    number = _MOST_BESIDE - index if side == "before" else index
+    return replace(joint, key=f"{joint.key} {number:06}", role=note.role)
+
+
+def _placed(
+    piece: Piece,
+    note: AuthorsNote,
+    index: int,
+    *,
+    names: Sequence[str],
+    components: ComponentSet,
+    counter: TokenCounter,
+) -> Piece:
+    """The piece beside the component that its note names, or at its depth with the reason."""
+    joint = joint_beside(note, index, components=components)
+    if joint is None:
+        key = note.place.partition(" ")[2]
+        return piece._replace(note=f"there is no component {key} to stand beside, so at its depth")
+    if joint.id < HISTORY_ID and "speaker" in names:
+        why = "names {{speaker}}, another with every turn, so not before the history"
+        return piece._replace(note=f"{why}: at its depth")
+    known = piece.message.memo.get(_BESIDE)
+    if known is not None and known[0] == joint:
+        return known[1]
+    claim = Claim(
+        origin=piece.claim.origin,
+        id=joint.id,
+        key=joint.key,
+        role=note.role,
+        revision=note.revision,
+        priority=piece.claim.priority,
+    )
+    made = make_piece(piece.message.content, claim, counter=counter, note=piece.note)
+    piece.message.memo[_BESIDE] = (joint, made)
+    return made
+
+
+def with_variables(
+    expanded: Sequence[ExpandedNote], notes: Notes, filling: Filling
+) -> Sequence[ExpandedNote]:
+    """The notes with the variables that all components left set, and those before each of them.
+
+    Those that go in are expanded once more where they have to do with variables: for the lore that
+    a note wakes it was expanded before there were any.
+    """
+    members = notes.compiled.members
+    if not any(one.is_due and members[i].shares for i, one in enumerate(expanded)):
+        return expanded
+    store, made = Store(filling.carried), []
+    for one, member in zip(expanded, members, strict=True):
+        if one.is_due and member.shares:
+            again, effect = member.expand_among(filling, store.now)
+            store.take(effect)
+            made.append(one._replace(made=again))
+        else:
+            made.append(one)
+    return made
 
 
 def note_origin(note: AuthorsNote, index: int) -> str:
@@ -113,7 +230,7 @@ def not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
     """Why the note of this index does not go in now, None where it does."""
-    if note.mode == "tail" and note.every:
+    if note.is_tail and note.every:
         return _tail_not_due(note, index, history=history, said=said, cut=cut)
     if note.is_due(said):
         return None

@@ -30,7 +30,11 @@ class Tier(IntEnum):
 
 @typed_frozen
 class Joint:
-    """A message that several pieces share, each standing apart in it; `name` is for people."""
+    """A message that several pieces share, each standing apart in it; `name` is for people.
+
+    `head` and `tail` stand around all of them. `depth` is where it stands in the history by a
+    component's depth, with its `order` there.
+    """
 
     key: str
     id: int
@@ -38,6 +42,10 @@ class Joint:
     block: Block
     separator: str
     name: str = ""
+    head: str = ""
+    tail: str = ""
+    depth: int | None = None
+    order: float = 100
 
     def __str__(self) -> str:
         return self.name or f"the message of {self.key}"
@@ -97,6 +105,7 @@ class Piece(NamedTuple):
 
     `note` joins the reason of its verdict; `cause` is what brought it here. `breaks` are the
     offsets at which a text that yields may end: where its blocks after the first one begin.
+    `lines` are the messages of each block where it is sent as several, () where it is one.
     """
 
     claim: Claim
@@ -106,11 +115,12 @@ class Piece(NamedTuple):
     note: str = ""
     cause: str | None = None
     breaks: tuple[int, ...] = ()
+    lines: tuple[tuple[Message, ...], ...] = ()
 
     @property
     def blocks(self) -> int:
         """How many parts it has that are kept or left out whole."""
-        return len(self.breaks) + 1
+        return len(self.lines) or len(self.breaks) + 1
 
     def fits(self) -> Verdict:
         """The budget's verdict when it is kept; worked out when somebody asks."""
@@ -184,6 +194,12 @@ def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]
     return tuple(run.start() for run in runs if begin < run.start() and run.end() < len(text))
 
 
+def blocks_of(piece: Piece) -> list[str]:
+    """The blocks of its text, the first one as far as the first marker that begins another."""
+    text, ends = piece.message.content, [*piece.breaks, len(piece.message.content)]
+    return [text[begin:end] for begin, end in zip([0, *piece.breaks], ends, strict=True)]
+
+
 def leading_blocks(piece: Piece, room: int, *, counter: TokenCounter) -> Piece | None:
     """`piece` with as many whole blocks as `room` tokens hold, None where not even one fits.
 
@@ -219,6 +235,10 @@ def _first_blocks(piece: Piece, count: int, counter: TokenCounter) -> Piece:
 
 
 def _made(piece: Piece, count: int, counter: TokenCounter) -> Piece:
+    if piece.lines:
+        lines = piece.lines[:count]
+        tokens = sum(message.tokens(counter) for block in lines for message in block)
+        return piece._replace(lines=lines, tokens=tokens)
     text = piece.message.content[: piece.breaks[count - 1]].rstrip()
     breaks = piece.breaks[: count - 1]
     made = make_piece(text, piece.claim, counter=counter, note=piece.note, cause=piece.cause)

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.prompt.components import EVENT_ID, HISTORY_ID, TOOL_ID
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.joining import RoleTies, Slotted
 from evennia_ai.prompt.messages import Message, Part, costs
 from evennia_ai.prompt.pieces import Joint, Piece, Rank
 from evennia_ai.prompt.tokens import TokenCounter
@@ -42,11 +43,13 @@ def place(
     first: int,
     fixed: Sequence[Stand] = (),
     slots: Slots = NO_SLOTS,
+    ties: RoleTies | None = None,
 ) -> tuple[Message, ...]:
     """The prompt's messages: what stands before the history, the history, what stands after.
 
     The kept history starts at the absolute index `first`; `fixed` are the event and tool messages;
     `slots` hold, by their origin, pieces at a place in the history other than that of their depth.
+    With `ties` pieces of one place go by their roles there.
     """
     ordered: list[Stand] = list(fixed)
     injected: list[Piece] = []
@@ -58,6 +61,8 @@ def place(
             (shared if claim.depth is None else deep).append(piece)
         elif claim.depth is not None:
             injected.append(piece)
+        elif piece.lines:
+            ordered += [(claim.id, claim.key, line) for block in piece.lines for line in block]
         else:
             ordered.append((claim.id, claim.key, piece.message))
     if shared:
@@ -67,7 +72,8 @@ def place(
     ordered.sort(key=_id_and_key)
     before = [message for at, _, message in ordered if at <= HISTORY_ID]
     after = [stand[2] for stand in ordered[len(before) :]]
-    return (*before, *interleaved(injected, history, first=first, slots=slots), *after)
+    inside = interleaved(injected, history, first=first, slots=slots, ties=ties)
+    return (*before, *inside, *after)
 
 
 def fixed_stands(
@@ -86,16 +92,22 @@ def fixed_stands(
 
 
 def interleaved(
-    pieces: Iterable[Piece], history: History, *, first: int, slots: Slots = NO_SLOTS
+    pieces: Iterable[Piece],
+    history: History,
+    *,
+    first: int,
+    slots: Slots = NO_SLOTS,
+    ties: RoleTies | None = None,
 ) -> list[Message]:
     """The kept history with each injected piece at its slot.
 
-    Inside a slot: deeper first, then lower order, then registry ID, then key (requirement S3-17).
+    Inside a slot: deeper first, then lower order, then registry ID, then key (requirement S3-17),
+    or where there are `ties` as these say.
     What stays at the end goes before the depth 0, and what keeps its place goes before that: so
     they stand in later prompts, where they have the history's indexes.
     """
     stop = history.stop
-    slotted = []
+    slotted: list[Slotted] = []
     for index, piece in enumerate(pieces):
         claim = piece.claim
         depth: float = claim.depth or 0
@@ -108,12 +120,12 @@ def interleaved(
             slot = history.slot(claim.depth or 0, first=first)
             if not depth and piece.message.stays:
                 depth = _STAYING
-        slotted.append((slot, -depth, piece.rank, index, piece))
+        slotted.append((slot, -depth, ties.rank(piece) if ties else piece.rank, index, piece))
     slotted.sort()  # no two share an index: pieces themselves are never compared
     kept = history.between(first, stop)
     messages: list[Message] = []
     done = first
-    for slot, _, _, _, piece in slotted:
+    for slot, _, _, _, piece in ties.shared(slotted) if ties else slotted:
         if slot > done:
             messages += kept[done - first : slot - first]
             done = slot
@@ -158,7 +170,7 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
     """The message that `pieces` share, in their given order, with a part for each."""
     parts: list[Part] = []
     texts: list[str] = []
-    at = 0
+    at = len(joint.head)
     for piece in pieces:
         claim, message = piece.claim, piece.message
         text = message.content
@@ -172,7 +184,7 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
     stays = next((piece.claim.stays for piece in pieces if piece.claim.stays), "")
     return Message(
         role=joint.role,
-        content=joint.separator.join(texts),
+        content=f"{joint.head}{joint.separator.join(texts)}{joint.tail}",
         block=joint.block,
         injected=joint.block == "history",
         stays=stays != "",

@@ -4,13 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from evennia_ai.prompt.assembly import PLAIN, AssemblyRules
 from evennia_ai.prompt.blocks import BlocksMode, Standing
 from evennia_ai.prompt.budget import Fitted
 from evennia_ai.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.joining import members_of_squashed
 from evennia_ai.prompt.memo import Memo, Slot, typed_frozen
 from evennia_ai.prompt.messages import Message, costs, digest
 from evennia_ai.prompt.pieces import Claim, Piece
@@ -65,7 +68,7 @@ class Prompt:
     blocks: BlocksMode
     counter: TokenCounter
     history: History
-    """The one that was given."""
+    """The one that was given, as it is shown."""
     fitted: Fitted
     """What of everything was kept."""
     fixed: Sequence[tuple[str, int]]
@@ -76,6 +79,7 @@ class Prompt:
     """What recalling tells."""
     earlier: tuple[Sequence[Verdict], ...]
     """The other verdicts of the stages before the budget."""
+    assembly: AssemblyRules = PLAIN
     anchors: Anchors = field(default_factory=dict)
     """For the next turn to give back."""
     standing: Sequence[Standing] = ()
@@ -123,7 +127,7 @@ class Prompt:
     def called(self, index: int) -> str:
         """What a message of the history is called by its absolute index: its number here."""
         if not self._numbers and index >= self.cut:
-            self._numbers.update(_numbers(self.messages, self.history, first=self.cut))
+            self._numbers.update(self._numbered())
         number = self._numbers.get(index)
         return "a message that is cut away" if number is None else f"message {number}"
 
@@ -169,10 +173,17 @@ class Prompt:
             cut=self.cut,
             segment=self.history.segment,
             anchors=self.anchors,
-            settings=(self.layout, self.blocks, self.limit_tokens, self.counter.name),
+            settings=self._settings(),
             values=self.values,
             dice=self.dice,
             tight=self.fitted.judged is not None,
+        )
+
+    def _settings(self) -> tuple[str | int, ...]:
+        """What all prompts have in common until somebody sets it otherwise."""
+        usual = (self.layout, self.blocks, self.limit_tokens, self.counter.name)
+        return (
+            usual if self.assembly is PLAIN else (*usual, *map(repr, self.assembly.changed.items()))
         )
 
     def figures(self, account: CacheAccount | None) -> dict[str, Any]:
@@ -258,6 +269,16 @@ class Prompt:
             return f"{told}; that one is cut away: at the top of the history"
         return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
 
+    def _numbered(self) -> Iterator[tuple[int, int]]:
+        """Where each message of the kept history stands here, by its absolute index."""
+        kept = self.history.between(self.cut, self.history.stop)
+        at = 0
+        for number, message in enumerate(self.messages):
+            for member in members_of_squashed(message) if self.assembly.squash else (message,):
+                if at < len(kept) and member is kept[at]:
+                    yield self.cut + at, number
+                    at += 1
+
     def _followed(self, index: int) -> str:
         return _follow(self.history.counted(index))
 
@@ -268,18 +289,6 @@ def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iter
     for verdict in later:
         cause = causes.get(verdict.item, verdict.cause)
         yield verdict if cause == verdict.cause else replace(verdict, cause=cause)
-
-
-def _numbers(
-    messages: Sequence[Message], history: History, *, first: int
-) -> Iterator[tuple[int, int]]:
-    """Where each message of the kept history stands in the prompt, by its absolute index."""
-    kept = history.between(first, history.stop)
-    at = 0
-    for number, message in enumerate(messages):
-        if at < len(kept) and message is kept[at]:
-            yield first + at, number
-            at += 1
 
 
 def _follow(count: int) -> str:

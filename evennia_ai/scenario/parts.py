@@ -18,7 +18,9 @@ from evennia_ai.foreign.fields import Must
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.rules import Preset
+from evennia_ai.lorebook.rules import Preset as LorePreset
+from evennia_ai.presets.preset import Preset
+from evennia_ai.presets.reading import read_preset
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
     GAME,
@@ -29,9 +31,9 @@ from evennia_ai.prompt.components import (
     PromptComponent,
     is_plain_int,
 )
-from evennia_ai.prompt.expansion import check_settled
-from evennia_ai.prompt.notes import NoteMode
+from evennia_ai.prompt.notes import NoteMode, NotePlace
 from evennia_ai.prompt.registry import with_statics
+from evennia_ai.prompt.settled import check_settled
 from evennia_ai.scenario.tables import KIND, Depth, TextRole, Whole, known_keys, read_row, wrong
 
 FIELDS: Final = (
@@ -45,10 +47,16 @@ _STATIC_BY_KEY: Final = {component.key: component for component in STATIC_COMPON
 _STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONENTS}
 
 
-def read_components(rows: Sequence[tuple[str, Any]]) -> tuple[PromptComponent, ...]:
-    """The listed components, each with an ID and a key of its own."""
-    tables = [_Row(path, known_keys(row, path=path, known=FIELDS)) for path, row in rows]
-    taken = {row.id for row in tables if row.id is not None}
+def read_components(
+    rows: Sequence[tuple[str, Any]], *, placed: Mapping[str, int] = PLUGGABLE_IDS
+) -> tuple[PromptComponent, ...]:
+    """The listed components, each with an ID and a key of its own.
+
+    `placed` are the IDs of others by their keys: who has such a key has that ID, and nobody else
+    is given it.
+    """
+    tables = [_Row(path, known_keys(row, path=path, known=FIELDS), placed) for path, row in rows]
+    taken = {row.id for row in tables if row.id is not None}.union(placed.values())
     free = _free_ids(taken)
     for row in sorted((row for row in tables if row.id is None), key=_Row.rank):
         row.id = next(free, None)
@@ -108,7 +116,7 @@ def _check_ids(listed: Sequence[PromptComponent], plugged: Sequence[PromptCompon
 class _Row:
     """One item of the list with the ID it gets."""
 
-    def __init__(self, path: str, row: dict[str, Any]) -> None:
+    def __init__(self, path: str, row: dict[str, Any], ids: Mapping[str, int]) -> None:
         self.path = path
         self.row = row
         placed = {name: row[name] for name in _PLACED if name in row}
@@ -117,7 +125,7 @@ class _Row:
         self.id = place.id if "id" in row else None
         self.base = _base(self, place)
         if self.id is None:
-            self.id = self.base.id if self.base else PLUGGABLE_IDS.get(self.key or "")
+            self.id = self.base.id if self.base else ids.get(self.key or "")
 
     def rank(self) -> tuple[str, str]:
         """What decides who gets the next free ID: nothing but the component itself."""
@@ -194,6 +202,7 @@ class NoteRow:
     role: TextRole = "system"
     every: Whole = 1
     mode: NoteMode = "floating"
+    place: NotePlace = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,8 +250,25 @@ class Files:
         )
         return card
 
+    def preset(self, given: object) -> Preset:
+        """The preset of the file or the object `given`, with all grants: its author vouches."""
+        if isinstance(given, str):
+            path = self.folder / given
+            data: bytes | dict[str, Any] = read_bytes(path, kind="preset")
+            name = path.stem
+        elif isinstance(given, dict):
+            data, name = given, "preset"
+        else:
+            raise wrong("preset", given, "a path or a preset's object")
+        try:
+            preset = read_preset(data, name=name)
+        except FormatError as error:
+            raise FormatError(error.kind, f"{name}: {error.message}") from error
+        self.notices += [f"preset: {notice}" for notice in preset.notices]
+        return preset
+
     def books(
-        self, card: Card | None, rows: list[tuple[str, Any]], *, rules: Preset
+        self, card: Card | None, rows: list[tuple[str, Any]], *, rules: LorePreset
     ) -> tuple[Lorebook, ...]:
         """The card's own book and the listed ones, each once (`rules` say where it then hangs)."""
         listed = [self._listed(path, row) for path, row in rows]
@@ -269,7 +295,7 @@ class Files:
         label = read.name or _own_name(given) or stem
         return _found(label, given, attach=read.attach, mode=read.mode)
 
-    def _once(self, listed: list["_ListedBook"], rules: Preset) -> list["_ListedBook"]:
+    def _once(self, listed: list["_ListedBook"], rules: LorePreset) -> list["_ListedBook"]:
         """The listed books; one that is there several times hangs at one of its places only."""
         kept: dict[tuple[str, int], _ListedBook] = {}
         for book in sorted(listed, key=_PREFERENCES[rules]):  # stable: equals stay as listed
@@ -340,7 +366,7 @@ def _as_the_application(book: _ListedBook) -> tuple[bool, bool, int]:
 
 
 # Which of several places a book keeps that is listed for all of them: the first by this order.
-_PREFERENCES: Final[Mapping[Preset, Callable[[_ListedBook], Any]]] = MappingProxyType(
+_PREFERENCES: Final[Mapping[LorePreset, Callable[[_ListedBook], Any]]] = MappingProxyType(
     {"evennia_ai": _narrow_first, "sillytavern": _as_the_application}
 )
 

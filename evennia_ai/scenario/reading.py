@@ -4,30 +4,38 @@ Unknown keys and wrong types are errors that name their path; what this version 
 refused by name. Paths count from the folder of the scenario's file.
 """
 
-import math
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import PlainValidator
+from pydantic import Field, PlainValidator
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH
-from evennia_ai.errors import FormatError, NotYetError
+from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import check_plain, read_document
 from evennia_ai.foreign.fields import Must
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.presets.mapping import preset_assembly, preset_components
+from evennia_ai.presets.preset import Preset
+from evennia_ai.prompt.assembly import AssemblyRules, read_assembly
 from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock
-from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, PromptComponent
-from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.compiled import Layout
+from evennia_ai.prompt.components import (
+    ALL_GRANTS,
+    ALLOWS,
+    NO_GRANTS,
+    PLUGGABLE_IDS,
+    Grants,
+    PromptComponent,
+)
 from evennia_ai.prompt.messages import Message, Role, pending, said
 from evennia_ai.prompt.notes import AuthorsNote
-from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
+from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.scenario.parts import Files, NoteRow, read_components
 from evennia_ai.scenario.tables import (
     KIND,
@@ -35,7 +43,6 @@ from evennia_ai.scenario.tables import (
     Depth,
     Rows,
     Whole,
-    brief,
     listed,
     one_of,
     read_row,
@@ -44,8 +51,7 @@ from evennia_ai.scenario.tables import (
     whole_from,
     wrong,
 )
-
-_RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
+from evennia_ai.scenario.tokenizers import counter_named
 
 
 def _fact(path: str, value: object) -> Fact:
@@ -71,17 +77,11 @@ def _lore(given: Any) -> ActivationRules:
     return read_rules(dict(given or {}))
 
 
-def _counter(name: str) -> TokenCounter:
-    if name == ESTIMATE.name:
-        return ESTIMATE
-    ratio = _RATIO.fullmatch(name)
-    if ratio is None:
-        where = "settings.tokenizer"
-        raise NotYetError(f"{brief(name)} (there are estimate and chars/R)", where)
-    per_token = float(ratio[1])
-    if not (math.isfinite(per_token) and per_token > 0):
-        raise wrong("settings.tokenizer", name, "chars/R with R above 0")
-    return ratio_counter(per_token)
+def _assembly(given: Any, lore: ActivationRules, preset: Preset | None) -> AssemblyRules:
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong("settings.assembly", given, "a mapping")
+    own = preset_assembly(preset) if preset is not None else None
+    return read_assembly(given or {}, lore_rules=lore.rules, file_rules=own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +112,8 @@ class Settings:
     card_grants: Rows = None
     facts: Annotated[Facts, PlainValidator(_facts)] = field(default_factory=dict)
     lore: Annotated[ActivationRules, PlainValidator(_lore)] = field(default_factory=ActivationRules)
+    assembly: Any = None
+    """Read once the rules of lore are known, which may decide the ties: `Scenario.assembly`."""
 
     @property
     def limit_tokens(self) -> int:
@@ -121,7 +123,7 @@ class Settings:
     @property
     def counter(self) -> TokenCounter:
         """The counter that `tokenizer` names."""
-        return _counter(self.tokenizer)
+        return counter_named(self.tokenizer)
 
     @property
     def grants(self) -> Grants:
@@ -154,6 +156,8 @@ class Scenario:
     """A prompt described by one file; `several` says that the file has `turns`."""
 
     settings: Settings
+    assembly: AssemblyRules
+    preset: Preset | None
     card: Card | None
     books: tuple[Lorebook, ...]
     components: tuple[PromptComponent, ...]
@@ -169,6 +173,7 @@ class _File:
     """The keys of a scenario."""
 
     card: Any = None
+    preset: Any = None
     lorebooks: Rows = None
     components: Rows = None
     notes: Rows = None
@@ -182,6 +187,11 @@ class _File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NoteRow(NoteRow):
+    key: Annotated[
+        str,
+        Field(pattern=r"^([a-z][a-z0-9_]{0,39})?$"),
+        Must("a small letter, then small letters, digits or _, at most 40"),
+    ] = ""
     scanned: bool = False
 
 
@@ -225,6 +235,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         post_history_depth=settings.post_history_depth,
         absent={} if settings.lore.user_icon is not None else NO_ICONS,
     )
+    preset = None if file.preset is None else files.preset(file.preset)
     card = None if file.card is None else files.card(file.card)
     lorebooks = listed(file.lorebooks, path="lorebooks")
     books = files.books(card, lorebooks, rules=settings.lore.rules)
@@ -232,15 +243,27 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         files.notices.append("settings.greeting: there is no card whose greeting could open it")
     return Scenario(
         settings=settings,
+        assembly=_assembly(settings.assembly, settings.lore, preset),
+        preset=preset,
         card=card,
         books=books,
-        components=read_components(listed(file.components, path="components")),
-        notes=tuple(_note(path, row) for path, row in listed(file.notes, path="notes")),
+        components=read_components(
+            listed(file.components, path="components"), placed=_placed(preset)
+        ),
+        notes=_notes(listed(file.notes, path="notes")),
         persona=_persona(file.persona),
         turns=_turns(file),
         several=file.turns is not None,
         notices=tuple(files.notices),
     )
+
+
+def _placed(preset: Preset | None) -> Mapping[str, int]:
+    """The IDs that keys have without being given one: the engine's, or those of the preset."""
+    if preset is None:
+        return PLUGGABLE_IDS
+    made = preset_components(preset, grants=ALL_GRANTS)
+    return {**PLUGGABLE_IDS, **{one.key: one.id for one in made if not one.is_static}}
 
 
 def read_scenario_file(path: Path) -> Scenario:
@@ -257,9 +280,18 @@ def _settings(given: Any) -> Settings:
             f"settings: reply_tokens {read.reply_tokens} leaves nothing of context_tokens"
             f" {read.context_tokens}; it must be less",
         )
-    _counter(read.tokenizer)
+    counter_named(read.tokenizer)
     lore = replace(read.lore, greeting_index=read.greeting_index, user_icon=read.user_icon or None)
     return replace(read, user=read.user or None, lore=lore)
+
+
+def _notes(rows: Sequence[tuple[str, Any]]) -> tuple[AuthorsNote, ...]:
+    notes = tuple(_note(path, row) for path, row in rows)
+    keys = [note.key for note in notes]
+    for (path, _), key in zip(rows, keys, strict=True):
+        if key and keys.count(key) > 1:
+            raise FormatError(KIND, f"{path}.key: {key!r} is the key of another note, too")
+    return notes
 
 
 def _note(path: str, row: Any) -> AuthorsNote:

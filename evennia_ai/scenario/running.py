@@ -26,12 +26,19 @@ from evennia_ai.lorebook.conditions import (
     Facts,
 )
 from evennia_ai.lorebook.entry import SourceName
+from evennia_ai.presets.mapping import default_texts, off_in, with_texts
 from evennia_ai.prompt.blocks import left_behind
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.cache_account import Sent
-from evennia_ai.prompt.components import PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent
+from evennia_ai.prompt.components import (
+    ALL_GRANTS,
+    PLUGGABLE_IDS,
+    STATIC_COMPONENTS,
+    PromptComponent,
+)
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, Trust
 from evennia_ai.prompt.notes import Notes
@@ -148,7 +155,8 @@ class _Stage:
     def __init__(self, scenario: Scenario) -> None:
         plugged = _plugged(scenario)
         self.scenario = scenario
-        self.components = ComponentSet(_components(scenario, plugged))
+        components = formatted(_components(scenario, plugged), scenario.assembly)
+        self.components = ComponentSet(components)
         self.notes = Notes(scenario.notes)
         self.values = macro_values(scenario.card, user=_user(scenario))
         self.greeting = _greeting(scenario, self.values)
@@ -197,6 +205,7 @@ def _rules(scenario: Scenario, dice: Dice) -> ComposeRules:
         layout=settings.layout,
         blocks=settings.blocks,
         counter=settings.counter,
+        assembly=scenario.assembly,
         lore=settings.lore,
         dice=dice,
     )
@@ -218,8 +227,31 @@ def _components(
 
 
 def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
-    """The components of the card and the partner's description, at their own IDs."""
+    """The components of the card, the partner's description and the preset.
+
+    They have their own IDs, or those of the preset.
+    """
+    preset = scenario.preset
+    if preset is None:
+        return _texts(scenario, {})
+    texts = _texts(scenario, default_texts(preset, grants=ALL_GRANTS))
+    off = off_in(preset, "normal")
+    return [
+        one.changed(enabled=False) if one.key in off else one
+        for one in with_texts(preset, texts, grants=ALL_GRANTS)
+    ]
+
+
+def _texts(scenario: Scenario, defaults: Mapping[str, str]) -> Sequence[PromptComponent]:
+    """The components of the card and the partner's description, at their own IDs.
+
+    `defaults` are those of a preset for texts of the card that the settings do not give.
+    """
     settings = scenario.settings
+    system_prompt = settings.card_system_prompt or defaults.get("card_system_prompt", "")
+    post_history = settings.post_history_instructions or defaults.get(
+        "post_history_instructions", ""
+    )
     plugged: list[PromptComponent] = []
     if scenario.persona is not None and scenario.persona.description:
         text = scenario.persona.description
@@ -228,8 +260,8 @@ def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
         plugged += card_components(
             scenario.card,
             grants=settings.grants,
-            default_system_prompt=settings.card_system_prompt,
-            default_post_history=settings.post_history_instructions,
+            default_system_prompt=system_prompt,
+            default_post_history=post_history,
             post_history_depth=settings.post_history_depth,
         )
         return plugged

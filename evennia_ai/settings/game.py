@@ -9,7 +9,7 @@ follows from it.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -35,7 +35,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.blocks import BlocksMode
-from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.compiled import Layout
 from evennia_ai.settings import kinds
 from evennia_ai.settings.kinds import Setting, read_by
 
@@ -135,11 +135,14 @@ class Conf:
     card_folder: Annotated[kinds.Folder, Setting("E015", "world/cards")]
     """where `card/import` and `ai/import` find files and exports go; a relative folder counts
     from the game's"""
+    preset_folder: Annotated[kinds.Folder, Setting("E093", "world/presets")]
+    """where `preset/import` finds files and `preset/export` puts them; a relative folder counts
+    from the game's"""
     knowledge_folder: Annotated[kinds.Folder, Setting("E060", "world/knowledge")]
     """where `kb/import` finds [folders of pages](knowledge.md#folders-of-pages); a relative
     folder counts from the game's"""
     max_source_characters: Annotated[int, Field(ge=1000, le=UNBOUNDED), Setting("E016", 4_000_000)]
-    """the longest lorebook that is stored"""
+    """the longest lorebook or preset that is stored"""
     messages_in_memory: Annotated[int, Field(ge=1000, le=UNBOUNDED), Setting("E086", 200_000)]
     """how many messages of histories are held in memory, all conversations together, see
     [below](#memory-of-the-server)"""
@@ -153,6 +156,17 @@ class Conf:
         ),
     ]
     """how lore is activated"""
+    assembly: Annotated[
+        Mapping[str, Any],
+        read_by(kinds.read_assembly_written),
+        Setting(
+            "E089",
+            {},
+            "a dictionary with rules of an assembly, as settings.assembly of a scenario has them",
+        ),
+    ]
+    """how a prompt is put together, as [a scenario](scenarios.md#putting-a-prompt-together) says
+    it"""
     lore_facts: Annotated[
         kinds.Paths,
         Setting(

@@ -18,6 +18,7 @@ from evennia_ai.knowledge.settings import SearchBudget, read_budget
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
+from evennia_ai.prompt.assembly import read_assembly
 from evennia_ai.text.word_forms import LANGUAGES, Languages
 from evennia_ai.wiki.site import Site, read_wikis, site_of
 
@@ -185,6 +186,18 @@ def read_lore(given: Any, *, where: str) -> ActivationRules:
         if name in given:
             raise FormatError("setting", f"{where}.{name}: is for scenarios alone; take it out")
     return read_rules({**GAME_LORE, **given}, where=where)
+
+
+def read_assembly_written(given: Any, *, where: str) -> Mapping[str, Any]:
+    """The rules of an assembly as the game writes them, all of which can be.
+
+    They are read where the rules of lore are known, which may decide one of them. FormatError
+    names what cannot be.
+    """
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    read_assembly(given, where=where)
+    return dict(given)
 
 
 def read_card_limits(given: Any, *, where: str) -> CardLimits:

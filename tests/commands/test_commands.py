@@ -14,9 +14,10 @@ from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
 from evennia_ai.commands.setup.note import CmdNote
+from evennia_ai.commands.setup.preset.command import CmdPreset
 from tests.commands.stage import on_screen
 
-FOR_BUILDERS = (CmdComponent, CmdCard, CmdKnowledge, CmdNote, CmdAI)
+FOR_BUILDERS = (CmdComponent, CmdCard, CmdKnowledge, CmdNote, CmdPreset, CmdAI)
 FOR_ALL = (CmdTalk, CmdShow, CmdRead)
 ALL = (*FOR_BUILDERS, *FOR_ALL)
 

@@ -63,6 +63,17 @@ TYPED = (
     "kb/approve {0}",
     "kb/vault wiki = {0}",
     "kb wiki",
+    "preset {0}",
+    "preset/import {0} = {0}",
+    "preset/report {0}",
+    "preset/approve {0} = {0}",
+    "preset/assign {0} = {0}",
+    "preset/assign {0} = zone:{0}",
+    "preset/unassign {0}",
+    "preset/switch {0} = {0}",
+    "preset/export {0}/1",
+    "preset/revisions {0} = {0}",
+    "preset/revert {0} = 1",
 )
 
 
@@ -70,7 +81,8 @@ TYPED = (
 def test_any_name_is_answered_in_words(stage, tmp_path, name):
     folder = tmp_path / "cards"
     folder.mkdir()
-    folders = {"EVENNIA_AI_CARD_FOLDER": str(folder), "EVENNIA_AI_KNOWLEDGE_FOLDER": str(folder)}
+    kinds = ("CARD", "KNOWLEDGE", "PRESET")
+    folders = {f"EVENNIA_AI_{kind}_FOLDER": str(folder) for kind in kinds}
     with override_settings(**folders):
         for typed in TYPED:
             sent = stage.sent(stage.builder, typed.replace("{0}", name))

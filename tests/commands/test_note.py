@@ -40,6 +40,11 @@ BAD_INPUT = {
     "note/mode oren": "Usage",
     "note/mode oren =": "Usage",
     "note/mode nobody = tail": "no NPC called 'nobody'",
+    "note/place oren": "Usage",
+    "note/place oren = beside goals": "no place of a note",
+    "note/place oren = after": "no place of a note",
+    "note/place oren = after goal": "no component 'goal'; did you mean goals?",
+    "note/place nobody = after goals": "no NPC called 'nobody'",
     "note/clear oren = yes": "Usage",
     "note/clear": "Usage",
     "note/clear nobody": "no NPC called 'nobody'",
@@ -121,6 +126,13 @@ def test_a_note_says_its_mode(stage, noted, mode):
 def test_a_note_of_the_mode_tail_says_when_it_is_said_again(stage, noted):
     stage.builds("note/every oren = 3", "note/mode oren = tail")
     assert "said again after every 3 messages" in " ".join(stage.builds("note oren").split())
+
+
+def test_a_note_can_stand_beside_a_component_and_go_back(stage, noted, ref):
+    assert "right after the component goals" in stage.builds("note/place oren = after Goals")
+    assert store.notes_for(ref)[0].place == "after goals"
+    assert "at depth 4" in stage.builds("note/place oren = history")
+    assert store.notes_for(ref)[0].place == ""
 
 
 @pytest.mark.parametrize(

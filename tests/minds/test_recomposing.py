@@ -94,6 +94,21 @@ def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(st
     assert (depths, not_the_same(stage)) == ([1, 3], [])
 
 
+@pytest.mark.req("S2-30")
+@pytest.mark.parametrize("more", [{}, {"names": "content", "quote_user": True, "squash": True}])
+def test_turns_put_together_as_another_application_does_give_their_bytes_again(furnished, more):
+    assembly = {"rules": "sillytavern", "lore_format": "[{0}]", **more}
+    model = furnished.talks_with("Aye.", assembly=assembly)
+    play(furnished)
+    edit_everything(furnished)
+    forget_everything()
+    made = turns_of(furnished)
+    assert {turn.manifest.inputs["assembly"]["ties"] for turn in made} == {"role"}
+    names = {message.name for request in model.requests for message in request.messages}
+    assert names.isdisjoint({"Anna", "Ben"})
+    assert not_the_same(furnished) == []
+
+
 def test_a_history_that_is_cut_gives_its_bytes_again(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
     play(furnished, rounds=4)

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.prompt.compiled import Filling
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import ComponentSet, Filling
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.tokens import TokenCounter, ratio_counter
 from tests.prompt.builders import DICE, a_component
@@ -14,7 +15,7 @@ ASKED: dict[str, Any] = {"dice": DICE, "counter": ratio_counter(1), "layout": "c
 
 
 def expanded(components: ComponentSet, values: dict[str, str], **changed: Any) -> list[Piece]:
-    made = components.compiled.expand(Filling(values=values, **{**ASKED, **changed}))
+    made = components.compiled.expand(Filling(values=values, **{**ASKED, **changed})).made
     return [piece for piece in made if isinstance(piece, Piece)]
 
 

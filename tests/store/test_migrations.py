@@ -19,7 +19,7 @@ from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.book_texts import Difference
-from evennia_ai.store.authored.card_revisions import grants_from
+from evennia_ai.store.core.importing import grants_from
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows

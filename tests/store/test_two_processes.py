@@ -100,6 +100,21 @@ def test_of_two_processes_that_edit_one_lorebook_one_is_told(database):
     ) == [(1, "Mira"), (2, winner)]
 
 
+def test_of_two_processes_that_switch_in_one_preset_one_is_told(database):
+    with workers(database, ("make_preset", "Mira")):
+        pass
+    with workers(database, ("switch_preset", "Mira"), ("switch_preset", "Tam")) as pair:
+        for worker in pair:
+            worker.go()
+        answers = [worker.answer() for worker in pair]
+
+    (winner,) = [answer["saved"] for answer in answers if "saved" in answer]
+    assert [a["conflict"] for a in answers if "conflict" in a] == [winner]
+    assert rows(
+        database, "SELECT number, switches FROM evennia_ai_presetrevision WHERE number > 2"
+    ) == [(3, f'{{"{winner}":true}}')]
+
+
 def test_of_two_processes_that_edit_one_page_one_is_told(database):
     with workers(database, ("make_page", "Mira")):
         pass

@@ -64,6 +64,31 @@ def edit(name: str) -> None:
         say(saved=name)
 
 
+def make_preset(name: str) -> None:
+    """Put a preset in force."""
+    from evennia_ai.store.authored import presets
+
+    number = presets.import_preset("Loom", "{}", by=name)
+    presets.approve("Loom", number or 0, grants=frozenset(), by=name)
+    say(ready=True)
+
+
+def switch_preset(name: str) -> None:
+    """Switch a prompt of one preset as a builder who saw what was in force before."""
+    from evennia_ai.errors import EditConflictError
+    from evennia_ai.store.authored import presets
+
+    seen = presets.get_preset("Loom")
+    say(ready=True)
+    sys.stdin.readline()
+    try:
+        presets.switch(seen, {name: True}, by=name)
+    except EditConflictError as error:
+        say(conflict=error.changed_by)
+    else:
+        say(saved=name)
+
+
 def edit_book(name: str) -> None:
     """Change one lorebook as an editor who saw its first revision."""
     from evennia_ai.errors import EditConflictError
@@ -264,6 +289,8 @@ def live(_: str) -> None:
 JOBS = {
     "migrate": migrate,
     "edit": edit,
+    "make_preset": make_preset,
+    "switch_preset": switch_preset,
     "make_book": make_book,
     "edit_book": edit_book,
     "make_page": make_page,

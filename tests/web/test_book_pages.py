@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evennia_ai.minds.parse_cache import attached_book
+from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.web.site.lore_turns import letter_of
@@ -76,6 +77,38 @@ def test_a_field_that_cannot_be_so_comes_back_as_it_was_typed(
     told = answer.content.decode()
     assert (answer.status_code, problem in told, f'value="{text}"' in told) == (400, True, True)
     assert seen() == before
+
+
+def test_a_book_tells_what_it_costs_and_what_of_it_was_in_the_newest_prompt(played, browser):
+    client = browser("Builder")
+    told = as_json(client, "/ai/lore/harbour/")
+    costs = {uid: ESTIMATE.count(entry.template.source) for uid, entry in entries().items()}
+    assert told["totals"]["tokens"] == sum(
+        costs[uid] for uid, one in entries().items() if one.enabled
+    )
+    awake = as_json(client, "/ai/lore/harbour/?show=awake")
+    turn = as_json(client, f"/ai/npc/{told['newest']['ref']}/turn/{told['newest']['turn']}/")
+    kept = {one["item"]: one["tokens"] for one in turn["kept"] if "lore:harbour#" in one["item"]}
+    assert {f"lore:harbour#{one['uid']}" for one in awake["entries"]} == set(kept)
+    assert told["newest"]["awake"] == len(kept) > 0
+    assert told["newest"]["tokens"] == sum(kept.values())
+    assert "awake in the newest turn of Oren" in client.get("/ai/lore/harbour/").content.decode()
+
+
+@pytest.mark.parametrize("show", ["on", "off", "constant", "keys"])
+def test_entries_are_listed_by_their_state(played, browser, show):
+    client = browser("Builder")
+    client.post("/ai/lore/harbour/", {"seen": seen(), "entry": ["1"], "do": "off"})
+    listed = as_json(client, f"/ai/lore/harbour/?show={show}")["entries"]
+    states = {
+        "on": lambda one: one["on"],
+        "off": lambda one: not one["on"],
+        "constant": lambda one: one["on"] and one["constant"],
+        "keys": lambda one: one["on"] and not one["constant"],
+    }
+    every = as_json(client, "/ai/lore/harbour/?show=nothing such")["entries"]
+    assert listed == [one for one in every if states[show](one)]
+    assert 0 < len(listed) < len(every)
 
 
 def test_entries_that_are_ticked_are_changed_as_one_revision(played, browser):

@@ -177,12 +177,12 @@ def report_lines(report: ImportReport) -> list[str]:
         _texts(report),
         _greetings(report.greetings),
         _lore(report.book),
-        _titled("Not as it was written (clamped)", report.clamped),
-        _titled("Neutralised", report.neutralised),
-        _titled("Ignored", report.ignored),
-        _titled("Notices", report.notices),
-        _warnings(report.suspicions),
-        _grants(report),
+        titled_lines("Not as it was written (clamped)", report.clamped),
+        titled_lines("Neutralised", report.neutralised),
+        titled_lines("Ignored", report.ignored),
+        titled_lines("Notices", report.notices),
+        warning_lines(report.suspicions),
+        grant_lines(report.uses),
     )
     return [line for section in sections for line in section]
 
@@ -192,19 +192,21 @@ def _identity(card: Identity) -> Iterator[str]:
     yield clipped(visible(f"Card: {card.name}{nickname}"), WIDTH)
     spec = _SPECS.get(card.spec, card.spec)
     size = "" if card.size_bytes is None else f", {card.size_bytes} bytes"
-    yield from _item(f"{spec} ({card.spec_version}) in {_CARRIERS[card.carrier]}{size}")
+    yield from item_lines(f"{spec} ({card.spec_version}) in {_CARRIERS[card.carrier]}{size}")
     if card.creator or card.version:
         by = f"by {card.creator[:_NAME]}" if card.creator else "by nobody named"
-        yield from _item(f"{by}{', version ' + card.version[:_NAME] if card.version else ''}")
+        yield from item_lines(f"{by}{', version ' + card.version[:_NAME] if card.version else ''}")
     if card.tags:
-        yield from _item("tags: " + _few(card.tags))
+        yield from item_lines("tags: " + _few(card.tags))
     group = f" and {card.group_greetings} for groups" if card.group_greetings else ""
-    yield from _item(f"greetings: {card.greetings}{group}; lore entries: {card.lore_entries}")
+    yield from item_lines(f"greetings: {card.greetings}{group}; lore entries: {card.lore_entries}")
     if card.assets_held or card.assets_missing:
         yield f"  assets: {card.assets_held} in the file, {card.assets_missing} not"
     if paragraph := card.creator_notes.strip().split("\n\n")[0]:
         yield "Notes of the creator, for you and never in a prompt:"
-        yield from _cut(wrapped(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"])
+        yield from cut_lines(
+            wrapped(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"]
+        )
 
 
 def _texts(report: ImportReport) -> Iterator[str]:
@@ -220,16 +222,16 @@ def _text(part: TextPart) -> Iterator[str]:
     head = f"  {padded(part.field, _TEXT)} {part.tokens:6} tokens  {place}"
     yield clipped(visible(head), WIDTH)
     if part.grant is not None:
-        yield from _item(f"component {part.key}; with grant {part.grant}: {part.granted}", 6)
+        yield from item_lines(f"component {part.key}; with grant {part.grant}: {part.granted}", 6)
     else:
-        yield from _item(f"component {part.key}", 6)
+        yield from item_lines(f"component {part.key}", 6)
 
 
 def _greetings(parts: Sequence[GreetingPart]) -> Iterator[str]:
     if not parts:
         return
     yield "Greetings, each the character's first message where an NPC opens with it:"
-    yield from _cut(parts, _MOST_LINES, _greeting)
+    yield from cut_lines(parts, _MOST_LINES, _greeting)
 
 
 def _greeting(part: GreetingPart) -> Iterable[str]:
@@ -250,14 +252,14 @@ def _lore(book: BookAccount | None) -> Iterator[str]:
     for place in book.places[:_MOST_LINES]:
         stays = place.wanted == place.place
         where = place.place if stays else f"{place.wanted} -> {place.place}"
-        yield from _item(f"{place.entries:5} with {place.tokens:6} tokens: {where}")
-    yield from _more(len(book.places) - _MOST_LINES)
+        yield from item_lines(f"{place.entries:5} with {place.tokens:6} tokens: {where}")
+    yield from more_lines(len(book.places) - _MOST_LINES)
     if book.rows:
         yield f"  entries that stand out: {book.standing_out}"
     for row in book.rows:
         named = clipped(visible(f"{row.uid} {row.name or row.text}"), 24)
-        yield from _item(f"#{padded(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
-    yield from _more(book.standing_out - len(book.rows), 4)
+        yield from item_lines(f"#{padded(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
+    yield from more_lines(book.standing_out - len(book.rows), 4)
 
 
 def _counts(book: BookAccount) -> str:
@@ -267,50 +269,54 @@ def _counts(book: BookAccount) -> str:
     return ", ".join(told)
 
 
-def _warnings(suspicions: Sequence[Suspicion]) -> Iterator[str]:
+def warning_lines(suspicions: Sequence[Suspicion], *, kind: str = "card") -> Iterator[str]:
+    """What to look at in a `kind` of file; that there is nothing is said as well."""
     if not suspicions:
-        yield "Warnings: none. That is no promise: read the card."
+        yield f"Warnings: none. That is no promise: read the {kind}."
         return
     yield "Warnings: look at these before you approve it"
     for suspicion in suspicions:
-        yield from _item(f"{suspicion.text} ({suspicion.count})")
+        yield from item_lines(f"{suspicion.text} ({suspicion.count})")
         for sighting in suspicion.sightings[:_MOST_PLACES]:
             quoted = f": {sighting.excerpt}" if sighting.excerpt else ""
-            yield from _item(f"{sighting.where}{quoted}", 4)
-        yield from _more(suspicion.count - _MOST_PLACES, 4)
+            yield from item_lines(f"{sighting.where}{quoted}", 4)
+        yield from more_lines(suspicion.count - _MOST_PLACES, 4)
 
 
-def _grants(report: ImportReport) -> Iterator[str]:
-    if not report.uses:
+def grant_lines(uses: Sequence[GrantUse]) -> Iterator[str]:
+    """What each grant would give that there is a use for."""
+    if not uses:
         yield "Grants: it has no use for any."
         return
     yield "Grants it has a use for; none is given unless you name it when you approve it:"
-    for use in report.uses:
+    for use in uses:
         given = " (given)" if use.given else ""
-        yield from _item(f"{use.grant}{given}: {use.gives}")
+        yield from item_lines(f"{use.grant}{given}: {use.gives}")
 
 
-def _titled(title: str, sentences: Sequence[str]) -> Iterator[str]:
+def titled_lines(title: str, sentences: Sequence[str]) -> Iterator[str]:
+    """Sentences under their title; without any there is none."""
     if sentences:
         yield f"{title}:"
-        yield from _cut(sentences, _MOST_LINES, _item)
+        yield from cut_lines(sentences, _MOST_LINES, item_lines)
 
 
-def _cut(
+def cut_lines(
     items: Sequence[Item], most: int, lines_of: Callable[[Item], Iterable[str]]
 ) -> Iterator[str]:
     """The lines of the first items, and how many more there are."""
     for item in items[:most]:
         yield from lines_of(item)
-    yield from _more(len(items) - most)
+    yield from more_lines(len(items) - most)
 
 
-def _more(number: int, indent: int = 2) -> Iterator[str]:
+def more_lines(number: int, indent: int = 2) -> Iterator[str]:
+    """How many more there are, where there are more."""
     if number > 0:
         yield f"{' ' * indent}and {number} more"
 
 
-def _item(text: str, indent: int = 2) -> Iterator[str]:
+def item_lines(text: str, indent: int = 2) -> Iterator[str]:
     """A text under a title, made visible and wrapped."""
     first, *others = wrapped(text, WIDTH - indent - 2)
     yield f"{' ' * indent}{first}"

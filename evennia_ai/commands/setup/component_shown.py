@@ -12,6 +12,7 @@ from evennia_ai.game.inputs.gather import NAMES
 from evennia_ai.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
 from evennia_ai.minds.view import KNOWLEDGE_POLICY
 from evennia_ai.prompt.blocks import FILLED, GUIDANCE_KEY
+from evennia_ai.prompt.compiled import CompiledComponent
 from evennia_ai.prompt.components import (
     GAME,
     HISTORY_ID,
@@ -20,7 +21,6 @@ from evennia_ai.prompt.components import (
     PromptComponent,
     depth_in_words,
 )
-from evennia_ai.prompt.expansion import CompiledComponent
 from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE

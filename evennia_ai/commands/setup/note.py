@@ -15,20 +15,24 @@ from evennia_ai.commands.base import (
 from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_key, whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
 from evennia_ai.errors import NotStoredError
+from evennia_ai.foreign.fields import near
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_DEPTH, depth_in_words
+from evennia_ai.prompt.components import (
+    PLUGGABLE_IDS,
+    depth_in_words,
+)
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES
-from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import notes as store
+from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.notes import NOTE, NoteChange, StoredNote
-from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
+from evennia_ai.text.columns import WIDTH, clipped, hanging, visible, wrapped
 from evennia_ai.text.differences import members_differing
 
 _NAMED: Final = "<npc>[/<key>]"
 _KIND: Final = "note"
-_KEY_COLUMNS: Final = 16
 _MOST_SHOWN: Final = 50
 
 
@@ -49,6 +53,8 @@ class CmdNote(StrictCommand):
               0 is never
       role  - <system | user | assistant>: as whom the note speaks
       mode  - <floating | anchored | tail>: whether it moves, see below
+      place - <before | after> <component>: right beside that component; history:
+              back in the conversation
       edit  - open the editor on its text
       off   - keep it and leave it out of every prompt
       on    - let it take part again
@@ -64,15 +70,17 @@ class CmdNote(StrictCommand):
       note/depth oren = 2
       note/every oren/scene = 3
       note/mode oren = tail
+      note/place oren = after card_system_prompt
       note/off oren/scene
       note/revisions oren = 2
       note/clear oren/scene
 
     A note is a short text that stays near the end of what an NPC is told: what
     it has in mind, what the scene should come to. It stands 4 messages before
-    the newest unless you say otherwise, and never outside the conversation. An
-    NPC may have several, each with a key; where you name none, the one called
-    'note' is meant.
+    the newest unless you say otherwise, outside the conversation only where you
+    give it a place beside a component; its depth, order and mode do not count
+    there. An NPC may have several notes, each with a key; where you name none,
+    the one called 'note' is meant.
 
     A floating note moves on with every message. An anchored one keeps its
     place until 16 more messages follow it than its depth says, and a prompt
@@ -88,7 +96,7 @@ class CmdNote(StrictCommand):
     auto_help = True
     verbs = {
         "": "look_or_write",
-        **alike("depth order every role mode edit"),
+        **alike("depth order every role mode place edit"),
         "off": "switch_off",
         "on": "switch_on",
         **alike("clear revisions revert"),
@@ -130,6 +138,11 @@ class CmdNote(StrictCommand):
 
     def mode(self) -> None:
         self._set_word("mode", NOTE_MODES)
+
+    def place(self) -> None:
+        """Let a note stand beside a component, or in the history again."""
+        self.both(f"note/place {_NAMED} = <before | after> <component>, or history")
+        self._rewrite(place=_place_typed(self.rhs))
 
     def edit(self) -> None:
         """Open the editor on the text of a note that is there, or of a new one."""
@@ -221,7 +234,7 @@ class CmdNote(StrictCommand):
             self.say(f"{npc.key} has no note; write one with: note {npc.key} = <text>")
             return
         if not key and len(notes) > 1:
-            self.show(_listed(npc, notes))
+            self.show(listed(npc, notes))
             return
         note = _note(npc, key) if key else notes[0]
         if note is None:
@@ -262,20 +275,23 @@ class CmdNote(StrictCommand):
         return npc, key or NOTE, changes
 
 
-def labelled(npc: NPC, key: str) -> str:
-    """A note as the command takes it: the NPC's name, with the key where it is not `note`."""
-    return str(npc.key) if key == NOTE else f"{npc.key}/{key}"
-
-
-def in_words(note: StoredNote) -> str:
-    """Where a note stands and how often, in words."""
-    tokens = ESTIMATE.count(note.content)
-    order = "" if note.order == DEFAULT_ORDER else f", order {note.order}"
-    off = "" if note.enabled else "off, "
-    return (
-        f"note {_place(note)}{order}, role {note.role}, {off}{_interval(note)},"
-        f" about {tokens} tokens, revision {note.revision}."
-    )
+def _place_typed(typed: str) -> str:
+    """The place as it is stored, "" in the history."""
+    words = typed.lower().split()
+    if words == ["history"]:
+        return ""
+    if len(words) != 2 or words[0] not in ("before", "after"):
+        raise CommandError(
+            f"'{clipped(visible(typed), 40)}' is no place of a note: it is before <component>,"
+            " after <component> or history. Nothing was changed."
+        )
+    known = {*PLUGGABLE_IDS, *(component.key for component in registry())}
+    if words[1] not in known:
+        raise CommandError(
+            f"There is no component '{clipped(visible(words[1]), 40)}'{near(words[1], known)}."
+            " `component` lists them. Nothing was changed."
+        )
+    return " ".join(words)
 
 
 def _note(npc: NPC, key: str) -> StoredNote | None:
@@ -289,47 +305,6 @@ def _no_such(npc: NPC, key: str) -> str:
         f"{npc.key} has no note '{key}'; {there}. To write one:"
         f" note {labelled(npc, key)} = <text>. Nothing was changed."
     )
-
-
-def _listed(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
-    """All notes of an NPC, a line each; deep ones first, as they stand in the prompt."""
-    yield f"Notes of {npc.key}; note {npc.key}/<key> shows one:"
-    columns = f"{'depth':>6} {'every':>5} {'role':9} {'mode':8} tokens text"
-    yield f"{padded('key', _KEY_COLUMNS)} on  {columns}"
-    yield "-" * WIDTH
-    for note in sorted(notes, key=lambda one: (-one.depth, one.order, one.key)):
-        row = (
-            f"{padded(note.key, _KEY_COLUMNS)} {'on' if note.enabled else 'off':3}"
-            f" {_depth(note):>6} {note.every:5} {note.role:9} {note.mode:8}"
-            f" {ESTIMATE.count(note.content):6} {first_line(note.content)}"
-        )
-        yield clipped(visible(row), WIDTH)
-
-
-def _depth(note: StoredNote) -> str:
-    """A depth by the words that are typed, in few columns."""
-    return "-" if note.mode == "tail" else depth_in_words(note.depth)
-
-
-def _place(note: StoredNote) -> str:
-    if note.mode == "tail":
-        return "of the mode tail (it stays where it was said)"
-    anchored = ", anchored" if note.mode == "anchored" else ""
-    if note.depth == MAX_DEPTH:
-        return f"at the top of the history{anchored}"
-    if note.depth == 0:
-        return f"at the bottom (after the newest message){anchored}"
-    follow = "1 message follows" if note.depth == 1 else f"{note.depth} messages follow"
-    return f"at depth {note.depth} ({follow} it){anchored}"
-
-
-def _interval(note: StoredNote) -> str:
-    if note.every == 0:
-        return "never due"
-    if note.mode == "tail":
-        messages = "message" if note.every == 1 else f"{note.every} messages"
-        return f"said again after every {messages}"
-    return "always due" if note.every == 1 else f"due once every {note.every} messages"
 
 
 def _history(label: str, changes: Sequence[NoteChange]) -> Iterator[str]:
@@ -355,6 +330,7 @@ def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
     fields = {name: value for name, value in said.items() if name != "enabled"}
     fields["depth"] = depth_in_words(said["depth"])
+    fields["place"] = said.get("place") or "history"
     return {**fields, "state": "on" if said.get("enabled", True) else "off"}
 
 

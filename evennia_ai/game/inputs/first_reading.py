@@ -18,6 +18,7 @@ from evennia_ai.game.senses.presence import scopes_of
 from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.minds.parse_cache import read_ahead
+from evennia_ai.minds.presets import parsed_preset
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import costs
 from evennia_ai.prompt.tokens import ESTIMATE
@@ -26,6 +27,7 @@ from evennia_ai.store.authored import components
 from evennia_ai.store.authored.cards import card_of
 from evennia_ai.store.authored.lorebooks import books_for
 from evennia_ai.store.authored.notes import notes_for
+from evennia_ai.store.authored.presets import preset_for
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, windows
@@ -80,6 +82,7 @@ class _Reading:
         components.registry()
         components.contexts()
         self._read_card()
+        self._read_preset()
         return rooms, older_ids(self.strangers)
 
     def _read_messages(self) -> None:
@@ -94,3 +97,10 @@ class _Reading:
         if card is not None and len(card.source) < LONG:
             with suppress(FormatError):  # told where the view is made
                 read_ahead(card)
+
+    def _read_preset(self) -> None:
+        """Parse the preset that counts for the NPC."""
+        preset = preset_for(self.scopes)
+        if preset is not None:
+            with suppress(FormatError):  # told where the view is made
+                parsed_preset(preset)

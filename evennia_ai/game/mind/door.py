@@ -66,15 +66,10 @@ def played_by(account: Any) -> tuple[str, ...]:
     return tuple(map(str, ids))
 
 
-def doing(refs: Sequence[str]) -> Mapping[str, overview.NPCRow]:
+def doing(npcs: Sequence[overview.ListedNPC]) -> Mapping[str, overview.NPCRow]:
     """How these NPCs are doing, by their references; a few queries, no object is made."""
-    wanted = frozenset(refs)
-
-    def rows() -> tuple[overview.NPCRow, ...]:
-        shown = [one for one in overview.all_npcs() if one.ref in wanted]
-        return overview.rows_of(runtime(), shown, now=time.time())
-
-    return {row.found.ref: row for row in _in_the_reactor(rows)}
+    rows = _in_the_reactor(lambda: overview.rows_of(runtime(), npcs, now=time.time()))
+    return {row.found.ref: row for row in rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

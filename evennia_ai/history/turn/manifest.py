@@ -18,7 +18,7 @@ from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.cache_account import REASONS
-from evennia_ai.prompt.expansion import LAYOUTS
+from evennia_ai.prompt.compiled import LAYOUTS
 from evennia_ai.prompt.messages import Block, Message, ToolCall
 from evennia_ai.prompt.placement import Anchor, Anchors
 from evennia_ai.prompt.prompt import PromptFigures

@@ -19,23 +19,25 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.active_books import ActiveBook
 from evennia_ai.lorebook.activation.candidate import ActiveEntry, Candidate
-from evennia_ai.lorebook.book import CONTAINED_PRIORITY, is_moved
+from evennia_ai.lorebook.book import is_moved
 from evennia_ai.lorebook.entry import IN_HISTORY, Anchor, Position
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.prompt.compiled import DYNAMIC, Layout
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
+    CONTAINED_PRIORITY,
     DEFAULT_ORDER,
     HISTORY_ID,
     MAX_DEPTH,
     Grants,
 )
-from evennia_ai.prompt.expansion import DYNAMIC, ComponentSet, Layout
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import OF_LORE
-from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote, note_origin
+from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote, joint_beside, note_origin
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
-from evennia_ai.prompt.templates.template import OUTLET
+from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -191,12 +193,16 @@ def lore_pieces(
     entries: Iterable[ActiveEntry],
     *,
     components: ComponentSet,
+    joints: Mapping[str, Joint],
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
-    """The entries that stand by themselves: not those around the note, nor those of outlets."""
+    """The entries that stand by themselves: not those around the note, nor those of outlets.
+
+    `joints` are the messages before and after the character, by the keys of their components.
+    """
     standing = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
-    made = [_piece(entry, components, layout, counter) for entry in standing]
+    made = [_piece(entry, components, joints, layout, counter) for entry in standing]
     if not any(entry.frozen for entry in standing):
         return made
     places = {entry.origin: at for at, entry in enumerate(in_output_order(standing))}
@@ -233,6 +239,7 @@ def around_note(
     notes: Sequence[ExpandedNote],
     entries: Iterable[ActiveEntry],
     *,
+    components: ComponentSet,
     keeps_blank: bool,
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
@@ -245,12 +252,15 @@ def around_note(
     around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
     if not around:
         return made
-    return [*_first_note(notes[0] if notes else None, around, keeps_blank, counter), *made[1:]]
+    first = notes[0] if notes else None
+    beside = None if first is None else joint_beside(first.note, 0, components=components)
+    return [*_first_note(first, around, beside, keeps_blank, counter), *made[1:]]
 
 
 def _first_note(
     first: ExpandedNote | None,
     around: Sequence[ActiveEntry],
+    beside: Joint | None,
     keeps_blank: bool,
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
@@ -258,7 +268,9 @@ def _first_note(
     note = AuthorsNote(content="") if first is None else first.note
     if first is not None and not first.is_due:
         return [*own, *(_verdict(entry, "the author's note is not due") for entry in around)]
-    joint = Joint(key="note", id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR)
+    joint = beside or Joint(
+        key=NOTE_KEY, id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR
+    )
     made: list[Piece | Verdict] = [
         _in_note(entry, number, joint, note, counter)
         for number, entry in enumerate(in_output_order(around))
@@ -268,15 +280,20 @@ def _first_note(
         return [*own, *made]
     claim = Claim(
         origin=note_origin(note, 0),
-        id=HISTORY_ID,
+        id=joint.id,
         key=NOTE_KEY,
         role=note.role,
-        depth=note.injection_depth,
+        depth=_note_depth(note, joint),
         order=note.order,
         joint=joint,
         stays=piece.claim.stays if piece else "",
     )
     return [*made, make_piece(piece.message.content if piece else "", claim, counter=counter)]
+
+
+def _note_depth(note: AuthorsNote, joint: Joint) -> int | None:
+    """The depth of the message of a note, None where that stands beside a component."""
+    return note.injection_depth if joint.block == "history" else None
 
 
 def _in_note(
@@ -285,10 +302,10 @@ def _in_note(
     side = _ABOVE if entry.position == "note_top" else _BELOW
     claim = Claim(
         origin=entry.origin,
-        id=HISTORY_ID,
+        id=joint.id,
         key=f"{side}{number:06}",
         role=note.role,
-        depth=note.injection_depth,
+        depth=_note_depth(note, joint),
         order=note.order,
         joint=joint,
         tier=_tier(entry),
@@ -299,10 +316,14 @@ def _in_note(
 
 
 def _piece(
-    entry: ActiveEntry, components: ComponentSet, layout: Layout, counter: TokenCounter
+    entry: ActiveEntry,
+    components: ComponentSet,
+    joints: Mapping[str, Joint],
+    layout: Layout,
+    counter: TokenCounter,
 ) -> Piece | Verdict:
     """The entry's piece: the same object while nothing about it changed."""
-    joint, note = _joint(entry, components)
+    joint, note = _joint(entry, components, joints)
     if joint is not None and (key := _switched_off(entry, components)):
         return _verdict(entry, f"component {key} is disabled")
     seen = (joint, layout, counter)
@@ -310,14 +331,15 @@ def _piece(
     if known is not None and known[0] == seen:
         return known[1]
     at = joint.id if joint else HISTORY_ID
-    moves = joint and layout == "cache" and not entry.constant and at < HISTORY_ID
+    inside = joint is not None and joint.depth is not None
+    moves = joint and layout == "cache" and not entry.constant and at < HISTORY_ID and not inside
     order, key = entry.stands
     claim = Claim(
         origin=entry.origin,
         id=at,
         key=key,
         role=entry.role,
-        depth=entry.depth,
+        depth=joint.depth if joint is not None and inside else entry.depth,
         from_oldest=entry.from_oldest,
         order=order,
         joint=DYNAMIC if moves else joint,
@@ -351,19 +373,23 @@ def _staying(piece: Piece, *, number: int, identity: str, counter: TokenCounter)
     )
 
 
-def _joint(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint | None, str]:
+def _joint(
+    entry: ActiveEntry, components: ComponentSet, joints: Mapping[str, Joint]
+) -> tuple[Joint | None, str]:
     """The message the entry shares, None for one of its own, and what is to be said about it."""
     if entry.depth is not None:
         return None, ""
-    joint, note = _asked_for(entry, components)
+    joint, note = _asked_for(entry, components, joints)
     if entry.keeps_role and joint.role != entry.role:  # beside that message, in one like it
         joint = replace(joint, key=f"{joint.key}:{entry.role}", role=entry.role, name=str(joint))
     return joint, note
 
 
-def _asked_for(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint, str]:
+def _asked_for(
+    entry: ActiveEntry, components: ComponentSet, joints: Mapping[str, Joint]
+) -> tuple[Joint, str]:
     """The message at the place the entry asks for, and what is to be said where it has none."""
-    usual = components.joints[_JOINTS.get(entry.position, _AFTER)]
+    usual = joints[_JOINTS.get(entry.position, _AFTER)]
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     if anchor is None:
         return usual, ""

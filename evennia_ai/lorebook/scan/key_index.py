@@ -159,7 +159,10 @@ def _filled(
     macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
 ) -> dict[str, FilledKey]:
     """What the keys with macros are; in a pattern a value stands for itself, whatever it holds."""
-    meant = {name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items()}
+    named = {name for template in macros.values() for name in template.names}
+    meant = {
+        name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items() if name in named
+    }
     return {
         text: FilledKey(template.render(values, dice), template.render(meant, dice))
         for text, template in macros.items()

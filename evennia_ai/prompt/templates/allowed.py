@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 from jinja2 import nodes
 
 from evennia_ai.errors import TemplateError
+from evennia_ai.prompt.templates.macros import name_of
 from evennia_ai.prompt.templates.operations import (
     FILTERS,
     TAKE_NOTHING,
@@ -113,7 +114,7 @@ def _check_name(node: nodes.Name, around: _Around, names: set[str]) -> None:
             f"{node.name} is no value; it is written as in {uses}", line=node.lineno
         )
     if node.name not in around.bound:
-        names.add(node.name)
+        names.add(name_of(node.name))
 
 
 def _check_constant(node: nodes.Const) -> None:

@@ -5,11 +5,12 @@ Jinja2 reads the syntax and nothing else: none of its own code runs when a templ
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from jinja2 import nodes
 
 from evennia_ai.errors import TemplateError
+from evennia_ai.prompt.templates.macros import name_of
 from evennia_ai.prompt.templates.operations import (
     CHARACTERS_A_STEP,
     COMPARISONS,
@@ -28,6 +29,13 @@ from evennia_ai.prompt.templates.operations import (
 
 VALUE_LENGTH: Final = 20  # what a loop over a value is taken for: values are names and the like
 _FILTER_STEPS: Final = 10
+
+
+class Filled(NamedTuple):
+    """The value of a name that stands in the place of a macro: made where it is written."""
+
+    text: Callable[[Spending], str]
+
 
 Writer = Callable[[Spending], None]
 Expression = Callable[[Spending], object]
@@ -92,7 +100,8 @@ def _written(node: nodes.Expr) -> Writer:
     def write_value(run: Spending) -> None:
         run.line = line
         run.spend(price)
-        run.write(as_text(value(run), run))
+        found = value(run)
+        run.write(found.text(run) if type(found) is Filled else as_text(found, run))
 
     return write_value
 
@@ -223,7 +232,10 @@ def _const(node: nodes.Const) -> Expression:
 
 def _name(node: nodes.Name) -> Expression:
     name, missing = node.name, Missing(f"'{node.name}' is undefined")
-    return lambda run: run.names.get(name, missing)
+    known = name_of(name)
+    if known == name:
+        return lambda run: run.names.get(name, missing)
+    return lambda run: run.names.get(name, run.names.get(known, missing))
 
 
 def _several(node: nodes.List | nodes.Tuple) -> Expression:

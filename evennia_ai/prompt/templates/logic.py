@@ -1,19 +1,33 @@
 """Logic in builders' texts: Jinja2 parses it, our own code checks its tree and renders it.
 
 What may stand in it is in `allowed`, how it is rendered within limits of steps and characters in
-`evaluation`; here is what is too much to be read at all.
+`evaluation`; here is what is too much to be read at all. Macros between it (`{{roll:d6}}`) are no
+syntax of Jinja2: it reads a name in the place of each, whose value is what the macro gives there
+and then. What is neither is told with the way it is written here.
 """
 
-from collections.abc import Mapping
-from typing import Final
+import re
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, nodes
 from jinja2.exceptions import TemplateSyntaxError
 
 from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.templates.allowed import names_in
-from evennia_ai.prompt.templates.evaluation import cost, writer
-from evennia_ai.prompt.templates.operations import MAX_STEPS, Spending
+from evennia_ai.prompt.templates.chunks import (
+    Chunk,
+    Chunks,
+    LongValue,
+    Run,
+    Trim,
+    Value,
+    inside,
+    joined,
+    without_breaks,
+)
+from evennia_ai.prompt.templates.evaluation import Filled, cost, writer
+from evennia_ai.prompt.templates.macros import KNOWN_NAMES, OUTLET, pieces
+from evennia_ai.prompt.templates.operations import CHARACTERS_A_STEP, MAX_STEPS, Spending
 
 MAX_WORDS: Final = 500
 """Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
@@ -29,40 +43,152 @@ _SILENT: Final = frozenset(
 _ENVIRONMENT: Final = Environment(keep_trailing_newline=True)  # noqa: S701 prompts are no HTML
 
 
+class _Placed(NamedTuple):
+    """A macro, and the steps that filling it takes."""
+
+    chunk: Chunk
+    steps: int
+
+
+_MACRO_STEPS: Final = 10
+
+
 class CheckedLogic:
-    """A compiled and checked template with logic."""
+    """A compiled and checked template with logic; `macros` are those that stand in it."""
 
-    __slots__ = ("_write", "names")
+    __slots__ = ("_placed", "_write", "macros", "names")
 
-    def __init__(self, tree: nodes.Template) -> None:
-        self.names = names_in(tree)
+    def __init__(self, tree: nodes.Template, placed: dict[str, _Placed]) -> None:
+        self._placed = placed
+        self.macros: Chunks = tuple(one.chunk for one in placed.values())
+        self.names = tuple(name for name in names_in(tree) if name not in placed)
         if cost(tree) > MAX_STEPS:
             raise TemplateError(
                 f"may take more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
             )
         self._write = writer(tree.body)
 
-    def render(self, values: Mapping[str, str]) -> str:
+    def render(self, run: Run) -> str:
         """The text; TemplateError with the line for an unknown name and for what cannot be done."""
-        run = Spending(dict(values))
+        trims: list[int] = []
+        spending = Spending({**run.values, **self._macros(run, trims)})
         try:
-            self._write(run)
+            self._write(spending)
         except TemplateError as error:
-            raise TemplateError(f"cannot be rendered: {error.problem}", line=run.line) from error
-        return "".join(run.written)
+            problem = f"cannot be rendered: {error.problem}"
+            raise TemplateError(problem, line=spending.line) from error
+        written = spending.written
+        return "".join(without_breaks(written, trims) if trims else written)
+
+    def _macros(self, run: Run, trims: list[int]) -> dict[str, object]:
+        """What the names stand for that were put in the places of macros."""
+
+        def of(macro: _Placed) -> Filled:
+            def text(spending: Spending) -> str:
+                spending.spend(macro.steps)
+                if isinstance(macro.chunk, Trim):
+                    trims.append(len(spending.written))
+                return joined((macro.chunk,), run)
+
+            return Filled(text)
+
+        return {name: of(macro) for name, macro in self._placed.items()}
 
 
 def compile_logic(source: str) -> CheckedLogic:
     """The template; TemplateError with the line for bad syntax and for what is not allowed."""
+    named, placed = _without_macros(source)
     try:
-        _check_size(source)
-        tree = _ENVIRONMENT.parse(source)
+        _check_size(named)
+        return CheckedLogic(_ENVIRONMENT.parse(named), placed)
     except TemplateSyntaxError as error:
-        problem = (error.message or "bad syntax")[:_MAX_PROBLEM]
+        problem = _meant(source) or (error.message or "bad syntax")[:_MAX_PROBLEM]
         raise TemplateError(problem, line=error.lineno) from error
+    except TemplateError as error:
+        if meant := _meant(source):
+            raise TemplateError(meant, line=error.line) from error
+        raise
     except RecursionError as error:
         raise TemplateError("is nested too deeply; take some of it out") from error
-    return CheckedLogic(tree)
+
+
+# What is not looked through for macros.
+_STATEMENT: Final = re.compile(
+    r"\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{#.*?#\}|\{%.*?%\}", re.DOTALL
+)
+
+
+def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
+    """The text with a name in the place of each macro, and which macro each name is for."""
+    name = "macro_"
+    while name in source:
+        name += "_"
+    placed: dict[str, _Placed] = {}
+    made: list[str] = []
+    done = 0
+    for start, end in [
+        *(found.span() for found in _STATEMENT.finditer(source)),
+        (len(source),) * 2,
+    ]:
+        for written, chunk in pieces(source[done:start], place=done):
+            made.append(_named(written, chunk, placed, name))
+        made.append(source[start:end])
+        done = end
+    return "".join(made), placed
+
+
+def _named(written: str, chunk: Chunk, placed: dict[str, _Placed], name: str) -> str:
+    """What Jinja2 reads in the place of a chunk."""
+    if chunk == written:  # text, or an expression
+        return written
+    if isinstance(chunk, Value | LongValue) and not chunk.name.startswith(OUTLET):
+        return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
+    steps = _MACRO_STEPS * sum(1 for _ in inside((chunk,))) + len(written) // CHARACTERS_A_STEP
+    placed[f"{name}{len(placed)}"] = _Placed(chunk, steps)
+    lines = "\n" * written.count("\n")  # so that errors name the lines of the text
+    return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
+
+
+# Macro -> how it is written.
+_FORMS: Final = {
+    **{
+        f"{what}{kind}var": f"{{{{{what}{kind}var::name::value}}}}"
+        for what in ("set", "add")
+        for kind in ("", "global")
+    },
+    **{
+        f"{what}{kind}var": f"{{{{{what}{kind}var::name}}}}"
+        for what in ("get", "inc", "dec")
+        for kind in ("", "global")
+    },
+    "random": "{{random::one::another}}",
+    "pick": "{{pick::one::another}}",
+    "roll": "{{roll:d6}}",
+    "outlet": "{{outlet::name}}",
+    "reverse": "{{reverse:text}}",
+}
+# What begins like a macro of other programs and no expression of Jinja2 begins with.
+_FOREIGN: Final = re.compile(
+    r"\{\{\s*(?:([#/^>])\s*(\w*)|(\w+)(?:\s*::?|[ \t]+(?!is\b|in\b|if\b|not\b|and\b|or\b)[\w'\"]))"
+)
+_CONDITIONS: Final = frozenset({"if", "else", "unless", "each", "with"})
+
+
+def _meant(source: str) -> str:
+    """What an author may have meant who wrote a macro that is none, "" where there is no such."""
+    found = _FOREIGN.search(_STATEMENT.sub("", source))
+    if found is None:
+        return ""
+    sign, name, plain = found.group(1, 2, 3)
+    name = (name if sign else plain).lower()
+    written = " ".join(found[0].split())[:40]
+    if name in _CONDITIONS:
+        way = "a condition is written {% if name == 'value' %}...{% endif %}, a loop {% for %}"
+    elif name in _FORMS:
+        way = f"it is written {_FORMS[name]}, with its braces closed"
+    else:
+        way = "to send it as it stands, put it between {% raw %} and {% endraw %}"
+    return f"'{written}' is neither a macro that is known here nor an expression of Jinja2: {way}"
 
 
 def _check_size(source: str) -> None:

@@ -5,20 +5,22 @@ of a file are kept as they were given, each once.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from evennia_ai import models
 from evennia_ai.cards.limits import as_text
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.errors import StoreError
-from evennia_ai.prompt.components import Grant, Grants, in_order
+from evennia_ai.prompt.components import Grant, Grants
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.core.authoring import Change, Revisions, checked_source
+from evennia_ai.store.core import importing
+from evennia_ai.store.core.authoring import Change, checked_source
+from evennia_ai.store.core.importing import Imports, grants_from, grants_text
 from evennia_ai.store.core.snapshots import value_of
 
 Action = Literal[
@@ -34,9 +36,7 @@ Action = Literal[
 ]
 # After these the card is in force as the revision has it.
 IN_FORCE: Final = ("created", "edited", "approved", "granted", "revoked", "reverted")
-# What answers the imports before it.
-_ANSWERS: Final = ("approved", "rejected", "removed")
-_revisions: Final = Revisions(models.CardRevision)
+_revisions: Final = Imports(models.CardRevision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,15 +122,12 @@ def changes(name: str) -> tuple[CardChange, ...]:
 
 def waiting(name: str) -> tuple[CardChange, ...]:
     """The imports that nobody has answered, oldest first."""
-    answered = _rows(name).filter(action__in=_ANSWERS).aggregate(newest=Max("number"))["newest"]
-    rows = _rows(name).filter(action="imported", number__gt=answered or 0)
-    return tuple(_change(row) for row in rows)
+    return tuple(_change(row) for row in _without_texts(_revisions.waiting(name)))
 
 
 def names() -> tuple[str, ...]:
     """All names that cards have or had, those of imports included, in alphabetical order."""
-    rows = models.CardRevision.objects.order_by("name").values_list("name", flat=True)
-    return tuple(rows.distinct())
+    return _revisions.names()
 
 
 def is_known(name: str, file_sha256: str) -> bool:
@@ -140,12 +137,17 @@ def is_known(name: str, file_sha256: str) -> bool:
 
 def waiting_names() -> tuple[str, ...]:
     """The names under which imports wait, in alphabetical order."""
-    return tuple(sorted(set(_unanswered().values_list("name", flat=True))))
+    return _revisions.waiting_names()
 
 
 def count_waiting() -> int:
     """How many imports wait, of all names."""
-    return int(_unanswered().count())
+    return _revisions.count_waiting()
+
+
+def refuse_too_many(before: Sequence[str], *, most: int) -> None:
+    """StoreError where more than `most` imports wait; `before` are the names that did."""
+    _revisions.refuse_too_many(before, most=most)
 
 
 def revision_row(name: str, number: int) -> Any:
@@ -175,34 +177,15 @@ def in_force_then(name: str, number: int) -> tuple[CardChange, CardFile]:
 
 def who_gave(changes: Iterable[CardChange]) -> dict[Grant, CardChange]:
     """The change that gave each grant the card has now, of all its changes, oldest first."""
-    given: dict[Grant, CardChange] = {}
-    for change in changes:
-        if change.action in IN_FORCE:
-            given = {grant: given.get(grant, change) for grant in in_order(change.grants)}
-    return given
-
-
-def grants_text(grants: Grants) -> str:
-    """Grants as a row has them."""
-    return " ".join(in_order(grants))
-
-
-def grants_from(text: str) -> Grants:
-    """The grants a row has; one that is not known any more gives nothing."""
-    return frozenset(in_order(frozenset(text.split())))  # type: ignore[arg-type]
-
-
-def _unanswered() -> QuerySet:
-    """The rows of all imports that nobody has answered."""
-    answers = models.CardRevision.objects.filter(
-        name=OuterRef("name"), action__in=_ANSWERS, number__gt=OuterRef("number")
-    )
-    return models.CardRevision.objects.filter(~Exists(answers), action="imported")
+    return importing.who_gave(changes, in_force=IN_FORCE)
 
 
 def _rows(name: str) -> QuerySet:
-    rows = _revisions.of(name=name).select_related("file")
-    return rows.defer("file__content", "file__source")
+    return _without_texts(_revisions.of(name=name))
+
+
+def _without_texts(rows: QuerySet) -> QuerySet:
+    return rows.select_related("file").defer("file__content", "file__source")
 
 
 def _change(row: models.CardRevision) -> CardChange:

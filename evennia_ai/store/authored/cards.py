@@ -4,7 +4,6 @@ An import waits until somebody approves it, grant by grant; what an earlier file
 carried over to another one. Every change is a revision, and a revision can be gone back to.
 """
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from evennia_ai import models
 from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.errors import (
-    ComponentValueError,
     EditConflictError,
     FormatError,
     NotStoredError,
@@ -23,19 +21,12 @@ from evennia_ai.errors import (
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
-from evennia_ai.store.core.authoring import MAX_NAME, checked_name
+from evennia_ai.store.core.authoring import checked_name
+from evennia_ai.store.core.importing import grants_from, grants_text, in_known_case, typeable
 from evennia_ai.store.core.snapshots import CARDS, Snapshots, changing, of_kind, value_of
 
 MOST_WAITING: Final = 5_000
 """Imports that may wait at once, in the whole game: a folder's many cards, and then some."""
-
-_WANTED: Final = (
-    "1 to 200 printable characters, no = and no / at its start, and no / before a number at its end"
-)
-# "Oren/3" is revision 3 of Oren: a card called so would be approved in its place.
-_NUMBERED: Final = re.compile(r"/ ?[0-9]{1,9}\Z")
-# Letters and marks that count as printable and show nothing: two names would look the same.
-_UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +51,7 @@ def import_card(name: str, file: CardFile, *, by: str) -> int | None:
     with changing(CARDS, f"importing card '{name}'"):
         before = log.waiting_names()
         number = _waiting_import(name, file, by=by)
-        if log.count_waiting() > MOST_WAITING:
-            raise StoreError(
-                f"more than {MOST_WAITING} imports would wait; approve or reject some first, as of"
-                f" {', '.join(before[:10])}"
-            )
+        log.refuse_too_many(before, most=MOST_WAITING)
         return number
 
 
@@ -200,6 +187,19 @@ def get_card(name: str) -> StoredCard:
     return card
 
 
+def card_then(name: str, number: int) -> StoredCard:
+    """A card as a revision left it; NotStoredError: there is no such revision."""
+    change, file = log.revision(name, number)
+    return StoredCard(
+        name=name,
+        source=file.source,
+        sha256=change.sha256,
+        revision=number,
+        grants=change.grants,
+        carrier=file.carrier,
+    )
+
+
 def card_names() -> tuple[str, ...]:
     """The names of all cards in force, in alphabetical order."""
     return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
@@ -248,7 +248,7 @@ def _put(
         _forget_greetings(name)
     number = log.record_card_revision(name, file, action=action, grants=grants, by=by)
     models.Card.objects.update_or_create(
-        name=name, defaults={"file": file, "grants": log.grants_text(grants), "revision": number}
+        name=name, defaults={"file": file, "grants": grants_text(grants), "revision": number}
     )
     card_or_none.written(name)
     return get_card(name)
@@ -271,7 +271,7 @@ def _load_card(name: str) -> StoredCard | None:
         row,
         source=row.file.source,
         sha256=row.file.sha256,
-        grants=log.grants_from(row.grants),
+        grants=grants_from(row.grants),
         carrier=row.file.carrier,
     )
 
@@ -367,12 +367,7 @@ assignment_of: Final = Snapshots(CARDS, _load_assigned, load_each=_load_assigned
 
 def typeable_name(name: str) -> str:
     """`name` in one line; ComponentValueError where no command could be told it."""
-    plain = " ".join(name.split())
-    fits = plain and plain.isprintable() and len(plain) <= MAX_NAME
-    is_odd = _UNSEEN.search(plain) or _NUMBERED.search(plain)
-    if not fits or is_odd or "=" in plain or plain.startswith("/"):
-        raise ComponentValueError("name of the card", name[:60], _WANTED)
-    return plain
+    return typeable(name, what="card")
 
 
 def known_name(wanted: str) -> str:
@@ -380,10 +375,4 @@ def known_name(wanted: str) -> str:
 
     A card in force goes before one that only waits or was removed.
     """
-    for known in (card_names(), log.names()):
-        if wanted in known:
-            return wanted
-        same = [name for name in known if name.casefold() == wanted.casefold()]
-        if len(same) == 1:
-            return same[0]
-    return wanted
+    return in_known_case(wanted, card_names(), log.names())

@@ -24,9 +24,10 @@ from evennia_ai.errors import (
 )
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.prompt.expansion import check_settled
 from evennia_ai.prompt.registry import BUILT_IN, ComponentRegistry, PromptContext, with_statics
-from evennia_ai.prompt.templates.template import OUTLET, compile_template
+from evennia_ai.prompt.settled import check_settled
+from evennia_ai.prompt.templates.macros import OUTLET
+from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.snapshots import COMPONENTS, Snapshot, changing, value_of
 

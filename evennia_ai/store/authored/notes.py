@@ -21,7 +21,7 @@ from evennia_ai.foreign.fields import Must, checker, wrong_in
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_CONTENT, MAX_DEPTH, Order
 from evennia_ai.prompt.messages import Role
-from evennia_ai.prompt.notes import NoteMode
+from evennia_ai.prompt.notes import NoteMode, NotePlace
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.snapshots import NOTES, Snapshots, changing, value_of
@@ -67,6 +67,8 @@ class StoredNote:
         int, Field(ge=0, le=MAX_EVERY), Must(f"{_FROM_0}, at most {MAX_EVERY}; 0 is never")
     ] = 1
     mode: NoteMode = "floating"
+    place: NotePlace = ""
+    """Beside which component it stands; depth, order and mode do not count then."""
     order: Order = DEFAULT_ORDER
     """Which stands first at one depth, low first."""
     enabled: bool = True

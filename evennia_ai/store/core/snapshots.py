@@ -290,6 +290,7 @@ def forget_everything() -> None:
 
 COMPONENTS: Final = "components"
 CARDS: Final = "cards"
+PRESETS: Final = "presets"
 LOREBOOKS: Final = "lorebooks"
 NOTES: Final = "notes"
 PERSONAS: Final = "personas"

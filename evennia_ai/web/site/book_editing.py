@@ -22,7 +22,7 @@ from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.differing import as_values
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import NotAllowedError, Page
+from evennia_ai.web.site.page import NotAllowedError, Page, revision_seen
 
 MOST_LINTS: Final = 200
 
@@ -58,16 +58,13 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
     refuse_change(page, stored, uids)
     if not uids:
         raise FormatError("form", "ticks no entry; nothing was changed")
-    seen = form.get("seen", "")
-    if not seen.isdecimal() or len(seen) > 9:
-        raise FormatError("form", "says wrongly what it showed; open the page again")
-    fields = _wanted(form)
+    seen, fields = revision_seen(form.get("seen", "")), _wanted(form)
     data: Any = json.loads(stored.source)
     for uid in uids:
         with in_words_of(f"entry {uid}"):
             data = change_entry(data, uid, fields)
     text = json.dumps(data, ensure_ascii=False)
-    lorebooks.save_book(name, text, by=page.typed_by, expected_revision=int(seen))
+    lorebooks.save_book(name, text, by=page.typed_by, expected_revision=seen)
     return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
 
@@ -130,7 +127,7 @@ class BookRevisionPage(Page):
         }
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
-        """Give the book the text of this revision; EditConflictError where it changed meanwhile."""
+        """Give the book the text of this revision; FormatError where it changed meanwhile."""
         self._seen(name, number)
         for lock in (lorebooks.locks_then(name, number)[0], *lorebooks.entry_locks(name).values()):
             if not door().may_edit(request.user, lock):

@@ -1,6 +1,6 @@
 """Lorebooks: which there are, and the entries of one, a page of them at a time."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
@@ -9,12 +9,27 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 from evennia_ai.minds.parse_cache import attached_book
+from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.history import past_turns
 from evennia_ai.web.site.book_editing import book_seen, edit_ticked
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import Page
+from evennia_ai.web.site.lore_turns import item_of, judged, usual_npc
+from evennia_ai.web.site.page import Page, name_of
 
 PAGE_ENTRIES: Final = 50
+SHOWN: Final[Mapping[str, tuple[str, Callable[[LoreEntry], bool]]]] = {
+    "": ("all", lambda entry: True),
+    "on": ("on", lambda entry: entry.enabled),
+    "off": ("off", lambda entry: not entry.enabled),
+    "constant": ("always there", lambda entry: entry.enabled and entry.constant),
+    "keys": ("by their keys", lambda entry: entry.enabled and not entry.constant),
+}
+"""Which entries are listed: the words of the filter, and whether one is so."""
+AWAKE: Final = "awake"
+"""The filter for those that were in the newest prompt."""
+_TOKENS: Final = Slot[Mapping[str, int]]("tokens of entries, for pages")
 
 
 class BooksPage(Page):
@@ -50,19 +65,28 @@ class BookPage(Page):
         locks = lorebooks.entry_locks(name)
         book = attached_book(stored)
         wanted = self.request.GET.get("find", "")[:80]
+        shown = self.request.GET.get("show", "")
         seen = [e for e in book.entries if may_view(locks.get(e.uid, ""))]
+        newest = _newest(name, seen)
         found = [entry for entry in seen if _has(entry, wanted.casefold())]
+        if shown == AWAKE:
+            found = [entry for entry in found if entry.uid in newest["awake"]]
+        else:
+            shown = shown if shown in SHOWN else ""
+            found = [entry for entry in found if SHOWN[shown][1](entry)]
         page, pages = self.paged(len(found), PAGE_ENTRIES)
         return {
             "book": name,
             "revision": stored.revision,
             "mode": book.mode,
             "find": wanted,
+            "show": shown,
             "page": page,
             "pages": pages,
             "count": len(found),
             "hidden": len(book.entries) - len(seen),
-            "totals": _totals(book),
+            "totals": _totals(seen, tokens_of_entries(book)),
+            "newest": {**newest, "awake": len(newest["awake"])},
             "entries": list(_entries(found[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES])),
             "revisions": [
                 {
@@ -76,7 +100,16 @@ class BookPage(Page):
         }
 
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        return {"words": ["order", *TYPED_FIELDS]}
+        words = {key: name for key, (name, _) in SHOWN.items()}
+        if told["newest"]["npc"]:
+            words[AWAKE] = f"awake in the newest turn of {told['newest']['npc']}"
+        return {
+            "words": ["order", *TYPED_FIELDS],
+            "filters": [
+                {"key": key, "name": name, "is_on": key == told["show"]}
+                for key, name in words.items()
+            ],
+        }
 
     def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
         """Edit all entries that are ticked."""
@@ -88,11 +121,41 @@ def _has(entry: LoreEntry, wanted: str) -> bool:
     return any(wanted in text.casefold() for text in texts)
 
 
-def _totals(book: Lorebook) -> dict[str, int]:
+def tokens_of_entries(book: Lorebook) -> Mapping[str, int]:
+    """What each entry's text costs as it is written, by its uid; counted once for a revision."""
+    known = book.memo.get(_TOKENS)
+    if known is None:
+        known = {entry.uid: ESTIMATE.count(entry.template.source) for entry in book.entries}
+        book.memo[_TOKENS] = known
+    return known
+
+
+def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, int]:
+    """Of the entries that may be seen: how many, and what all that are on would cost at once."""
+    on = [entry for entry in seen if entry.enabled]
     return {
-        "entries": len(book.entries),
-        "on": sum(entry.enabled for entry in book.entries),
-        "constant": sum(entry.constant and entry.enabled for entry in book.entries),
+        "entries": len(seen),
+        "on": len(on),
+        "constant": sum(entry.constant for entry in on),
+        "tokens": sum(tokens[entry.uid] for entry in on),
+    }
+
+
+def _newest(name: str, seen: Sequence[LoreEntry]) -> dict[str, Any]:
+    """The newest turn of the NPC that is looked at first, and which entries were in its prompt."""
+    ref = usual_npc(name)
+    turn = next(iter(past_turns.newest_turns(ref, 1)), None) if ref else None
+    if turn is None:
+        return {"ref": ref, "npc": "", "turn": None, "awake": {}, "tokens": 0}
+    last = {item: told[-1] for item, told in judged(turn.manifest.verdicts).items()}
+    here = ((entry.uid, last.get(item_of(name, entry))) for entry in seen)
+    awake = {uid: told.tokens or 0 for uid, told in here if told is not None and told.kept}
+    return {
+        "ref": ref,
+        "npc": name_of(ref),
+        "turn": turn.number,
+        "awake": awake,
+        "tokens": sum(awake.values()),
     }
 
 

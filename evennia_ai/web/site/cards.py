@@ -24,8 +24,7 @@ from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile, file_of
 from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import Page, named_npc
+from evennia_ai.web.site.page import Page, named_npc, names_of_npcs
 
 MOST_REVISIONS: Final = 20
 _WITH_PICTURES: Final = ("png", "apng", "charx")
@@ -144,7 +143,7 @@ class CardPage(Page):
 
 
 def _players(name: str) -> list[dict[str, Any]]:
-    names = {npc.ref: npc.name for npc in door().npcs()}
+    names = names_of_npcs()
     return [
         {
             "ref": ref,

@@ -21,11 +21,11 @@ from evennia_ai.cards.writing import (
     text_of,
     with_text,
 )
-from evennia_ai.errors import EditConflictError, EvenniaAIError, FormatError
+from evennia_ai.errors import EditConflictError, EvenniaAIError
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_files, card_revisions, cards
-from evennia_ai.web.site.page import Page
+from evennia_ai.web.site.page import Page, revision_seen
 
 NEW_GREETING: Final = "greeting/new"
 """The field of the form that adds a greeting behind the others."""
@@ -72,7 +72,7 @@ class CharacterPage(Page):
         typed = {key: _plain(text) for key, text in request.POST.items()}
         seen = typed.get("seen", "")
         try:
-            revision = _number(typed.get("revision", ""))
+            revision = revision_seen(typed.get("revision", ""))
             shown_then = replace(stored, sha256=seen, revision=revision)
             if stored.sha256 == seen:
                 self._save(shown_then, typed)
@@ -135,12 +135,6 @@ def _written(card: Card, typed: Mapping[str, str]) -> Card:
 def _plain(text: str) -> str:
     """A text as a browser sends it, with the line ends that everything here has."""
     return text.replace("\r\n", "\n")
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise FormatError("form", "says wrongly what it showed; open the page again")
-    return int(text)
 
 
 def _to_form(name: str, *, saved: bool = False) -> HttpResponseBase:

@@ -91,8 +91,8 @@ class Door(Protocol):
     def played_by(self, account: Any) -> tuple[str, ...]:
         """The references of the characters that an account plays now."""
 
-    def doing(self, refs: Sequence[str]) -> Mapping[str, Doing]:
-        """How these NPCs are doing, by their references."""
+    def doing(self, npcs: Sequence[ListedNPC]) -> Mapping[str, Doing]:
+        """How these NPCs, of those that `npcs` gave, are doing, by their references."""
 
     def settings(self, ref: str) -> Sequence[Setting]:
         """What is set for an NPC, its tools among it."""

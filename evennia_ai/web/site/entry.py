@@ -23,7 +23,7 @@ from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.book_editing import refuse_change
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.next import MOST_TYPED, told_next
-from evennia_ai.web.site.page import NotAllowedError, Page, name_of, named_npc
+from evennia_ai.web.site.page import NotAllowedError, Page, name_of, named_npc, revision_seen
 
 PLACES: Final = (
     *("before", "after", "depth", "note_top", "note_bottom", "examples_before", "examples_after"),
@@ -114,9 +114,7 @@ class EntryPage(Page):
         locks = lorebooks.entry_locks(stored.name)
         refuse_change(self, stored, [uid])
         others = _typed_others(self.request.POST)
-        seen = self.request.POST.get("seen", "")
-        if not seen.isdecimal() or len(seen) > 9:
-            raise FormatError("form", "says wrongly what it showed; open the page again")
+        seen = revision_seen(self.request.POST.get("seen", ""))
         data: Any = json.loads(stored.source)
         now = _fields(stored, _entry(stored, uid)) if uid else _NEW
         given = {key: value for key, value in typed.items() if value != now[key]}
@@ -127,7 +125,7 @@ class EntryPage(Page):
             else:
                 data, uid = add_entry(data, fields, taken=locks)
         text = json.dumps(data, ensure_ascii=False)
-        lorebooks.save_book(stored.name, text, by=self.typed_by, expected_revision=int(seen))
+        lorebooks.save_book(stored.name, text, by=self.typed_by, expected_revision=seen)
         return uid
 
 

@@ -4,7 +4,7 @@ What is read here is in the game's own database; of a base that is elsewhere it 
 text of a restricted base stands on no page but that of its vault.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
@@ -20,7 +20,7 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site import page as site
 from evennia_ai.web.site.differing import difference
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import name_of, named_npc
+from evennia_ai.web.site.page import name_of, named_npc, names_of_npcs
 
 PAGE_TITLES: Final = 50
 MOST_HITS: Final = 10
@@ -49,8 +49,9 @@ class BasesPage(site.Page):
     def told(self) -> dict[str, Any]:
         viewer = door().viewer_of(self.request.user)
         seen = [info for info in knowledge_bases.bases() if viewer.may_view(info.locks)]
+        names = names_of_npcs()
         return {
-            "bases": [_base(info) for info in seen],
+            "bases": [_base(info, names) for info in seen],
             "drafts": [draft for info in seen for draft in _drafts(viewer, info)],
         }
 
@@ -81,7 +82,7 @@ class BasePage(site.Page):
             "restricted": info.restricted,
             "tells_texts": tells_texts(info),
             "elsewhere": "" if info.backend == STORED else info.backend,
-            "bound_to": _bound(info),
+            "bound_to": _bound(info, names_of_npcs()),
             "namespaces": list(NAMESPACES),
             "namespace": namespace,
             "find": part,
@@ -175,19 +176,18 @@ class PageOfBase(site.Page):
         return {"shown_revision": number, "difference": difference(_text(before), _text(after))}
 
 
-def _base(info: BaseInfo) -> dict[str, Any]:
+def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         "key": info.key,
         "name": info.name,
         "pages": info.pages if info.backend == STORED else None,
         "elsewhere": "" if info.backend == STORED else info.backend,
         "restricted": info.restricted,
-        "bound_to": _bound(info),
+        "bound_to": _bound(info, names),
     }
 
 
-def _bound(info: BaseInfo) -> list[str]:
-    names = {npc.ref: npc.name for npc in door().npcs()}
+def _bound(info: BaseInfo, names: Mapping[str, str]) -> list[str]:
     return [
         f"{scope.kind} {names.get(scope.ref, scope.ref) if scope.kind == 'npc' else scope.ref}"
         for scope in knowledge_bases.bindings(info.key)

@@ -57,17 +57,17 @@ class LoreTurnsPage(Page):
     def told(self, name: str) -> dict[str, Any]:
         stored = book_seen(self, name)
         asked = self.request.GET.get("npc", "").strip()
-        ref = named_npc(asked) if asked else _usual(name)
+        ref = named_npc(asked) if asked else usual_npc(name)
         locks = lorebooks.entry_locks(name)
         may_view = door().viewer_of(self.request.user).may_view
         entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
         turns = past_turns.newest_turns(ref, TURNS) if ref else ()
-        judged = [_judged(turn.manifest.verdicts) for turn in turns]
-        touched = frozenset(item for one in judged for item in one)
+        by_turn = [judged(turn.manifest.verdicts) for turn in turns]
+        touched = frozenset(item for one in by_turn for item in one)
         rows = [
-            _Row(entry, tuple(letter_of(one.get(_item(name, entry), ())) for one in judged))
+            _Row(entry, tuple(letter_of(one.get(item_of(name, entry), ())) for one in by_turn))
             for entry in entries
-            if _item(name, entry) in touched
+            if item_of(name, entry) in touched
         ]
         awake = [row for row in rows if row.was_awake]
         page, pages = self.paged(len(awake), PAGE_ENTRIES)
@@ -107,7 +107,7 @@ def letter_of(verdicts: Sequence[Verdict]) -> str:
     return next((letter for words, letter in _KEPT if words in verdicts[0].reason), "K")
 
 
-def _judged(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
+def judged(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
     """What each stage said of each entry of lore, in the order of the stages."""
     found: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -116,12 +116,12 @@ def _judged(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
     return found
 
 
-def _item(book: str, entry: LoreEntry) -> str:
+def item_of(book: str, entry: LoreEntry) -> str:
     """What the verdicts call an entry of the book."""
     return f"lore:{book}#{entry.uid}"
 
 
-def _usual(name: str) -> str:
+def usual_npc(name: str) -> str:
     """The NPC that is shown first: one the book is attached to, else who spoke last."""
     attached = [one.ref for one in lorebooks.attachments(name) if one.kind == "npc"]
     newest = past_turns.newest_of_all(1)

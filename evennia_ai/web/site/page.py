@@ -109,10 +109,21 @@ def has_rank(request: HttpRequest, rank: str) -> bool:
     return bool(account.is_authenticated and account.check_permstring(rank))
 
 
+def revision_seen(text: str) -> int:
+    """The revision that a form says it was made from; FormatError where it says none."""
+    if not text.isdecimal() or len(text) > 9:
+        raise FormatError("form", "says wrongly what it showed; open the page again")
+    return int(text)
+
+
+def names_of_npcs() -> dict[str, str]:
+    """What every NPC is called, by its reference."""
+    return {npc.ref: npc.name for npc in door().npcs()}
+
+
 def name_of(ref: str) -> str:
     """What the NPC of this reference is called; one that is gone by its number."""
-    found = next((npc.name for npc in door().npcs() if npc.ref == ref), "")
-    return found or f"#{ref}"
+    return names_of_npcs().get(ref, f"#{ref}")
 
 
 def named_npc(text: str) -> str:

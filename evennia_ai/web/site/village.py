@@ -45,7 +45,7 @@ class VillagePage(Page):
         here = wanted[(page - 1) * PAGE_NPCS : page * PAGE_NPCS]
         used = model_calls.used_by("npc_ref", day)
         refs = [npc.ref for npc in here]
-        doing = door().doing(refs)
+        doing = door().doing(here)
         newest_here = {ref: newest[ref] for ref in refs if ref in newest}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
         broken = _broken(newest_here, shares)
@@ -61,10 +61,6 @@ class VillagePage(Page):
             "npcs": [
                 {
                     **row,
-                    "waiting": doing[row["ref"]].waiting if row["ref"] in doing else 0,
-                    "silent_because": doing[row["ref"]].silent_because
-                    if row["ref"] in doing
-                    else "",
                     "broken": broken.get(row["ref"], ""),
                     "cache_shares": shares.get(row["ref"], [])[-MOST_SHARES:],
                 }
@@ -112,7 +108,9 @@ def _rows(
             "ref": npc.ref,
             "name": npc.name,
             "room": npc.room,
-            "state": doing[npc.ref].state if npc.ref in doing else "gone",
+            "state": doing[npc.ref].state,
+            "waiting": doing[npc.ref].waiting,
+            "silent_because": doing[npc.ref].silent_because,
             "paused": str(halt) if halt else "",
             "last_turn": None
             if last is None

@@ -11,7 +11,7 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, halts
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import ADMIN, Page
+from evennia_ai.web.site.page import ADMIN, Page, names_of_npcs
 
 MOST_TURNS: Final = 50
 MOST_REFUSED: Final = 20
@@ -30,7 +30,7 @@ class WatchPage(Page):
         return self.shown(told)
 
     def told(self) -> dict[str, Any]:
-        names = {npc.ref: npc.name for npc in door().npcs()}
+        names = names_of_npcs()
         newest = past_turns.newest_of_all(MOST_TURNS)
         now = time.time()
         day = now - now % DAY_SECONDS

@@ -8,6 +8,7 @@ from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.card_revisions import CardFile, json_file
+from evennia_ai.store.core.importing import grants_text
 from evennia_ai.store.core.snapshots import forget_everything
 
 FIRST = json_file('{"n": 1}')
@@ -25,7 +26,7 @@ def approved(file=FIRST, *, name="oren", grants=NO_GRANTS):
 def told(name="oren"):
     """The changes of a card, short."""
     return [
-        f"{change.number} {change.action} by {change.changed_by}: {log.grants_text(change.grants)}"
+        f"{change.number} {change.action} by {change.changed_by}: {grants_text(change.grants)}"
         for change in log.changes(name)
     ]
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store.authored import cards, components, lorebooks, notes
+from evennia_ai.store.authored import cards, components, lorebooks, notes, presets
 from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.snapshots import Bound, Snapshots, of_kind
 
@@ -254,6 +254,18 @@ def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
     assert cards.card_of("12").grants == frozenset()
     assert [book.source for book in lorebooks.books_for([GAME])] == ["{}"]
     assert [note.content for note in notes.notes_for("12")] == ["Be long."]
+
+
+@pytest.mark.usefixtures("refreshed")
+def test_a_preset_written_elsewhere_is_seen_after_a_refresh():
+    number = presets.import_preset("Loom", "{}", by="builder")
+    presets.approve("Loom", number, grants=frozenset(), by="builder")
+    presets.assign("Loom", GAME, by="builder")
+    assert presets.preset_for([GAME]).switches == ()
+    another_process_writes("presets", """UPDATE evennia_ai_preset SET switches = '{"a": true}'""")
+
+    assert snapshots.refresh_if_changed() == {"presets"}
+    assert presets.preset_for([GAME]).switches == (("a", True),)
 
 
 @pytest.mark.usefixtures("refreshed")

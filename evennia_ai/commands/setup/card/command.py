@@ -18,14 +18,11 @@ from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, and_more
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import written
-from evennia_ai.commands.setup.card.importing import CardImports, saw_card
+from evennia_ai.commands.setup.card.importing import CardImports
 from evennia_ai.commands.setup.card.revisions import CardRevisions
-from evennia_ai.commands.setup.card.shown import (
-    card_named,
-    plain_name,
-    size_in_words,
-)
+from evennia_ai.commands.setup.card.shown import CARDS, card_named
 from evennia_ai.commands.setup.card.writing import CardWriting
+from evennia_ai.commands.setup.imported import may_in_words, size_in_words
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
@@ -157,12 +154,12 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         if not self.lhs:
             self.show(shown.listed())
             return
-        card = card_named(plain_name(self.lhs, "card <name>"))
+        card = card_named(CARDS.plain_name(self.lhs, "card <name>"))
         _, file = log.revision(card.name, card.revision)
         self.show(shown.card_state(card))
         read = yield self.read_stored(card.name, file, card.grants)
         self.show(report_lines(read.report))
-        saw_card(self.caller, card)
+        CARDS.saw_file(self.caller, card.name, card.sha256)
 
     @waits
     def assign(self) -> Steps:
@@ -170,7 +167,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         usage = "card/assign <npc> = <card>"
         typed, wanted = self.both(usage)
         npc = npc_named(self.caller, typed)
-        name = card_named(plain_name(wanted, usage)).name
+        name = card_named(CARDS.plain_name(wanted, usage)).name
         yield self._read(get_card(name))
         _check_there(npc)
         before = store.assignment_of(npc.ai.ref)
@@ -179,7 +176,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         instead = f", no longer {before.card}" if before and before.card != name else ""
         self.say(
             f"{npc.key} plays the card {card.name} (revision {card.revision},"
-            f" {shown.may_in_words(card.grants)}) from now on{instead}."
+            f" {may_in_words(card.grants)}) from now on{instead}."
             f" It opens with no greeting; card/greeting {npc.key} lists them."
         )
 

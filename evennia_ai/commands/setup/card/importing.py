@@ -6,7 +6,6 @@ grants unread: what of each card a builder was shown last is remembered till a r
 may be at one card, and what the other one put there meanwhile is another text.
 """
 
-import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Final
 
@@ -14,10 +13,21 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.cards.report.import_report import ImportReport, report_lines
 from evennia_ai.commands.background_work import CardWork, Steps, waits
-from evennia_ai.commands.base import CommandError, StrictCommand
+from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import ReadCard, differences, read_path, read_stored
+from evennia_ai.commands.setup.card.shown import CARDS
+from evennia_ai.commands.setup.imported import (
+    changed_in_words,
+    column,
+    given_in_words,
+    grants_in_words,
+    grants_typed,
+    import_in_words,
+    size_in_words,
+    typed_grants,
+)
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf
@@ -28,65 +38,15 @@ from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name,
 from evennia_ai.text.columns import WIDTH, wrapped
 
 
-def saw_report(builder: Any, change: CardChange) -> None:
-    """The builder was shown the report on this revision."""
-    builder.ndb.card_reports = {**reports_seen(builder), change.name: change.number}
-    _saw_file(builder, change.name, change.sha256)
-
-
-def reports_seen(builder: Any) -> dict[str, int]:
-    """The revision whose report the builder was shown last, by the card's name."""
-    return builder.ndb.card_reports or {}
-
-
-def saw_card(builder: Any, card: StoredCard) -> None:
-    """The builder was shown the card in force."""
-    _saw_file(builder, card.name, card.sha256)
-
-
-def refuse_unseen(builder: Any, card: StoredCard) -> None:
-    """CommandError where the file in force is not the one the builder was shown last."""
-    known = (builder.ndb.card_files_seen or {}).get(card.name, card.sha256)
-    if known != card.sha256:
-        raise CommandError(
-            f"Another file is in force as card {card.name} than the one you were shown last: look"
-            f" at it with card {card.name}, then type this again. Nothing was changed."
-        )
-
-
-def _saw_file(builder: Any, name: str, sha256: str) -> None:
-    builder.ndb.card_files_seen = {**(builder.ndb.card_files_seen or {}), name: sha256}
-
-
-_BETWEEN: Final = re.compile(r"[,\s]+")
-
-
-def typed_grants(command: StrictCommand, text: str) -> Grants:
-    """The grants that were typed; CommandError, after a list of all, where one is none."""
-    words = [word.lower() for word in _BETWEEN.split(text) if word]
-    unknown = [word for word in words if word not in ALLOWS]
-    if unknown or not words:
-        command.show(["Grants, and what each allows:", *shown.allowed()])
-        what = f"'{unknown[0]}' is no grant" if unknown else "No grant was named"
-        raise CommandError(f"{what}; those there are stand above. Nothing was changed.")
-    return frozenset(grant for grant in ALLOWS if grant in words)
-
-
-def _typed(command: StrictCommand, usage: str) -> Grants:
-    if not command.rhs:
-        raise CommandError(f"Usage: {usage}")
-    return typed_grants(command, command.rhs)
-
-
 def _changed(card: StoredCard, now: str, grants: Grants) -> list[str]:
     """What a change of grants did, and to which file."""
     is_from = next(one for one in log.changes(card.name) if one.sha256 == card.sha256)
     lines = [f"Card {card.name} {now}:"]
     for grant in in_order(grants):
-        lines += shown.column(f"  {grant}", ALLOWS[grant])
+        lines += column(f"  {grant}", ALLOWS[grant])
     rest = (
-        f"Revision {card.revision}, of the file that was {shown.changed_in_words(is_from)};"
-        f" it has the grants: {shown.grants_in_words(card.grants)}."
+        f"Revision {card.revision}, of the file that was {changed_in_words(is_from)};"
+        f" it has the grants: {grants_in_words(card.grants)}."
     )
     return lines + wrapped(rest, WIDTH)
 
@@ -98,9 +58,9 @@ def _table(card: StoredCard, report: ImportReport) -> Iterator[str]:
     for grant, allows in ALLOWS.items():
         use = uses.get(grant)
         mark = "*" if grant in given else " "
-        whose = f" ({shown.given_in_words(given[grant])})" if grant in given else ""
-        yield from shown.column(f"{mark} {grant}", f"{allows}{whose}")
-        yield from shown.column("", f"here: {use.gives}" if use else "the card has no use for it")
+        whose = f" ({given_in_words(given[grant])})" if grant in given else ""
+        yield from column(f"{mark} {grant}", f"{allows}{whose}")
+        yield from column("", f"here: {use.gives}" if use else "the card has no use for it")
     yield "Those with a * it has."
     yield f"card/grant {card.name} = <grant> gives one, card/revoke takes it."
 
@@ -123,7 +83,7 @@ class CardImports(CardWork):
             raise CommandError("Usage: card/import <file> [= <name>]")
         path = path_in(folder, self.lhs, command="card/import", suffixes=SUFFIXES)
         given = conf()
-        reading = f"Reading {path.name} ({shown.size_in_words(size_of(path))})"
+        reading = f"Reading {path.name} ({size_in_words(size_of(path))})"
         work = self.worked(reading, lambda progress: read_path(path, given, progress))
         self.say(f"{reading}...")
         read = yield work
@@ -142,7 +102,7 @@ class CardImports(CardWork):
     @waits
     def report(self) -> Steps:
         text = self.wanted("card/report <name>[/<number>]")
-        change = shown.reported(text)
+        change = CARDS.reported(text)
         _, file = log.revision(change.name, change.number)
         is_import = change.action == "imported"
         grants = NO_GRANTS if is_import else change.grants
@@ -156,7 +116,7 @@ class CardImports(CardWork):
         text = self.wanted(_APPROVE)
         if self.rhs is not None and not self.rhs:
             raise CommandError(f"Usage: {_APPROVE}")
-        change = shown.import_named(text, read=reports_seen(self.caller))
+        change = CARDS.import_named(text, read=CARDS.reports_seen(self.caller))
         grants = NO_GRANTS if self.rhs is None else typed_grants(self, self.rhs)
         old = store.card_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
@@ -168,7 +128,7 @@ class CardImports(CardWork):
 
     def reject(self) -> None:
         usage = "card/reject <name>"
-        name = shown.plain_name(self.wanted(usage), usage)
+        name = CARDS.plain_name(self.wanted(usage), usage)
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}")
         imports = log.waiting(name)
@@ -176,7 +136,7 @@ class CardImports(CardWork):
             raise CommandError(f"No import of a card '{name}' waits.")
         card = store.card_or_none(name)
         left = f"revision {card.revision} is in force as before" if card else "none is in force"
-        gone = "; ".join(shown.import_in_words(one) for one in imports[-6:])
+        gone = "; ".join(import_in_words(one) for one in imports[-6:])
         self.say(f"Rejected what waited of card {name}: {gone}. Of this card {left}.")
 
     @waits
@@ -187,12 +147,12 @@ class CardImports(CardWork):
         if self.rhs is None:
             yield from self._tell_grants(card)
             return
-        wanted = _typed(self, usage)
+        wanted = grants_typed(self, usage)
         new = wanted - card.grants
         if not new:
             self.say(f"Card {card.name} has that already; nothing was changed.")
             return
-        refuse_unseen(self.caller, card)
+        CARDS.refuse_unseen(self.caller, card.name, card.sha256)
         after = store.grant(card.name, wanted, by=self.typed_by)
         self.read_ahead(after)
         self.show(_changed(after, "may now", new))
@@ -200,9 +160,9 @@ class CardImports(CardWork):
     def revoke(self) -> None:
         usage = "card/revoke <name> = <grant>, <grant>..."
         card = shown.card_typed(self, usage)
-        gone = _typed(self, usage) & card.grants
+        gone = grants_typed(self, usage) & card.grants
         if not gone:
-            has = f"none of that, only {shown.grants_in_words(card.grants)}"
+            has = f"none of that, only {grants_in_words(card.grants)}"
             told = has if card.grants else "no grant at all"
             self.say(f"Card {card.name} has {told}; nothing was changed.")
             return
@@ -226,8 +186,8 @@ class CardImports(CardWork):
     def _show_report(self, change: CardChange, lines: Sequence[str], *, waits_still: bool) -> None:
         """Show the report, and remember till a reload that this builder was shown it."""
         end = shown.to_approve(change) if waits_still else ()
-        self.show([*shown.report_head(change), *lines, *end])
-        saw_report(self.caller, change)
+        self.show([*CARDS.report_head(change), *lines, *end])
+        CARDS.saw_report(self.caller, change)
 
     def _report_in_force(self, card: StoredCard, read: ReadCard) -> Steps:
         """Tell that the file is the card in force, and what it holds."""

@@ -13,7 +13,13 @@ from evennia_ai.commands.base import CommandError, Run, and_more
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card.shown import import_in_words, plain_name
+from evennia_ai.commands.setup.card.shown import CARDS
+from evennia_ai.commands.setup.imported import (
+    changed_in_words,
+    grants_in_words,
+    import_in_words,
+    may_in_words,
+)
 from evennia_ai.errors import NotStoredError
 from evennia_ai.lorebook.editing.comparing import LONGEST_COMPARED
 from evennia_ai.store.authored import card_revisions as log
@@ -36,7 +42,7 @@ class CardRevisions(CardWork):
     def revisions(self) -> None:
         """Who changed a card; with a number, what that revision changed."""
         usage = "card/revisions <name> [= <number>]"
-        name = plain_name(self.wanted(usage), usage)
+        name = CARDS.plain_name(self.wanted(usage), usage)
         changes = log.changes(name)
         if not changes:
             raise NotStoredError("card", name, store.card_names())
@@ -46,7 +52,7 @@ class CardRevisions(CardWork):
         number = whole_number(self.rhs, what="revision")
         then, file = log.revision(name, number)
         before = [one for one in changes if one.action in IN_FORCE and one.number < number]
-        lines = [f"Revision {number} of card {name}, {shown.changed_in_words(then)}."]
+        lines = [f"Revision {number} of card {name}, {changed_in_words(then)}."]
         self.show(diffed([*lines, *_compared(name, before[-1].number if before else None, file)]))
 
     def revert(self) -> Run:
@@ -70,7 +76,7 @@ class CardRevisions(CardWork):
         self.read_ahead(back)
         before = f"before it was revision {was}" if card else "before it was not in force"
         self.say(
-            f"Card {name} is what it was at revision {number}, {shown.may_in_words(back.grants)};"
+            f"Card {name} is what it was at revision {number}, {may_in_words(back.grants)};"
             f" {before}, this is revision {back.revision}. Played by"
             f" {shown.players_in_words(name)}."
         )
@@ -104,7 +110,7 @@ def _grants_told(before: StoredCard | None, after: CardChange) -> list[str]:
     """What a card may do before and after, where that is different."""
     if before is None or before.grants == after.grants:
         return []
-    was, now = shown.grants_in_words(before.grants), shown.grants_in_words(after.grants)
+    was, now = grants_in_words(before.grants), grants_in_words(after.grants)
     return ["grants:", f"- {was}", f"+ {now}"]
 
 
@@ -136,10 +142,10 @@ def _history(name: str, changes: Sequence[CardChange]) -> Iterator[str]:
     for at in range(max(0, len(changes) - MOST_SHOWN), len(changes)):
         change = changes[at]
         before = next((one for one in reversed(changes[:at]) if one.action in IN_FORCE), None)
-        yield clipped(f"{change.number:5}  {shown.changed_in_words(change)}", WIDTH)
+        yield clipped(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
         is_new = at >= len(changes) - MOST_TOLD
         file = files.told(before, change) if is_new else f"file {change.sha256[:12]}"
-        grants = f"; grants: {shown.grants_in_words(change.grants)}"
+        grants = f"; grants: {grants_in_words(change.grants)}"
         told = grants if change.action in IN_FORCE else ""
         yield clipped(f"       {clipped(file, MOST_FILE)}{told}", WIDTH)
 

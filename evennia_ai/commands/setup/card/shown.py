@@ -3,38 +3,34 @@
 `<name>` and `<name>/<number>` are read; the list, one card's state, imports and answers are told.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.commands.base import CommandError, StrictCommand, and_more, day_and_time
-from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, Grants, in_order
+from evennia_ai.commands.base import CommandError, StrictCommand, and_more
+from evennia_ai.commands.setup.imported import (
+    Imported,
+    changed_in_words,
+    given_in_words,
+    grants_in_words,
+    import_in_words,
+    may_in_words,
+)
+from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import CardChange
 from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name, players_of
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
-_NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """A card as it was named; `number` is that of a revision, None where none was written."""
-
-    name: str
-    number: int | None = None
-
-
-def plain_name(text: str, usage: str) -> str:
-    """The name in `text`, which stands without a number."""
-    named = numbered(text)
-    if named.number is not None:
-        raise CommandError(f"Usage: {usage}, without a number. Nothing was changed.")
-    return named.name
+CARDS: Final[Imported[CardChange]] = Imported(
+    what="card",
+    known_name=known_name,
+    names=log.names,
+    waiting=log.waiting,
+    change=lambda name, number: log.revision(name, number)[0],
+)
 
 
 def card_named(wanted: str) -> StoredCard:
@@ -57,86 +53,21 @@ def card_named(wanted: str) -> StoredCard:
 
 def card_typed(command: StrictCommand, usage: str) -> StoredCard:
     """The card in force that stands left of "="."""
-    return card_named(plain_name(command.wanted(usage), usage))
-
-
-def numbered(text: str) -> Named:
-    """The card, and the revision, that `text` names.
-
-    What stands behind the last "/" is a number where it is one, and no card has the whole name.
-    """
-    name = known_name(text)
-    found = _NUMBERED.fullmatch(text)
-    if found is None or _is_known(name):
-        return Named(name=name)
-    return Named(name=known_name(found[1].strip()), number=int(found[2]))
+    return card_named(CARDS.plain_name(command.wanted(usage), usage))
 
 
 def revision_named(text: str) -> tuple[str, int]:
     """The card and the revision that `<name>[/<number>]` means: without one, that in force."""
-    named = numbered(text)
+    named = CARDS.numbered(text)
     if named.number is not None:
         return named.name, named.number
     return named.name, card_named(named.name).revision
-
-
-def import_named(text: str, *, read: Mapping[str, int]) -> CardChange:
-    """The import that waits and that `<name>[/<number>]` means, to be approved.
-
-    Without a number it is the only one, and the one whose report the builder was shown last, as
-    `read` has it: what was imported meanwhile, under whatever builder's name, nobody has read.
-    """
-    found = _import_named(text, switch="approve")
-    if numbered(text).number is None and read.get(found.name) != found.number:
-        raise CommandError(
-            f"The import of card {found.name} that waits is {import_in_words(found)}: read it with"
-            f" card/report {found.name}, then card/approve {found.name}/{found.number}."
-            " Nothing was changed."
-        )
-    return found
-
-
-def reported(text: str) -> CardChange:
-    """The revision that `<name>/<number>` means, or the one import of that name that waits."""
-    named = numbered(text)
-    if named.number is not None:
-        return log.revision(named.name, named.number)[0]
-    return _import_named(text, switch="report")
-
-
-def _import_named(text: str, *, switch: str) -> CardChange:
-    named = numbered(text)
-    imports = log.waiting(named.name)
-    if not imports:
-        shown = f"; card {named.name} shows what is in force" if _is_known(named.name) else ""
-        raise CommandError(f"No import of a card '{named.name}' waits{shown}.")
-    chosen = [one for one in imports if named.number in (None, one.number)]
-    if len(chosen) == 1:
-        return chosen[0]
-    waiting = "; ".join(import_in_words(one) for one in imports[-6:])
-    raise CommandError(
-        f"Name the import by its number, as in card/{switch} {named.name}/{imports[-1].number}."
-        f" Of card {named.name} wait: {waiting}. Nothing was changed."
-    )
-
-
-def import_in_words(change: CardChange) -> str:
-    """An import, for a line: its number, whose it is, and when it was made."""
-    return (
-        f"number {change.number} of {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
-    )
-
-
-def _is_known(name: str) -> bool:
-    return name in log.names()
 
 
 _MOST_CARDS: Final = 100
 _MOST_PLAYERS: Final = 10
 _MOST_WAITING: Final = 10
 _NAME_COLUMNS: Final = 28
-_TITLE_COLUMNS: Final = 17
-_UNITS: Final = ("bytes", "KB", "MB", "GB")
 
 
 def listed() -> list[str]:
@@ -164,15 +95,6 @@ def card_state(card: StoredCard) -> list[str]:
     if not given:
         lines.append("  may nothing more than stand inside the history, as a user's")
     return [clipped(line, WIDTH) for line in (*lines, *(f"  {it}" for it in _waiting(card.name)))]
-
-
-def report_head(change: CardChange) -> list[str]:
-    """What a report is about."""
-    if change.action == "imported":
-        said = f"Import {change.number} of card {change.name}, by {visible(change.changed_by)},"
-        return wrapped(f"{said} {day_and_time(change.changed_at)}. It changes nothing yet.", WIDTH)
-    said = f"Revision {change.number} of card {change.name}, {changed_in_words(change)}."
-    return wrapped(said, WIDTH)
 
 
 def to_approve(change: CardChange) -> list[str]:
@@ -209,38 +131,6 @@ def approved(
     return [line for one in told for line in wrapped(one, WIDTH)]
 
 
-def changed_in_words(change: CardChange) -> str:
-    """Who made a change, and when."""
-    return f"{change.action} by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
-
-
-def given_in_words(change: CardChange) -> str:
-    """Who gave a grant, and when."""
-    return f"given by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
-
-
-def grants_in_words(grants: Grants) -> str:
-    """The names of grants, as they are typed."""
-    return ", ".join(in_order(grants)) or "none"
-
-
-def may_in_words(grants: Grants) -> str:
-    """What a card may do, in one clause."""
-    return f"with the grants {grants_in_words(grants)}" if grants else "without any grant"
-
-
-def allowed() -> list[str]:
-    """All grants, with what each allows."""
-    return [line for grant, allows in ALLOWS.items() for line in column(f"  {grant}", allows)]
-
-
-def column(title: str, text: str) -> list[str]:
-    """A text beside its title, in lines."""
-    first, *rest = wrapped(text, WIDTH - _TITLE_COLUMNS)
-    lines = [f"{padded(title, _TITLE_COLUMNS)}{first}"]
-    return lines + [f"{'':{_TITLE_COLUMNS}}{line}" for line in rest]
-
-
 def players_in_words(card_name: str) -> str:
     """The NPCs that play a card, by name and number."""
     return _npcs_in_words(players_of(card_name))
@@ -265,16 +155,6 @@ def _npcs_in_words(refs: Sequence[str]) -> str:
     told = [f"{names.get(ref, 'somebody gone')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
     more = f" and {len(refs) - _MOST_PLAYERS} more" if len(refs) > _MOST_PLAYERS else ""
     return ", ".join(told) + more if told else "nobody"
-
-
-def size_in_words(size_bytes: int) -> str:
-    """A file's size."""
-    size, unit = float(size_bytes), _UNITS[0]
-    for unit in _UNITS:
-        if size < 1000 or unit == _UNITS[-1]:
-            break
-        size /= 1000
-    return f"{size_bytes} bytes" if unit == _UNITS[0] else f"{size:.1f} {unit}"
 
 
 def _row(name: str) -> str:

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evennia_ai", "0031_keys_of_notes")]
+    dependencies = [("evennia_ai", "0033_presets")]
 
     operations = [
         migrations.CreateModel(

@@ -1,0 +1,244 @@
+"""The command `preset`: SillyTavern's presets, where they come from, where they count.
+
+The command only translates: what a preset is and what becomes of it is for `evennia_ai.presets`,
+what is kept for the store. The bare command reads; every change needs its own switch. An import
+changes nothing until a builder approves it, and an approved preset may only what was granted to it.
+"""
+
+import re
+from typing import Final
+
+from evennia_ai.commands.background_work import Steps, waits
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike
+from evennia_ai.commands.naming import preset_place_named, scope_in_words
+from evennia_ai.commands.setup.imported import may_in_words, size_in_words
+from evennia_ai.commands.setup.preset import shown
+from evennia_ai.commands.setup.preset.files import written
+from evennia_ai.commands.setup.preset.importing import PresetImports
+from evennia_ai.commands.setup.preset.revisions import PresetRevisions
+from evennia_ai.commands.setup.preset.shown import PRESETS, preset_named
+from evennia_ai.errors import FormatError
+from evennia_ai.minds.presets import parsed_preset
+from evennia_ai.presets.preset import Preset, PresetPrompt
+from evennia_ai.presets.switches import meant, switch_lines, switched
+from evennia_ai.prompt.components import GAME
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.authored import presets as store
+from evennia_ai.store.authored.components import registry
+from evennia_ai.store.authored.presets import assignments
+
+_SWITCH: Final = "preset/switch <name> = <prompt> [on | off]"
+_ASSIGN: Final = "preset/assign <name> = <place>"
+_ON_OR_OFF: Final = re.compile(r"(.+?)\s+(on|off)", re.IGNORECASE)
+
+
+class CmdPreset(PresetRevisions, PresetImports):
+    """
+    Import SillyTavern's presets, switch their prompts, and say where they count
+
+    Usage:
+      preset
+      preset <name>
+      preset/import [<file> [= <name>]]
+      preset/report <name>[/<number>]
+      preset/approve <name>[/<number>] [= <grant>, <grant>...]
+      preset/reject <name>
+      preset/grant <name> [= <grant>, <grant>...]
+      preset/revoke <name> = <grant>, <grant>...
+      preset/assign <name> = <place>
+      preset/unassign <place>
+      preset/switch <name> = <prompt> [on | off]
+      preset/export <name>[/<number>]
+      preset/revisions <name> [= <number>]
+      preset/revert <name> = <number>
+      preset/remove <name>
+
+    Switches:
+      import    - read a preset for chat completion from a file of the game's
+                  preset folder and report on it; it waits for approval. Without
+                  a file: list the files there. The preset is called like its
+                  file unless you give another name
+      report    - show the report of an import, or of any revision, again
+      approve   - put an import in force, with these grants and no others
+      reject    - let no import of this name wait any longer; write the whole
+                  word
+      grant     - let the preset in force do more; without a value: tell of all
+                  grants, and which it has from whom
+      revoke    - take grants from it
+      assign    - let it count in a place, instead of the one that does
+      unassign  - let none count in a place
+      switch    - switch one of its prompts on or off, by its name, its number
+                  in the list or its identifier; without on or off: the other
+                  way round
+      export    - write it into the preset folder, as a new file, with its
+                  switches and the components of yours that stand for its prompts
+      revisions - who imported, approved, switched and granted what, and when;
+                  with a number: what is different in it from the one before
+      revert    - put an earlier revision in force again, with its grants and
+                  switches; what that would change is shown, and you are asked
+      remove    - let it be in force no longer, where it counts nowhere; write
+                  the whole word
+
+    Examples:
+      preset/import
+      preset/import Loom.json
+      preset/approve Loom = system_prompt, fields, after_history, roles
+      preset/assign Loom = game
+      preset/assign Loom = oren
+      preset Loom
+      preset/switch Loom = Second person on
+      preset/switch Loom = 12
+      preset/revisions Loom
+      preset/export Loom
+
+    Places: game, zone:<tag>, here, room:<room>, npc:<name>, or just the name of
+    an NPC. Of those that apply to an NPC the narrowest with a preset decides.
+
+    A preset is a list of prompts that its author switches on and off. The
+    game's own rules stay above all of it, and a component of yours with the key
+    of a prompt stands in its place. Without a grant all its texts stay inside
+    the conversation, as if a user had said them. To grant is to vouch: read the
+    report first. Another file of the same name waits beside the one in force;
+    what that was granted, and what was switched in it, is not carried over.
+
+    Grants: system_prompt, fields, after_history, positions and roles;
+    preset/grant <name> tells what each allows.
+    """
+
+    key = "preset"
+    locks = BUILDER_LOCK.format(key="preset")
+    help_category = "Building"
+    auto_help = True
+    whole_words = frozenset({"remove", "reject"})
+    verbs = {
+        "": "look",
+        "import": "import_file",
+        **alike(
+            "report approve reject grant revoke assign unassign switch export "
+            "revisions revert remove"
+        ),
+    }
+
+    @waits
+    def look(self) -> Steps:
+        """List the presets, or show one: who answers for it, and its prompts with their marks."""
+        if self.rhs is not None:
+            raise CommandError(
+                f"To let a preset count somewhere: preset/assign {self.lhs} = {self.rhs}."
+                " Nothing was changed."
+            )
+        if not self.lhs:
+            self.show(shown.listed())
+            return
+        stored = preset_named(PRESETS.plain_name(self.lhs, "preset <name>"))
+        lines = yield self.worked(
+            f"Reading preset {stored.name}", lambda _progress: switch_lines(parsed_preset(stored))
+        )
+        PRESETS.saw_file(self.caller, stored.name, stored.sha256)
+        how = f"preset/switch {stored.name} = <number or name> [on | off]"
+        self.show([*shown.preset_state(stored), "", *lines, "", how])
+
+    @waits
+    def assign(self) -> Steps:
+        """Let a preset count in a place, once it is seen that it can be read."""
+        typed, place = self.both(_ASSIGN)
+        scope = preset_place_named(self.caller, place, known=assignments())
+        name = preset_named(PRESETS.plain_name(typed, _ASSIGN)).name
+        stored = store.get_preset(name)
+        yield self.worked(f"Reading preset {name}", lambda _progress: parsed_preset(stored))
+        before = assignments().get(scope)
+        after = store.assign(name, scope, by=self.typed_by)
+        instead = f", no longer {before}" if before and before != name else ""
+        self.say(
+            f"Preset {name} (revision {after.revision}, {may_in_words(after.grants)}) counts in"
+            f" {scope_in_words(scope)} from the next turn on{instead}."
+        )
+
+    def unassign(self) -> None:
+        usage = "preset/unassign <place>"
+        text = self.wanted(usage)
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        scope = preset_place_named(self.caller, text, known=assignments())
+        before = assignments().get(scope)
+        if before is None or not store.unassign(scope, by=self.typed_by):
+            raise CommandError(f"No preset counts in {scope_in_words(scope)}.")
+        self.say(
+            f"Preset {before} counts in {scope_in_words(scope)} no longer;"
+            f" it {shown.counts_in_words(before)}."
+        )
+
+    @waits
+    def switch(self) -> Steps:
+        """Switch one prompt of a preset; the change is a revision."""
+        stored = shown.preset_typed(self, _SWITCH)
+        if not self.rhs:
+            raise CommandError(f"Usage: {_SWITCH}; preset {stored.name} lists its prompts.")
+        preset = yield self.worked(
+            f"Reading preset {stored.name}", lambda _progress: parsed_preset(stored)
+        )
+        prompt, on = _typed(preset, self.rhs)
+        if switched(preset, prompt.identifier, on) == preset:
+            self.say(
+                f"'{_called(prompt)}' of preset {stored.name} is {_word(on)} already; nothing was"
+                " changed."
+            )
+            return
+        after = store.switch(stored, {prompt.identifier: on}, by=self.typed_by)
+        yield self.ahead(parsed_preset, after)
+        self.say(
+            f"'{_called(prompt)}' of preset {after.name} is {_word(on)} from the next turn on;"
+            f" this is revision {after.revision}. It {shown.counts_in_words(after.name)}."
+        )
+
+    @waits
+    def export(self) -> Steps:
+        usage = "preset/export <name>[/<number>]"
+        text = self.wanted(usage)
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}. Nothing was written.")
+        stored, folder = shown.revision_named(text), conf().preset_folder
+        own = [one for one in registry() if one.scope == GAME and not one.is_static]
+        path, size_bytes, changed = yield self.worked(
+            f"Writing preset {stored.name}",
+            lambda progress: written(stored, folder, own=own, progress=progress),
+        )
+        with_own = f", with your components {', '.join(changed)} in it" if changed else ""
+        self.say(
+            f"Wrote preset {stored.name}, revision {stored.revision}, to {path.name} in {folder}"
+            f" ({size_in_words(size_bytes)}){with_own}."
+        )
+
+
+def _typed(preset: Preset, text: str) -> tuple[PresetPrompt, bool]:
+    """The prompt that was typed, and whether it is to be on; without a word the other way round.
+
+    A prompt may be called so that its name ends with "on": the whole text counts first.
+    """
+    try:
+        prompt = _prompt(preset, text)
+    except FormatError:
+        found = _ON_OR_OFF.fullmatch(text)
+        if found is None:
+            raise
+        return _prompt(preset, found[1]), found[2].lower() == "on"
+    return prompt, not preset.is_on(prompt.identifier)
+
+
+def _prompt(preset: Preset, text: str) -> PresetPrompt:
+    """The prompt of this identifier or name, else of this number in the list."""
+    try:
+        return meant(preset, text)
+    except FormatError:
+        number = int(text) if re.fullmatch(r"[0-9]{1,6}", text) else 0
+        if not 1 <= number <= len(preset.order):
+            raise
+        return preset.by_identifier[preset.order[number - 1].identifier]
+
+
+def _called(prompt: PresetPrompt) -> str:
+    return prompt.name or prompt.identifier
+
+
+def _word(on: bool) -> str:
+    return "on" if on else "off"

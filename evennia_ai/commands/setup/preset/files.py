@@ -1,0 +1,114 @@
+"""A preset's file, read, reported on, compared and written: what `preset` does beside the game.
+
+Everything here runs in another thread, which must not ask for settings: values in, values out.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from evennia_ai.commands.base import CommandError
+from evennia_ai.commands.folder import PRESETS, bytes_of, new_file
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import Progress
+from evennia_ai.minds.presets import parsed_preset
+from evennia_ai.presets.export import exported
+from evennia_ai.presets.mapping import preset_components, refuse_unsettled
+from evennia_ai.presets.preset import Preset
+from evennia_ai.presets.reading import DEFAULT_LIMITS, read_preset
+from evennia_ai.presets.report import preset_report, report_lines
+from evennia_ai.prompt.components import NO_GRANTS, Grants, PromptComponent
+from evennia_ai.store.authored.presets import StoredPreset
+from evennia_ai.text.differences import members_differing
+
+# What the members of a file are that prompts and their order are read from.
+_READ: Final = ("prompts", "prompt_order", "data")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPreset:
+    """A file, the preset in it, and what is to be told of it."""
+
+    source: str
+    """The JSON of the file without its secrets."""
+    sha256: str
+    preset: Preset
+    report: Sequence[str]
+
+
+def read_path(path: Path, name: str, progress: Progress) -> ReadPreset:
+    """The preset of a file that nobody has approved yet."""
+    progress("the file", 0, 1)
+    content = bytes_of(path, most=DEFAULT_LIMITS.file_bytes)
+    try:
+        preset = read_preset(content, name=name)
+        refuse_unsettled(preset)
+    except FormatError as error:
+        problem = f"{path.name} is refused: {error.message}. Nothing was imported."
+        raise CommandError(problem) from error
+    progress("the report", 0, 1)
+    source = json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
+    return _reported(source, preset, NO_GRANTS)
+
+
+def read_stored(stored: StoredPreset, progress: Progress) -> ReadPreset:
+    """A preset that is stored, with what it was granted and what is switched in it."""
+    progress("the report", 0, 1)
+    return _reported(stored.source, parsed_preset(stored), stored.grants)
+
+
+def _reported(source: str, preset: Preset, grants: Grants) -> ReadPreset:
+    return ReadPreset(
+        source=source,
+        sha256=sha256(source.encode()).hexdigest(),
+        preset=preset,
+        report=report_lines(preset_report(preset, grants=grants)),
+    )
+
+
+def preset_differences(before: Preset | None, after: Preset) -> Iterator[str]:
+    """What is different in a preset, prompt by prompt, then in the other members of its file."""
+    yield from members_differing(_said(before) if before else {}, _said(after))
+    if before is not None:
+        yield from members_differing(_others(before), _others(after))
+
+
+def written(
+    stored: StoredPreset, folder: Path, *, own: Sequence[PromptComponent], progress: Progress
+) -> tuple[Path, int, list[str]]:
+    """Write the preset as it is now; the new file, its size, and the keys that are the builders'.
+
+    `own` are the builders' components; those of them that stand for its prompts are in the file.
+    """
+    preset = parsed_preset(stored)
+    keys = {one.key for one in preset_components(preset, grants=stored.grants)}
+    changes = [one for one in own if one.key in keys]
+    text = exported(preset, changes, grants=stored.grants)
+    progress("the file", 0, 1)
+    content = text.encode()
+    path = new_file(folder, stored.name, content, kind=PRESETS)
+    return path, len(content), [one.key for one in changes]
+
+
+def _said(preset: Preset) -> dict[str, Any]:
+    """What each prompt says and where it stands, by what the builder calls it."""
+    said: dict[str, Any] = {}
+    for prompt in preset.by_identifier.values():
+        called = prompt.name or prompt.identifier
+        label = called if f"{called} is on" not in said else f"{called} ({prompt.identifier})"
+        said[f"{label} is on"] = preset.is_on(prompt.identifier)
+        if not prompt.is_marker:
+            said[label] = prompt.content
+            said[f"{label}, role"] = prompt.role
+        if prompt.position == "in_chat":
+            said[f"{label}, depth"] = f"{prompt.depth}, order {prompt.injection_order}"
+        if prompt.triggers:
+            said[f"{label}, triggers"] = ", ".join(prompt.triggers)
+    return said
+
+
+def _others(preset: Preset) -> dict[str, Any]:
+    return {name: value for name, value in preset.source.items() if name not in _READ}

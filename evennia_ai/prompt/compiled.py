@@ -1,0 +1,239 @@
+"""One component with its template compiled: the piece it gives, or a verdict that says why not.
+
+What a text may name depends on the role it speaks in, and on whether somebody vouches for it
+(`whole_texts`); what it sets and reads of variables is handed to it and handed on (`carried`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from functools import partial
+from typing import Final, Literal
+
+from evennia_ai.errors import TemplateError
+from evennia_ai.prompt.carried import (
+    NO_EFFECT,
+    NOTHING_CARRIED,
+    Carried,
+    Changed,
+    Effect,
+    effect_of,
+    told,
+)
+from evennia_ai.prompt.components import (
+    DYNAMIC_ID,
+    HISTORY_ID,
+    PromptComponent,
+)
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import typed_frozen
+from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.names import in_system
+from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
+from evennia_ai.prompt.templates.macros import SAID_LAST, SPELT
+from evennia_ai.prompt.templates.template import Template, Uses, compile_template
+from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
+from evennia_ai.prompt.trace import Verdict, not_expanded
+from evennia_ai.prompt.whole_texts import Fields, with_quotes
+
+Layout = Literal["cache", "classic"]
+LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
+
+# Components whose texts yield before any history does, block by block.
+_YIELDING = frozenset({"dialogue_examples"})
+DISABLED: Final = "disabled"
+"""Why a component is left out that its author switched off."""
+_ERROR: Final = "template error: "
+
+DYNAMIC: Final = Joint(
+    key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator=SEPARATOR
+)
+
+
+@typed_frozen
+class Filling:
+    """What texts are expanded with."""
+
+    dice: Dice
+    counter: TokenCounter
+    layout: Layout
+    values: Mapping[str, str]
+    """What templates may name, without the fields of the card."""
+    fields: Fields | None = None
+    carried: Carried = NOTHING_CARRIED
+    """The variables that are set before."""
+    _by_role: dict[tuple[Role, bool], Mapping[str, str]] = field(
+        default_factory=dict, init=False, compare=False
+    )
+    """The values as messages of a role may have them, once they were asked for."""
+
+    def with_values(self, more: Mapping[str, str]) -> "Filling":
+        """This with more values."""
+        return replace(self, values={**self.values, **more})
+
+    def values_for(self, role: Role, *, contained: bool = False) -> Mapping[str, str]:
+        """What templates may name in a message of this role.
+
+        `contained` where they stand in the history as a user's: there a field may be named that
+        has no grant to stand elsewhere.
+        """
+        asked = role, contained and role == "user"
+        if asked not in self._by_role:
+            self._by_role[asked] = self._made(*asked)
+        return self._by_role[asked]
+
+    @property
+    def all_values(self) -> Mapping[str, str]:
+        """What any template may name."""
+        return self.values_for("user", contained=True)
+
+    def _made(self, role: Role, contained: bool) -> Mapping[str, str]:
+        values = self.values if role == "user" else with_quotes(self.values)
+        values = in_system(values) if role == "system" else values
+        if self.fields is None:
+            return values
+        fields = self.fields.texts(values, self.dice, contained=contained, role=role)
+        return {**values, **fields} if fields else values
+
+
+class CompiledComponent:
+    """A component with its template compiled."""
+
+    __slots__ = ("_claims", "_disabled", "_problem", "_stays", "component", "origin", "template")
+
+    def __init__(
+        self,
+        component: PromptComponent,
+        *,
+        origin: str = "",
+        stays: str = "",
+        disabled: str = DISABLED,
+    ) -> None:
+        self.component = component
+        self._disabled = disabled
+        self.origin = origin or f"component:{component.key}"
+        self._stays = stays
+        self._claims: dict[Layout, Claim] = {}
+        self.template: Template | None = None
+        self._problem: TemplateError | None = None
+        try:
+            self.template = compile_template(component.content, trust=component.trust)
+        except TemplateError as error:
+            self._problem = error
+
+    @property
+    def shares(self) -> bool:
+        """Whether it reads or sets variables, or pays for whole texts as those do."""
+        return self.component.enabled and self.template is not None and self.template.uses.shares
+
+    def reads_one(self, changed: Changed) -> bool:
+        """Whether it reads a variable that is changed."""
+        uses = self.template.uses if self.template else Uses()
+        contained = self.component.is_contained
+        return changed.concerns(uses.reads, reads_any=uses.computes_names, contained=contained)
+
+    def expand(self, filling: Filling) -> Piece | Verdict:
+        """The piece for these values, or the verdict that says why there is none."""
+        return self.expand_among(filling, filling.carried)[0]
+
+    def expand_among(self, filling: Filling, carried: Carried) -> tuple[Piece | Verdict, Effect]:
+        """The same among texts that set variables, and what this one does to them."""
+        template, contained = self.template, self.component.is_contained
+        if not self.component.enabled:
+            return self._no(self._disabled), NO_EFFECT
+        if template is None:
+            return self._no(f"{_ERROR}{self._problem}"), NO_EFFECT
+        claim = self.claim(filling.layout)
+        values = filling.values_for(claim.spoken_as, contained=claim.depth is not None)
+        if not template.uses.shares:
+            return self._made(template.render, claim, filling, values), NO_EFFECT
+        variables = carried.variables(contained=contained)
+        render = partial(
+            template.render,
+            variables=variables,
+            kept=values if contained else filling.values_for("system"),
+        )
+        made = self._made(render, claim, filling, values, told=partial(told, variables))
+        failed = isinstance(made, Verdict) and made.reason.startswith(_ERROR)
+        return made, effect_of(variables, contained=contained, failed=failed)
+
+    def _made(
+        self,
+        render: Callable[[Mapping[str, str], Dice], str],
+        claim: Claim,
+        filling: Filling,
+        values: Mapping[str, str],
+        told: Callable[[], str] = str,
+    ) -> Piece | Verdict:
+        """What becomes of the text; `told` says what else is to be known of it."""
+        try:
+            text = render(values, filling.dice)
+        except TemplateError as error:
+            return self._no(f"{_ERROR}{error}")
+        notes = [told(), self._left_as_written(values), self._unsettled_in_words(filling.layout)]
+        note = "; ".join(filter(None, notes))
+        if not text.strip():
+            return self._no(f"empty; {note}" if note else "empty")
+        breaks = self._breaks(text, values) if claim.tier is Tier.YIELDING else ()
+        return make_piece(text, claim, counter=filling.counter, note=note, breaks=breaks)
+
+    def _left_as_written(self, values: Mapping[str, str]) -> str:
+        unknown = self.template.unknown(values) if self.template else ()
+        return f"left as written: {', '.join(unknown)}" if unknown else ""
+
+    def _unsettled_in_words(self, layout: Layout) -> str:
+        """Of imported text before the history: what was said last is told, nobody can refuse it."""
+        names = self.template.names if self.template else ()
+        said = [SPELT[name] for name in names if name in SAID_LAST]
+        if not said or not self.unsettles(layout):
+            return ""
+        return f"{', '.join(said)} differs in every turn and stands before the history"
+
+    def claim(self, layout: Layout) -> Claim:
+        """What its text asks for in this layout; most are only ever asked for one."""
+        if layout not in self._claims:
+            made = _claim(self.component, self.origin, layout, stays=self._stays)
+            self._claims[layout] = made
+        return self._claims[layout]
+
+    def unsettles(self, layout: Layout) -> bool:
+        """Whether what stands before the history would change with it from turn to turn."""
+        component = self.component
+        stands_before = component.placement == "ordered" and component.id < HISTORY_ID
+        moves = _moves_behind_history(component, layout)
+        differs = self.template is not None and self.template.differs_by_turn
+        return component.enabled and stands_before and not moves and differs
+
+    def _breaks(self, text: str, values: Mapping[str, str]) -> tuple[int, ...]:
+        names = self.template.names if self.template else ()
+        return block_breaks(text, filled_in=(values[name] for name in names if name in values))
+
+    def _no(self, reason: str) -> Verdict:
+        return not_expanded(self.origin, reason)
+
+
+def _claim(component: PromptComponent, origin: str, layout: Layout, *, stays: str) -> Claim:
+    return Claim(
+        origin=origin,
+        id=component.id,
+        key=component.key,
+        role=component.role,
+        depth=component.injection_depth if component.placement == "history" else None,
+        order=component.injection_order,
+        joint=DYNAMIC if _moves_behind_history(component, layout) else None,
+        tier=_tier(component),
+        priority=component.priority,
+        revision=component.revision,
+        stays=stays,
+    )
+
+
+def _moves_behind_history(component: PromptComponent, layout: Layout) -> bool:
+    """Whether a component leaves its ID for the dynamic message, to keep the head unchanged."""
+    volatile = component.volatile and component.placement == "ordered"
+    return volatile and layout == "cache" and component.id < HISTORY_ID
+
+
+def _tier(component: PromptComponent) -> Tier:
+    if component.required:
+        return Tier.REQUIRED
+    return Tier.YIELDING if component.key in _YIELDING else Tier.FLEXIBLE

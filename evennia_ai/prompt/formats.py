@@ -1,0 +1,98 @@
+"""Formats: what stands around a card's scenario and personality, and around the lore of a place.
+
+A format becomes part of the text it stands around, and is expanded with it once: what a field says
+opens no macro of the format, and what the format says none of the field. A format that has more
+macros than names stands around imported texts alone.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from evennia_ai.prompt.assembly import LORE, AssemblyRules
+from evennia_ai.prompt.compiled import Filling
+from evennia_ai.prompt.components import MAX_CONTENT, PromptComponent
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.pieces import Joint
+from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.trace import Verdict
+
+# The components that have a format: the rule that says it, and what it calls their text.
+_FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
+    {
+        key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))
+        for key, rule, name in (
+            ("scenario", "scenario_format", "scenario"),
+            ("char_personality", "personality_format", "personality"),
+        )
+    }
+)
+
+
+# A text without logic whose macros are names: it means the same in every language of templates.
+_ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
+
+
+def formatted(
+    components: Iterable[PromptComponent], rules: AssemblyRules
+) -> tuple[PromptComponent, ...]:
+    """The components, those that have a format in it; an empty format switches them off."""
+    return tuple(_formatted(component, rules) for component in components)
+
+
+def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
+    """What the formats did to the components that have one."""
+    for key, (rule, _) in _FORMATS.items():
+        form: str | None = getattr(rules, rule)
+        found = components.find(key)
+        if form is None or found is None or not found.component.content.strip():
+            continue
+        is_empty = not form.strip()
+        reason = f"{rule} is empty" if is_empty else f"stands in its {rule}"
+        yield Verdict(stage="expand", item=f"component:{key}", kept=not is_empty, reason=reason)
+
+
+def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptComponent:
+    if component.key not in _FORMATS or not component.content.strip():
+        return component
+    rule, called = _FORMATS[component.key]
+    form: str | None = getattr(rules, rule)
+    if form is None:
+        return component
+    if not form.strip():
+        return component.changed(enabled=False)
+    text = called.sub(lambda _: component.content, form)
+    return component.changed(content=text) if _may_stand(form, component, text) else component
+
+
+def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
+    """Whether a format, which nobody vouches for, may be read in the language of this text."""
+    if len(text) > MAX_CONTENT:
+        return False
+    return component.trust == "imported" or _ONLY_NAMES.fullmatch(form) is not None
+
+
+def lore_joints(
+    joints: Mapping[str, Joint], rules: AssemblyRules, filling: Filling
+) -> Mapping[str, Joint]:
+    """The messages of lore before the history, with what stands around the lore in each."""
+    form = rules.lore_format
+    if form.strip() in ("", LORE):
+        return joints
+    head, _, tail = form.partition(LORE)
+    return {
+        key: replace(
+            joint, head=_expanded(head, joint, filling), tail=_expanded(tail, joint, filling)
+        )
+        for key, joint in joints.items()
+    }
+
+
+def _expanded(text: str, joint: Joint, filling: Filling) -> str:
+    if "{" not in text and "<" not in text:
+        return text
+    return compile_template(text, trust="imported").render(
+        filling.values_for(joint.role), filling.dice
+    )

@@ -1,0 +1,257 @@
+"""Chunks: what a text is split into, and what each gives when the text is filled.
+
+Each is asked once, in the order in which they are written: what one sets, those behind it read.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from evennia_ai.errors import TemplateError
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import typed_frozen_row
+from evennia_ai.prompt.templates.operations import MAX_FILLED
+from evennia_ai.prompt.templates.variables import Operation, Variable, Variables
+
+_ESCAPED_COMMA: Final = "\x00"
+HIDDEN_KEY: Final = "hidden_key"
+MAX_SIDES: Final = 10**9
+MAX_DICE: Final = 100
+"""Dice that one `{{roll 2d6}}` throws; of more there is no result."""
+MAX_CHOICES: Final = 1_000
+"""Values that one `{{random}}` or `{{pick}}` chooses from; those behind them are never chosen."""
+
+
+class Run(NamedTuple):
+    """What a text is filled with. `kept` are the values as a variable may keep them.
+
+    `source` is the text itself, which says with a place in it which dice are thrown.
+    """
+
+    values: Mapping[str, str]
+    dice: Dice
+    source: str
+    variables: Variables
+    kept: Mapping[str, str]
+
+
+# Name -> result for (argument, key of this place, dice); these read no value.
+Roller = Callable[[str, tuple[object, ...], Dice], str]
+
+
+@typed_frozen_row
+class Value:
+    """A chunk that stands for a named value; `written` is what stays where there is none."""
+
+    name: str
+    written: str
+
+
+@typed_frozen_row
+class LongValue:
+    """The same for a value that is a whole text."""
+
+    name: str
+    written: str
+
+    def text(self, run: Run) -> str:
+        """The value, or what is written where there is none or no room for it."""
+        value = run.values.get(self.name)
+        fits = value is not None and run.variables.has_room(len(value))
+        return value if value is not None and fits else self.written
+
+
+@typed_frozen_row
+class Roll:
+    """A chunk that is computed from its argument and the dice; `place` is its offset."""
+
+    name: str
+    argument: str
+    place: int
+
+    def text(self, run: Run) -> str:
+        """What the dice give."""
+        return ROLLERS[self.name](self.argument, (run.source, self.place), run.dice)
+
+
+@typed_frozen_row
+class Choice:
+    """A `random` or `pick` among texts with macros of their own, all of which are filled."""
+
+    name: str
+    choices: tuple["Chunks", ...]
+    place: int
+
+    def text(self, run: Run) -> str:
+        """The chosen one."""
+        made = [joined(choice, run) for choice in self.choices]
+        return _chosen(made, self.name, (run.source, self.place), run.dice)
+
+
+@typed_frozen_row
+class Change:
+    """A chunk that sets or reads a variable: its name and its value may hold macros."""
+
+    operation: Operation
+    is_global: bool
+    name: "Chunks"
+    value: "Chunks" = ()
+
+    @property
+    def variable(self) -> Variable | None:
+        """Which one it is, None where its name is known only when it is filled."""
+        is_plain = all(isinstance(chunk, str) for chunk in self.name)
+        return Variable("".join(map(str, self.name)).strip(), self.is_global) if is_plain else None
+
+    def text(self, run: Run) -> str:
+        """What stands in its place once it is done."""
+        kept = run._replace(values=run.kept)
+        variable = Variable(joined(self.name, kept).strip(), self.is_global)
+        if self.operation == "get":
+            return run.variables.get(variable)
+        if self.operation in ("inc", "dec"):
+            return run.variables.add(variable, "1" if self.operation == "inc" else "-1")
+        value = joined(self.value, kept)
+        if self.operation == "set":
+            run.variables.set(variable, value)
+        else:
+            run.variables.add(variable, value)
+        return ""
+
+
+@typed_frozen_row
+class Trim:
+    """A chunk that takes the line breaks around it away."""
+
+    def text(self, run: Run) -> str:
+        """Nothing stands in its place."""
+        return ""
+
+
+Special = LongValue | Choice | Change | Trim
+Plain = str | Value | Roll
+Chunk = Plain | Special
+Chunks = tuple[Chunk, ...]
+SPECIAL: Final = (LongValue, Choice, Change, Trim)
+
+
+def joined(chunks: Chunks, run: Run) -> str:
+    """The chunks as text, in their order; TemplateError where they make too much."""
+    texts = [
+        chunk
+        if isinstance(chunk, str)
+        else run.values.get(chunk.name, chunk.written)
+        if isinstance(chunk, Value)
+        else chunk.text(run)
+        for chunk in chunks
+    ]
+    if sum(map(len, texts)) > MAX_FILLED:
+        raise TemplateError(f"makes more than {MAX_FILLED} characters; name its values less often")
+    trims = [at for at, chunk in enumerate(chunks) if isinstance(chunk, Trim)]
+    return "".join(without_breaks(texts, trims) if trims else texts)
+
+
+def without_breaks(texts: Iterable[str], trims: Iterable[int]) -> list[str]:
+    """The texts without the line breaks around those of these indexes, across empty ones."""
+    here = frozenset(trims)
+    made: list[str] = []
+    is_trimming = False
+    for at, text in enumerate(texts):
+        if at in here:
+            _cut_back(made)
+            is_trimming = True
+            continue
+        made.append(text.lstrip(_BREAKS) if is_trimming else text)
+        is_trimming = is_trimming and not made[-1]
+    return made
+
+
+_BREAKS: Final = "\r\n"
+
+
+def _cut_back(made: list[str]) -> None:
+    """Take the line breaks at the end away, and every text that has nothing else."""
+    while made:
+        left = made.pop().rstrip(_BREAKS)
+        if left:
+            made.append(left)
+            return
+
+
+def inside(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The chunks, each followed by all that stand in it."""
+    for chunk in chunks:
+        yield chunk
+        if isinstance(chunk, Change):
+            yield from inside((*chunk.name, *chunk.value))
+        elif isinstance(chunk, Choice):
+            for choice in chunk.choices:
+                yield from inside(choice)
+
+
+def _choices(argument: str) -> list[str]:
+    """The values of `A,B` or of the `A::B` that the standard's own example writes."""
+    if argument.startswith(":"):
+        argument = argument[1:]
+    hidden = argument.replace("\\,", _ESCAPED_COMMA)
+    separator = "::" if "::" in hidden else ","
+    return [
+        choice.replace(_ESCAPED_COMMA, ",")
+        for choice in hidden.split(separator, MAX_CHOICES)[:MAX_CHOICES]
+    ]
+
+
+def _chosen(choices: list[str], name: str, place: tuple[object, ...], dice: Dice) -> str:
+    share = dice.pick(name, *place) if name == "pick" else dice.roll(name, *place)
+    return choices[int(share * len(choices))]
+
+
+def _random(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    return _chosen(_choices(argument), "random", place, dice)
+
+
+def _pick(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    return _chosen(_choices(argument), "pick", place, dice)
+
+
+def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    """1..N, or several dice together; nothing where it is no number of dice (Card V3, `roll`)."""
+    found = _DICE.fullmatch(argument)
+    if not found:
+        return ""
+    count, sides = int(found[1] or 1), int(found[2].replace("%", "100"))
+    if not (1 <= count <= MAX_DICE and sides):
+        return ""
+    sides = min(sides, MAX_SIDES)
+    thrown = [place, *((*place, number) for number in range(1, count))]
+    total = sum(1 + int(dice.roll("roll", *one) * sides) for one in thrown)
+    return str(total + int(found[3] or 0))
+
+
+# `6`, `d6`, `2d6`, `d%`, `2d6+1`: as the standard and SillyTavern write dice.
+_DICE: Final = re.compile(
+    r":?\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
+)
+
+
+def _reverse(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    return argument[::-1]
+
+
+def _nothing(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    return ""
+
+
+ROLLERS: Final[Mapping[str, Roller]] = {
+    "random": _random,
+    "pick": _pick,
+    "roll": _roll,
+    "reverse": _reverse,
+    "//": _nothing,
+    HIDDEN_KEY: _nothing,
+    "comment": _nothing,
+}
+REMARKS: Final = frozenset({"//", HIDDEN_KEY, "comment"})
+ROLLED: Final = frozenset({"random", "pick", "roll"})
+# Those whose result may be another one in the next turn.
+ROLLED_EACH_TURN: Final = ROLLED - {"pick"}
