@@ -262,14 +262,18 @@ def history_export(target: Path, *, npc: str, number: int | None, force: bool, g
 @history.command("import")
 @click.argument("source", type=FILE, metavar="FILE")
 @click.option("--npc", required=True, metavar="NAME|#REF", help="Who remembers it from now on.")
+@click.option("--player", metavar="NAME", help="Of a chat: whose it was.")
+@click.option("--as", "played", metavar="NAME", help="Of a chat: whom the NPC is in it.")
 @GAME
-def history_import(source: Path, *, npc: str, game: Path) -> int:
-    """Take over a conversation that was exported; all of it or nothing."""
+def history_import(
+    source: Path, *, npc: str, player: str | None, played: str | None, game: Path
+) -> int:
+    """Take over an exported conversation, or a chat of SillyTavern; all of it or nothing."""
     path = source.absolute()
     opened_game(game)
     from evennia_ai.cli.game import history as records
 
-    return records.take_in(npc, path, source)
+    return records.take_in(npc, path, source, player=player or "", played=played or "")
 
 
 @evennia_ai.group("lore", invoke_without_command=True)

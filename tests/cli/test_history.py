@@ -9,6 +9,7 @@ import pytest
 from evennia_ai import models
 from evennia_ai.cli.game import history
 from tests.cli.test_card_in_game import Game
+from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
 
 TALK = ["Good evening.", "Evening.", "When does she sail?", "At dusk."]
 
@@ -174,3 +175,25 @@ def test_the_bar_goes_with_the_turns_and_ends_with_them(told):
 def test_no_turns_end_the_bar_at_once(told):
     assert list(history._with_progress([], 0)) == []
     assert told == ["closed"]
+
+
+def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harbour, write) -> None:
+    from evennia.objects.objects import DefaultCharacter
+    from evennia.utils.create import create_object
+
+    create_object(DefaultCharacter, key="Pim", nohome=True)
+    write("chat.jsonl", a_file(HEADER, a_line("Oren", "Evening."), a_user_line()).decode())
+    words = ("history", "import", "--npc", "Tilda", "chat.jsonl")
+
+    assert "'Tilda' says nothing in this chat; there are 'Oren'" in call(*words).err
+    assert "'Nobody' is no player's character" in call(*words, "--player", "Nobody").err
+    told = call(*words, "--as", "Oren", "--player", "pim")
+    assert told.out.startswith("chat.jsonl: 3 records, conversation ")
+    assert "in private with #" in told.out
+    assert "already; nothing was taken over" in call(*words, "--as", "Oren").err
+
+
+def test_a_transcript_says_itself_with_whom_it_was(call, harbour) -> None:
+    export(call, harbour, "talk.jsonl")
+    told = call("history", "import", "--npc", "Tilda", "talk.jsonl", "--player", "Pim")
+    assert "no --player, no --as" in told.err

@@ -10,18 +10,26 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from hashlib import file_digest
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game.cast import name_of, players_called, which
 from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.game.senses.presence import HasMind
+from evennia_ai.history.chats.chat import is_chat, read_chat
+from evennia_ai.history.chats.chat_records import ChatSource, played_in
 from evennia_ai.history.turn.manifest import number_in
 from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.minds.edits import AsOfToday, ProposedEdit, read_edit_file
 from evennia_ai.minds.recomposing import Comparison, PastReader, compared, composed_again
+from evennia_ai.minds.view import char_name_of
 from evennia_ai.store.history import conversations, past_turns, record_rows, turns
+from evennia_ai.store.history.chats import import_chat, is_of_name_alone
 from evennia_ai.store.history.record_rows import Broken, ConversationRef
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
@@ -34,6 +42,7 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
 _REF = re.compile(r"#([0-9]{1,18})")
 _DID = "had a conversation"
 _MOST_NAMED = 12
+_FIRST_LINE = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +75,48 @@ def export(npc: str, path: Path, target: Path, *, number: int | None, force: boo
     return 0
 
 
-def take_in(npc: str, path: Path, source: Path) -> int:
-    """Take over the conversation in a file, all of it or nothing."""
+def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> int:
+    """Take over the conversation in a file, all of it or nothing: a transcript, or a chat.
+
+    Whose chat it was says `player`, and whom the NPC is in it `played`.
+    """
+    ref = _ref_of_npc(npc)
     with _opened(path, source) as file:
-        made = import_lines(file, npc_ref=_ref_of_npc(npc))
+        if is_chat(file.readline(_FIRST_LINE)):
+            made = _chat_taken_in(file, ref, source, player=player, played=played)
+        elif player or played:
+            problem = f"{source}: a transcript says itself with whom it was: no --player, no --as"
+            raise FormatError("transcript", problem)
+        else:
+            file.seek(0)
+            made = import_lines(file, npc_ref=ref)
     told = f"{source}: {record_rows.length(made)} records, conversation {_named(made)} of {npc}"
     write_lines([visible(told)])
     return 0
 
 
+def _chat_taken_in(
+    file: BufferedReader, ref: str, source: Path, *, player: str, played: str
+) -> ConversationRef:
+    """The chat in a file as a conversation of an NPC."""
+    players = players_called(player) if player else ("",)
+    if len(players) != 1:
+        told = f"could be {which(players)}" if players else "is no player's character of the game"
+        raise FormatError("player", f"'{player}' {told}")
+    file.seek(0)
+    digest = file_digest(file, "sha256").hexdigest()
+    file.seek(0)
+    chat = read_chat(file.readline, where=str(source))
+    npc_name = name_of(ref)
+    known = played_in(chat, [npc_name, char_name_of(npc_name, ref)], wanted=played)
+    chat_source = ChatSource(
+        file=source.name, sha256=digest, played=known, speaker_ref=players[0], by=typed_by()
+    )
+    return import_chat(chat, chat_source, npc_ref=ref)
+
+
 @contextmanager
-def _opened(path: Path, source: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path, source: Path) -> Iterator[BufferedReader]:
     try:
         with path.open("rb") as file:
             yield file
@@ -318,6 +358,8 @@ def _conversation_of(npc: str, number: int | None) -> ConversationRef:
 
 def _named(conversation: ConversationRef) -> str:
     """Which conversation it is."""
+    if is_of_name_alone(conversation):
+        return f"{conversation.id}, a chat that was imported"
     if conversation.kind == "private":
         return f"{conversation.id}, in private with #{conversation.partner_ref}"
     return f"{conversation.id}, in room #{conversation.place_ref}"

@@ -12,7 +12,6 @@ from evennia_ai.game.mind.overview import NPCRow, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.listing import all_npcs
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.registry import problems_of
 from evennia_ai.game.upkeep.compacting import Outcome
@@ -34,7 +33,7 @@ _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
 def overview_lines(part: str, number: int) -> list[str]:
     """One page of the NPCs whose name or room has `part` in it."""
     live = runtime()
-    found = all_npcs(part, busy_refs=live.scheduler.busy_keys)
+    found = overview.all_npcs(part, busy_refs=live.scheduler.busy_keys)
     first = (number - 1) * PAGE_NPCS
     shown = found[first : first + PAGE_NPCS]
     if not shown:

@@ -23,7 +23,6 @@ from evennia_ai.game.mind import emergency, overview
 from evennia_ai.game.mind.viewers import allows, viewer_of
 from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.listing import ListedNPC, all_npcs
 from evennia_ai.game.senses.presence import HasMind, object_of
 from evennia_ai.game.tools.knowledge import USUAL_HITS
 from evennia_ai.game.tools.registry import choice_of
@@ -51,9 +50,9 @@ TOOLS: Final = "tools"
 _WHY: Final = "stopped on the web page"
 
 
-def npcs(part: str = "") -> tuple[ListedNPC, ...]:
+def npcs(part: str = "") -> tuple[overview.ListedNPC, ...]:
     """The NPCs with `part` in their name or room, by name; one query, no object is made."""
-    return all_npcs(part)
+    return overview.all_npcs(part)
 
 
 def may_edit(account: Any, locks: str) -> bool:
@@ -67,7 +66,7 @@ def played_by(account: Any) -> tuple[str, ...]:
     return tuple(map(str, ids))
 
 
-def doing(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
+def doing(npcs: Sequence[overview.ListedNPC]) -> Mapping[str, overview.NPCRow]:
     """How these NPCs are doing, by their references; a few queries, no object is made."""
     rows = _in_the_reactor(lambda: overview.rows_of(runtime(), npcs, now=time.time()))
     return {row.found.ref: row for row in rows}

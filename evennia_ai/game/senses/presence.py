@@ -1,6 +1,6 @@
 """Presence: an NPC, who is around it, and whom of them it can see."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Final, Protocol
@@ -9,6 +9,7 @@ from django.conf import settings
 from evennia.locks.lockfuncs import perm
 from evennia.locks.lockhandler import LockHandler, get_all_lockfuncs
 from evennia.objects.models import ObjectDB
+from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.senses.events import Event
 from evennia_ai.prompt.components import GAME, Scope
@@ -123,6 +124,26 @@ def seen_here(npc: NPC) -> list[Any]:
 def is_npc(character: Any) -> bool:
     """Whether this is one of ours, and not a player whose character has a mind as well."""
     return issubclass(type(character), HasMind) and not character.has_account
+
+
+def minds() -> Iterable[tuple[int, str, str | None, str]]:
+    """Id, name, room and typeclass of every object with a mind; none of them is made."""
+    paths = ObjectDB.objects.order_by().values_list("db_typeclass_path", flat=True).distinct()
+    with_mind = [path for path in paths if class_with_mind(path) is not None]
+    rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
+        db_typeclass_path__in=with_mind
+    ).values_list("id", "db_key", "db_location__db_key", "db_typeclass_path")
+    return rows
+
+
+@lru_cache(maxsize=512)
+def class_with_mind(path: str) -> type[HasMind] | None:
+    """The typeclass of this path if it has a mind; a class that is gone has none."""
+    try:
+        found = class_from_module(path)
+    except ImportError:
+        return None
+    return found if isinstance(found, type) and issubclass(found, HasMind) else None
 
 
 def is_character(thing: Any) -> bool:

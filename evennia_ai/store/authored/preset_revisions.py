@@ -105,6 +105,11 @@ def names() -> tuple[str, ...]:
     return _revisions.names()
 
 
+def is_known(name: str, source_sha256: str) -> bool:
+    """Whether this JSON was ever imported under this name, or was in force."""
+    return _revisions.of(name=name).filter(file__sha256=source_sha256).exists()
+
+
 def waiting_names() -> tuple[str, ...]:
     """The names under which imports wait, in alphabetical order."""
     return _revisions.waiting_names()

@@ -34,7 +34,10 @@ def made_folder(
                 _write(path / "chats" / name / f"{name} - {at}.jsonl", a_chat_of(name, at))
     _write(path / "group chats" / "1720180000.jsonl", a_group_chat())
     _json(path / "groups" / "1720180000.json", {"id": "1720180000", "members": ["Oren.png"]})
-    _json(path / "OpenAI Settings" / "Default.json", {"prompts": [], "prompt_order": []})
+    _json(path / "OpenAI Settings" / "Default.json", a_preset())
+    _json(
+        path / "OpenAI Settings" / "Quiet nights.json", a_preset(temperature=0.7, of_tomorrow=[1])
+    )
     _json(path / "settings.json", settings_with(personas))
     _write(path / "User Avatars" / "pim.png", b"\x89PNG")
     _write(path / "secrets.json", b"{")
@@ -77,6 +80,27 @@ def a_world(name: str) -> dict[str, Any]:
         "a field of tomorrow": {"x": [1]},
     }
     return {"entries": {"0": entry}, "originalData": {"kept": True}}
+
+
+def a_preset(**fields: Any) -> dict[str, Any]:
+    """A preset with a prompt in the chat, and a field of tomorrow."""
+    prompts = [
+        {"identifier": "main", "name": "Main", "role": "system", "content": "Be {{char}}."},
+        {"identifier": "chatHistory", "name": "Chat History", "marker": True},
+        {
+            "identifier": "6f1c",
+            "name": "Brevity",
+            "role": "user",
+            "content": "Two sentences.",
+            "injection_position": 1,
+            "injection_depth": 2,
+            "injection_order": 100,
+            "of_tomorrow": {"kept": True},
+        },
+    ]
+    order = [{"identifier": one["identifier"], "enabled": True} for one in prompts]
+    lists = [{"character_id": 100001, "order": order}]
+    return {"prompts": prompts, "prompt_order": lists, **fields}
 
 
 def a_chat_of(name: str, at: int) -> bytes:
@@ -129,7 +153,7 @@ def values_in(folder: Path) -> dict[str, Any]:
             found[where] = path.read_bytes()
         elif path.suffix == ".jsonl":
             found[where] = [json.loads(line) for line in path.read_text().split("\n")]
-        elif where.startswith("worlds/"):
+        elif where.startswith(("worlds/", "OpenAI Settings/")):
             found[where] = json.loads(path.read_text())
         elif where == "settings.json":
             found[where] = personas_in(json.loads(path.read_text()))

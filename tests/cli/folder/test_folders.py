@@ -14,12 +14,12 @@ from evennia_ai.errors import FormatError
 from evennia_ai.game.npc import AINPC
 from evennia_ai.prompt.personas import Persona
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.authored import card_revisions, cards, lorebooks
+from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions, presets
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
-from tests.cli.folder.made_folders import a_picture, made_folder, values_in
+from tests.cli.folder.made_folders import a_picture, a_preset, made_folder, values_in
 from tests.history.chats.builders import HEADER, a_file, a_line
 
 
@@ -60,6 +60,7 @@ def test_a_plan_tells_what_would_be_and_writes_nothing(stage, folder, told):
     assert report["counts"]["card"] == {"take": 6}
     assert report["counts"]["world"] == {"take": 2}
     assert report["counts"]["persona"] == {"take": 1}
+    assert report["counts"]["preset"] == {"take": 2}
     assert (card_revisions.names(), lorebooks.book_names()) == ((), ())
     assert persona_of(str(stage.player.id)) is None
     assert conversations_of(stage.npc.ai.ref) == ()
@@ -170,6 +171,33 @@ def test_two_cards_of_one_name_wait_under_two_names(stage, folder, told):
     told(folder)
     assert {"Oren", "Oren (Oren1)"} <= set(card_revisions.waiting_names())
     assert told(folder)["counts"]["card"] == {"there": 7}
+
+
+def test_presets_wait_without_their_secrets(stage, folder, told):
+    path = folder / "OpenAI Settings" / "Mine.json"
+    path.write_text(json.dumps(a_preset(reverse_proxy="https://x.example", proxy_password="hush")))
+    report = told(folder)
+
+    assert presets.preset_names() == ()
+    assert preset_revisions.waiting_names() == ("Default", "Mine", "Quiet nights")
+    (mine,) = [one for one in report["items"] if one["name"] == "Mine"]
+    assert any("secret" in notice for notice in mine["notices"])
+    number = preset_revisions.waiting("Mine")[-1].number
+    assert "hush" not in preset_revisions.revision("Mine", number)[1]
+    assert told(folder)["counts"]["preset"] == {"there": 3}
+
+
+def test_a_preset_goes_out_as_it_is_switched(stage, folder, told, tmp_path):
+    told(folder)
+    number = preset_revisions.waiting("Default")[-1].number
+    stored = presets.approve("Default", number, grants=frozenset(), by="Mara")
+    presets.switch(stored, {"6f1c": False}, by="Mara")
+    write_out(tmp_path / "out", Path("out"), conf(), as_json=True)
+
+    went = json.loads((tmp_path / "out" / "OpenAI Settings" / "Default.json").read_text())
+    (order,) = went["prompt_order"]
+    assert {"identifier": "6f1c", "enabled": False} in order["order"]
+    assert went["prompts"] == a_preset()["prompts"]
 
 
 def test_a_lorebook_of_the_game_is_not_written_over(stage, folder, told):

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import load_card
-from evennia_ai.cli.game.folder.cast import Cast
+from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.errors import ComponentValueError, EvenniaAIError, FormatError

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from hashlib import file_digest
 
+from evennia_ai.cli.game.cast import which
 from evennia_ai.cli.game.folder.authored import Taking
-from evennia_ai.cli.game.folder.cast import which
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.errors import FormatError

@@ -15,17 +15,25 @@ from typing import Any, Final
 
 from evennia_ai.cards.exporting import dump_card
 from evennia_ai.cards.loading import load_card
-from evennia_ai.cli.game.folder.cast import name_of
+from evennia_ai.cli.game.cast import name_of
 from evennia_ai.cli.game.folder.judged import Judged, left_out, report_object
 from evennia_ai.cli.game.folder.personas import POSITIONS
-from evennia_ai.cli.game.folder.places import CARDS, CHATS, GROUP_CHATS, SETTINGS, WORLDS
+from evennia_ai.cli.game.folder.places import (
+    CARDS,
+    CHATS,
+    GROUP_CHATS,
+    PRESETS,
+    SETTINGS,
+    WORLDS,
+)
+from evennia_ai.cli.game.folder.presets import preset_text
 from evennia_ai.cli.output import write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.private_files import FOLDER_OF_OWNER
 from evennia_ai.settings.game import Conf
-from evennia_ai.store.authored import card_revisions, cards, lorebooks
+from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions
 from evennia_ai.store.authored.personas import persona_of, persona_owners
 from evennia_ai.store.history.chats import all_imported, exported_chat
 from evennia_ai.text.columns import visible
@@ -85,6 +93,7 @@ class _Export:
         """Everything, a kind after the other."""
         yield from self._cards()
         yield from self._worlds()
+        yield from self._presets()
         yield from self._chats()
         yield from self._personas()
 
@@ -121,6 +130,17 @@ class _Export:
             path = self._free(WORLDS, name, ".json")
             self._write(path, [lorebooks.get_book(name).source.encode()])
             yield self._done("world", path, name)
+
+    def _presets(self) -> Iterator[Judged]:
+        """Each preset as it is in force with what is switched in it, else as it waits."""
+        names = preset_revisions.names()
+        for done, name in enumerate(names):
+            self.progress("presets", done, len(names))
+            text = preset_text(name)
+            if text is not None:
+                path = self._free(PRESETS, name, ".json")
+                self._write(path, [text.encode()])
+                yield self._done("preset", path, name)
 
     def _chats(self) -> Iterator[Judged]:
         """Each imported chat once, where it was; who played in it since is its character."""

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder import authored
 from evennia_ai.cli.game.folder.authored import Taking
-from evennia_ai.cli.game.folder.cast import Cast
 from evennia_ai.cli.game.folder.conversations import judged_chat, judged_group_chat
 from evennia_ai.cli.game.folder.judged import Judged, left_out, report_lines, report_object
 from evennia_ai.cli.game.folder.personas import judged_personas
 from evennia_ai.cli.game.folder.places import FolderFile, Kind, Places, places_in
+from evennia_ai.cli.game.folder.presets import judged_preset
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError
@@ -26,11 +27,6 @@ from evennia_ai.foreign.documents import Progress
 from evennia_ai.settings.game import Conf
 
 _PARTS: Final = 10
-
-
-def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
-    """A preset of prompts."""
-    return [left_out("preset", file.where, "presets are not taken in from folders yet")]
 
 
 _JUDGES: Final[Mapping[Kind, Callable[[FolderFile, Taking], Iterable[Judged]]]] = {

@@ -90,5 +90,5 @@ def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) ->
 _IN_WORDS: Final = {"take": "to take", "there": "there already"}
 _END: Final = {
     False: "Nothing was written. The same command with --yes takes in what is to be taken.",
-    True: "Cards wait for card/approve in the game, one by one; nothing plays them before that.",
+    True: "Cards wait for card/approve in the game, presets for preset/approve, one by one.",
 }

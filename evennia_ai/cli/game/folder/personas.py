@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
+from evennia_ai.cli.game.cast import players_called, which
 from evennia_ai.cli.game.folder.authored import Taking
-from evennia_ai.cli.game.folder.cast import players_called, which
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.errors import FormatError

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from evennia_ai.game.senses.listing import all_npcs
-from evennia_ai.game.senses.presence import HasMind
+from evennia_ai.game.senses.presence import HasMind, minds
 from evennia_ai.minds.view import char_name_of
 from evennia_ai.store.authored.cards import assignment_of
 
@@ -21,15 +20,14 @@ class Cast:
     """The NPCs of the game by what they are called: themselves, their card, and the name in it."""
 
     def __init__(self) -> None:
-        npcs = all_npcs()
-        assignment_of.take_in([str(npc.id) for npc in npcs])
+        npcs = {str(number): name for number, name, *_ in minds()}
+        assignment_of.take_in(npcs)
         self._refs: dict[str, dict[str, None]] = {}
-        for npc in npcs:
-            ref = str(npc.id)
+        for ref, name in sorted(npcs.items()):
             assigned = assignment_of(ref)
-            names = (npc.name, char_name_of(npc.name, ref), assigned.card if assigned else "")
-            for name in filter(None, names):
-                self._refs.setdefault(name.casefold(), {})[ref] = None
+            names = (name, char_name_of(name, ref), assigned.card if assigned else "")
+            for one in filter(None, names):
+                self._refs.setdefault(one.casefold(), {})[ref] = None
 
     def npcs_called(self, names: Iterable[str]) -> tuple[str, ...]:
         """The references of the NPCs of one of these names: of the first that is anybody's."""

@@ -1,0 +1,62 @@
+"""Presets of a folder: each waits for `preset/approve`, without the secrets that its file had."""
+
+import json
+from collections.abc import Iterable
+from functools import partial
+from hashlib import sha256
+
+from evennia_ai.cli.game.folder.authored import Taking
+from evennia_ai.cli.game.folder.judged import Judged
+from evennia_ai.cli.game.folder.places import FolderFile
+from evennia_ai.errors import ComponentValueError, FormatError
+from evennia_ai.foreign.documents import read_bytes
+from evennia_ai.minds.presets import parsed_preset
+from evennia_ai.presets.export import exported
+from evennia_ai.presets.mapping import refuse_unsettled
+from evennia_ai.presets.reading import read_preset
+from evennia_ai.store.authored import preset_revisions, presets
+
+
+def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
+    """A preset, which has the name of its file."""
+    content = read_bytes(file.path, kind="preset")
+    preset = read_preset(content, name=file.path.stem)
+    refuse_unsettled(preset)
+    source = json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
+    name = _name(file.path.stem)
+    if preset_revisions.is_known(name, sha256(source.encode()).hexdigest()):
+        return [Judged(kind="preset", where=file.where, name=name, fate="there")]
+    dropped = [f"left out is its secret {name}" for name in preset.secrets]
+    return [
+        Judged(
+            kind="preset",
+            where=file.where,
+            name=name,
+            fate="take",
+            why=f"waits as preset {name}; preset/import tells what it would do",
+            notices=(*dropped, *preset.notices),
+            write=partial(presets.import_preset, name, source, by=taking.by),
+        )
+    ]
+
+
+def preset_text(name: str) -> str | None:
+    """The preset's file as it is in force, else as it waits; None where it is neither.
+
+    What builders changed beside it, as components of their own, is not in it.
+    """
+    stored = presets.preset_or_none(name)
+    if stored is not None:
+        return exported(parsed_preset(stored), grants=stored.grants)
+    waiting = preset_revisions.waiting(name)
+    if not waiting:
+        return None
+    _, source = preset_revisions.revision(name, waiting[-1].number)
+    return source
+
+
+def _name(stem: str) -> str:
+    try:
+        return presets.known_name(presets.typeable_name(stem))
+    except ComponentValueError as error:
+        raise FormatError("preset", f"{error}; give the file another name") from error
