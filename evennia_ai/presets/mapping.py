@@ -7,7 +7,7 @@ Preset text knows macros only, whoever vouches for it. A preset may do what it w
     fields         its other prompts stand before the history
     after_history  what its order has after the history stands there
     positions      texts of the card, the persona and lore stand where its order has them
-    roles          its prompts speak as system or assistant
+    roles          its prompts speak as system or assistant, those texts in the role it gives them
 
 Without a grant the text stands in the history as a user's: at its own depth, else at the top, what
 follows the history near its end; and the card's texts stay where they are without a preset.
@@ -143,7 +143,7 @@ def with_texts(
         if place is None or text.is_contained:
             placed[text.key] = text
         elif text.key not in forbidden:
-            placed[text.key] = _at_place(text, place)
+            placed[text.key] = _at_place(text, place, grants)
     return tuple(sorted(placed.values(), key=lambda one: one.id))
 
 
@@ -168,10 +168,11 @@ def _format(text: str, preset: Preset) -> str | None:
     return None if not text.strip() and preset.is_of_1_13 else text
 
 
-def _at_place(text: PromptComponent, place: PromptComponent) -> PromptComponent:
+def _at_place(text: PromptComponent, place: PromptComponent, grants: Grants) -> PromptComponent:
+    """A text at a preset's place, in the role it has there where the preset may say that."""
     return text.changed(
         id=place.id,
-        role=place.role,
+        role=place.role if "roles" in grants else text.role,
         enabled=place.enabled,
         placement=place.placement,
         injection_depth=place.injection_depth,
@@ -182,7 +183,8 @@ def _at_place(text: PromptComponent, place: PromptComponent) -> PromptComponent:
 def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
     """What a prompt needs to stand where it asks to, as who it asks to."""
     if prompt.is_marker:
-        return frozenset({"positions"})
+        roles: Grants = frozenset() if prompt.role == "system" else frozenset({"roles"})
+        return roles | {"positions"}
     needed = _text_grant(prompt, is_after=is_after)
     is_own = prompt.identifier in _OWN_TEXT_GRANTS and prompt.role == "system"
     if prompt.role == "user" or (is_own and prompt.position == "relative"):
@@ -249,7 +251,10 @@ class _Placing:
         if prompt.is_marker:
             if "positions" not in self._grants or prompt.identifier not in OWN:
                 return None
-            return _made(prompt, prompt.key, number, enabled, content="", **_spot(prompt))
+            role = prompt.role if "roles" in self._grants else "system"
+            return _made(
+                prompt, prompt.key, number, enabled, content="", role=role, **_spot(prompt)
+            )
         if prompt.position == "in_chat":
             if self._grants >= needed_grants(prompt, is_after=is_after) | {"roles"}:
                 return _made(prompt, prompt.key, number, enabled, **_spot(prompt))

@@ -146,6 +146,19 @@ def test_a_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
     assert made["char_description"] == text
 
 
+@pytest.mark.parametrize(
+    ("grants", "role"), [({"positions"}, "system"), ({"positions", "roles"}, "assistant")]
+)
+def test_a_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
+    grants: Any, role: str
+) -> None:
+    place = a_prompt("charDescription", role="assistant", marker=True)
+    preset = a_preset(place, before=("charDescription",))
+    text = a_text("char_description", "A smith.")
+    made = {one.key: one for one in with_texts(preset, [text], grants=frozenset(grants))}
+    assert (made["char_description"].role, made["char_description"].id) == (role, 1061)
+
+
 def test_a_preset_without_a_grant_for_positions_leaves_the_cards_texts_alone() -> None:
     text = a_text("char_description", "A smith.")
     preset = a_preset(before=("charDescription",), off=("charDescription",))

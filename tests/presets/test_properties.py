@@ -15,7 +15,7 @@ from evennia_ai.prompt.components import ALL_GRANTS
 from tests.presets.builders import a_file, a_prompt
 from tests.presets.differing import differences
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
@@ -50,7 +50,9 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
         for name in names
     ]
     listed = draw(st.permutations(["main", "scenario", *names, "dangling"]))
-    unknown = draw(st.dictionaries(st.sampled_from(("zebra", "x", "extra")), VALUES))
+    unknown: dict[str, Any] = draw(
+        st.dictionaries(st.sampled_from(("zebra", "x", "extra")), VALUES)
+    )
     off = draw(st.lists(st.sampled_from(names)))
     return a_file(*prompts, before=listed, off=off, **unknown)
 
