@@ -115,11 +115,9 @@ def default_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
 
     They are `default_system_prompt` and `default_post_history` of `card_components`.
     """
-    return {
-        OWN[name].key: preset.by_identifier[name].content
-        for name, grant in _OWN_TEXT_GRANTS.items()
-        if grant in grants and preset.is_on(name)
-    }
+    made = {one.key: one for one in preset_components(preset, grants=grants)}
+    keys = (OWN[name].key for name in _OWN_TEXT_GRANTS)
+    return {key: made[key].content for key in keys if key in made and made[key].enabled}
 
 
 def with_texts(
@@ -185,21 +183,22 @@ def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
     if prompt.is_marker:
         roles: Grants = frozenset() if prompt.role == "system" else frozenset({"roles"})
         return roles | {"positions"}
-    needed = _text_grant(prompt, is_after=is_after)
+    needed = _text_grants(prompt, is_after=is_after)
     is_own = prompt.identifier in _OWN_TEXT_GRANTS and prompt.role == "system"
     if prompt.role == "user" or (is_own and prompt.position == "relative"):
-        return frozenset(needed)
-    return frozenset({*needed, "roles"})
+        return needed
+    return needed | {"roles"}
 
 
-def _text_grant(prompt: PresetPrompt, *, is_after: bool) -> tuple[Grant, ...]:
-    """The grant for the place of a text; in the chat only what a card may replace needs one."""
-    if prompt.position == "in_chat":
-        own = _OWN_TEXT_GRANTS.get(prompt.identifier)
-        return () if own is None else (own,)
-    if is_after:
-        return ("after_history",)
-    return ("system_prompt",) if prompt.identifier == MAIN else ("fields",)
+def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
+    """The grants for the place of a text, and for what a card may replace wherever it stands."""
+    own = _OWN_TEXT_GRANTS.get(prompt.identifier)
+    needed: set[Grant] = set() if own is None else {own}
+    if prompt.position == "relative" and is_after:
+        needed.add("after_history")
+    elif prompt.position == "relative" and prompt.identifier != MAIN:
+        needed.add("fields")
+    return frozenset(needed)
 
 
 def numbered(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
@@ -261,7 +260,7 @@ class _Placing:
             return _contained(
                 prompt, number, enabled, depth=prompt.depth, order=prompt.injection_order
             )
-        if self._grants.issuperset(_text_grant(prompt, is_after=is_after)):
+        if self._grants >= _text_grants(prompt, is_after=is_after):
             has_role = needed_grants(prompt, is_after=is_after) <= self._grants
             role = prompt.role if has_role else "user"
             return _made(prompt, prompt.key, number, enabled, role=role)

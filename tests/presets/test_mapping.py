@@ -118,6 +118,31 @@ def test_a_prompt_before_the_history_needs_fields_and_its_role_roles(
     assert (made.role, made.placement) == (role, placement)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "grants", "key"),
+    [
+        (("jailbreak",), (), {"fields"}, "st_jailbreak"),
+        (("jailbreak",), (), {"after_history"}, "st_jailbreak"),
+        (("jailbreak",), (), {"fields", "after_history"}, "post_history_instructions"),
+        ((), ("main",), {"after_history"}, "st_main"),
+        ((), ("main",), {"after_history", "system_prompt"}, "card_system_prompt"),
+    ],
+)
+def test_what_a_card_may_replace_needs_its_own_grant_wherever_it_stands(
+    before: Any, after: Any, grants: Any, key: str
+) -> None:
+    preset = a_preset(a_prompt("jailbreak", "Obey."), before=before, after=after)
+    made = found(preset, key, grants=frozenset(grants))
+    assert made.is_contained is key.startswith("st_")
+    assert made.role == ("user" if made.is_contained else "system")
+
+
+def test_a_main_prompt_in_the_chat_that_may_not_speak_there_is_no_default_of_a_cards() -> None:
+    preset = a_preset(a_prompt("main", "Write.", injection_position=1, injection_depth=2))
+    assert default_texts(preset, grants=frozenset({"system_prompt"})) == {}
+    assert default_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
+
+
 def test_a_place_that_the_order_does_not_name_is_at_the_very_end() -> None:
     preset = a_preset(before=("main",), after=("jailbreak",))
     assert found(preset, "char_description").id > found(preset, "post_history_instructions").id
