@@ -5,7 +5,8 @@ from typing import Literal
 
 import click
 
-from evennia_ai.cli.options import FILE, FORCE, GRANT, JSON, help_alone
+from evennia_ai.cli.game import opened_game
+from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, help_alone
 from evennia_ai.prompt.components import Grant
 
 
@@ -61,9 +62,48 @@ def preset_convert(
 @preset.command("import")
 @click.argument("file", type=FILE)
 @JSON
+@click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
+@click.option("--name", help="The preset's name in the game, by default the file's.")
+@click.option("--approve", is_flag=True, help="Put it in force at once.")
 @GRANT
-def preset_import(file: Path, *, as_json: bool, grants: tuple[Grant, ...]) -> int:
-    """Report what a preset would do in a game. Nothing is stored."""
-    from evennia_ai.cli import presets
+def preset_import(
+    file: Path,
+    *,
+    as_json: bool,
+    game: Path | None,
+    name: str | None,
+    approve: bool,
+    grants: tuple[Grant, ...],
+) -> int:
+    """Report what a preset would do in a game; with --game also store it there.
 
-    return presets.report_on(file, grants=frozenset(grants), as_json=as_json)
+    Without --game nothing is stored, and the report is that of a preset with the grants named.
+    """
+    if game is None:
+        from evennia_ai.cli import presets
+
+        if approve or name is not None:
+            raise click.UsageError("--approve and --name need --game DIR")
+        return presets.report_on(file, grants=frozenset(grants), as_json=as_json)
+    if grants and not approve:
+        raise click.UsageError("--grant needs --approve: an import that waits has no grants")
+    path, conf = file.absolute(), opened_game(game)
+    from evennia_ai.cli.game import presets as of_game
+
+    given = frozenset(grants) if approve else None
+    return of_game.import_preset(path, file, conf, name=name, grants=given, as_json=as_json)
+
+
+@preset.command("export")
+@click.argument("name")
+@click.argument("target", type=FILE, metavar="OUT")
+@GAME
+@FORCE
+@click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
+def preset_export(name: str, target: Path, *, game: Path, force: bool, revision: int | None) -> int:
+    """Write a preset of a game as a file, as it came but for secrets and what was changed."""
+    path = target.absolute()
+    opened_game(game)
+    from evennia_ai.cli.game import presets
+
+    return presets.export_preset(name, path, target, force=force, number=revision)

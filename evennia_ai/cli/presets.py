@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.cli.output import FINDING, json_bytes, said_of, write_file, write_json, write_lines
 from evennia_ai.foreign.documents import read_bytes
 from evennia_ai.presets.forms import Form, in_form
@@ -74,7 +75,12 @@ def read(path: Path) -> Preset:
 
 
 def read_reported(
-    path: Path, *, grants: Grants, name: str | None = None, shown: Path | None = None
+    path: Path,
+    *,
+    grants: Grants,
+    name: str | None = None,
+    shown: Path | None = None,
+    after_depth: int = DEFAULT_DEPTH,
 ) -> tuple[Preset, PresetReport]:
     """The preset in a file and the report on it; FormatError names the file as `shown`.
 
@@ -84,7 +90,10 @@ def read_reported(
     with said_of(shown or path):
         preset = read_preset(content, name=name or path.stem)
         refuse_unsettled(preset)
-        return preset, preset_report(preset, grants=grants, size_bytes=len(content))
+        report = preset_report(
+            preset, grants=grants, size_bytes=len(content), after_depth=after_depth
+        )
+    return preset, report
 
 
 def write_report(

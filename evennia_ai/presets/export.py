@@ -58,6 +58,11 @@ def exported(
     return json.dumps(source_of(changed), ensure_ascii=False, allow_nan=False, indent=4) + "\n"
 
 
+def kept_text(preset: Preset) -> str:
+    """The file as it is kept: its JSON without secrets, as it was read."""
+    return json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
+
+
 def source_of(preset: Preset) -> Mapping[str, Any]:
     """The preset's own JSON value with what differs from it."""
     before = read_preset(preset.source, name=preset.name)

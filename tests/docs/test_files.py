@@ -17,6 +17,7 @@ from evennia_ai.llm.clients.scripted import read_script
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.formats.extension import read_own
 from evennia_ai.minds.edits import read_edit_file
+from evennia_ai.presets.reading import read_preset
 from evennia_ai.scenario import run_scenario
 from tests.docs.fences import ROOT, Block, blocks
 from tests.wiki.real_wiki import SETTINGS
@@ -48,6 +49,10 @@ def _book(data: Any) -> None:
     read_book(data)
 
 
+def _preset(data: Any) -> None:
+    assert read_preset(data, name="Example").notices == ()
+
+
 READERS: dict[str, Callable[[Any], object]] = {
     "spec": read_card,
     "evennia_ai": lambda data: read_own(data["evennia_ai"], where="extensions.evennia_ai"),
@@ -57,6 +62,7 @@ READERS: dict[str, Callable[[Any], object]] = {
     "event": run_scenario,
     "components": run_scenario,
     "lorebooks": run_scenario,
+    "prompts": _preset,
 }
 """What reads a file, by a key that its kind has."""
 

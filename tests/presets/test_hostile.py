@@ -35,6 +35,7 @@ def test_an_order_of_ten_thousand_lines_is_refused() -> None:
         read_preset(json.dumps(file), name="Many")
 
 
+@pytest.mark.req("S3-06")
 def test_a_depth_without_end_is_the_top_of_the_history() -> None:
     deep = a_prompt("deep", "Deep.", injection_position=1, injection_depth=10**9)
     made = messages(a_file(a_prompt("main", ""), deep, before=("main", "deep")))

@@ -203,6 +203,7 @@ def test_an_empty_format_leaves_the_field_bare_in_files_of_1_13() -> None:
     assert preset_assembly(preset).scenario_format is None
 
 
+@pytest.mark.req("S0-28")
 def test_who_speaks_now_is_refused_before_the_history() -> None:
     preset = a_preset(a_prompt("mine", "Hello {{speaker}}"), before=("mine",))
     with pytest.raises(FormatError, match=r"'mine' names \{\{speaker\}\}"):

@@ -3,7 +3,6 @@
 Everything here runs in another thread, which must not ask for settings: values in, values out.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,7 +14,7 @@ from evennia_ai.commands.folder import PRESETS, bytes_of, new_file
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.minds.presets import parsed_preset
-from evennia_ai.presets.export import exported
+from evennia_ai.presets.export import exported, kept_text
 from evennia_ai.presets.mapping import preset_components, refuse_unsettled
 from evennia_ai.presets.preset import Preset
 from evennia_ai.presets.reading import DEFAULT_LIMITS, read_preset
@@ -50,8 +49,7 @@ def read_path(path: Path, name: str, progress: Progress) -> ReadPreset:
         problem = f"{path.name} is refused: {error.message}. Nothing was imported."
         raise CommandError(problem) from error
     progress("the report", 0, 1)
-    source = json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
-    return _reported(source, preset, NO_GRANTS)
+    return _reported(kept_text(preset), preset, NO_GRANTS)
 
 
 def read_stored(stored: StoredPreset, progress: Progress) -> ReadPreset:

@@ -1,0 +1,144 @@
+"""Presets of a game, for the command line: taking one in, and giving one out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.output import write_file, write_lines
+from evennia_ai.cli.presets import read_reported, write_report
+from evennia_ai.errors import ComponentValueError, FormatError
+from evennia_ai.minds.presets import parsed_preset
+from evennia_ai.presets.changes import not_written
+from evennia_ai.presets.export import exported, kept_text
+from evennia_ai.presets.mapping import preset_components
+from evennia_ai.presets.preset import KIND
+from evennia_ai.prompt.components import GAME, NO_GRANTS, Grants, in_order
+from evennia_ai.settings.game import Conf
+from evennia_ai.store.authored import presets as store
+from evennia_ai.store.authored.components import registry
+from evennia_ai.store.authored.presets import StoredPreset, known_name, typeable_name
+from evennia_ai.text.columns import visible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What became of an import; `number` is its revision, `text` says what to do next."""
+
+    name: str
+    number: int
+    state: Literal["waiting", "in force"]
+    grants: Grants
+    text: str
+
+
+def import_preset(
+    path: Path,
+    shown: Path,
+    conf: Conf,
+    *,
+    name: str | None,
+    grants: Grants | None,
+    as_json: bool,
+) -> int:
+    """Let the preset wait in the game, or put it in force where `grants` are given.
+
+    `shown` is how the file was named.
+    """
+    called = _name_for(name or path.stem)
+    preset, report = read_reported(
+        path,
+        name=called,
+        shown=shown,
+        grants=NO_GRANTS if grants is None else grants,
+        after_depth=conf.post_history_depth,
+    )
+    taken = _taken_in(called, kept_text(preset), grants)
+    stored = {
+        "preset": taken.name,
+        "number": taken.number,
+        "state": taken.state,
+        "grants": list(in_order(taken.grants)),
+    }
+    write_report(report, stored=stored, end=taken.text, as_json=as_json)
+    return 0
+
+
+def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: int | None) -> int:
+    """Write a preset, by default as it is in force; a file that is there stays unless `force`.
+
+    The game's components that stand for its prompts are in the one in force.
+    """
+    name = known_name(name)
+    stored = store.get_preset(name) if number is None else store.preset_then(name, number)
+    preset = parsed_preset(stored)
+    keys = {one.key for one in preset_components(preset, grants=stored.grants)}
+    own = [one for one in registry() if one.scope == GAME and not one.is_static]
+    changes = [one for one in own if number is None and one.key in keys]
+    text = exported(preset, changes, grants=stored.grants)
+    write_file(path, text.encode(), kind=KIND, force=force)
+    told = f"{shown}: {name}, revision {stored.revision}"
+    if changes:
+        told += f", with components of the game: {', '.join(one.key for one in changes)}"
+    write_lines(visible(line) for line in (*not_written(changes), told))
+    return 0
+
+
+def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
+    """Store a preset's JSON: waiting, or in force with `grants` where they are not None."""
+    number = store.import_preset(name, source, by=typed_by())
+    if number is None:
+        known = store.get_preset(name)
+        if grants is None or grants == known.grants:
+            return _in_force(known, f"This very file is preset {name}, and nothing was changed.")
+        return _regranted(known, grants)
+    if grants is None:
+        return _waiting(name, number)
+    approved = store.approve(name, number, grants=grants, by=typed_by())
+    return _in_force(
+        approved,
+        f"Preset {name}, revision {approved.revision}, is in force. To let it count somewhere, in"
+        f" the game: preset/assign {name} = <place>",
+    )
+
+
+def _regranted(known: StoredPreset, grants: Grants) -> _Taken:
+    """The preset that is in force already, with exactly these grants."""
+    after = known
+    if grants - known.grants:
+        after = store.grant(known.name, grants, by=typed_by())
+    if known.grants - grants:
+        after = store.revoke(known.name, known.grants - grants, by=typed_by())
+    return _in_force(after, f"This very file is preset {known.name}; its grants were changed.")
+
+
+def _name_for(wanted: str) -> str:
+    """The name the preset gets; FormatError where the game's command could not be told it."""
+    try:
+        return known_name(typeable_name(wanted))
+    except ComponentValueError as error:
+        raise FormatError(KIND, f"{error}; give it another with --name") from error
+
+
+def _waiting(name: str, number: int) -> _Taken:
+    return _Taken(
+        name=name,
+        number=number,
+        state="waiting",
+        grants=NO_GRANTS,
+        text=(
+            f"Stored as preset {name}, revision {number}, and it waits: nothing has it. To put it"
+            f" in force: preset/approve {name}/{number} in the game, or this command with"
+            " --approve; name the grants it shall have."
+        ),
+    )
+
+
+def _in_force(preset: StoredPreset, text: str) -> _Taken:
+    return _Taken(
+        name=preset.name,
+        number=preset.revision,
+        state="in force",
+        grants=preset.grants,
+        text=text,
+    )
