@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evennia_ai.history.turn.replay import replay
+from evennia_ai.minds.edits import AsOfToday
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.minds.turn_sources import source_of
 from evennia_ai.minds.view import components_of, sources_of, view_of
@@ -141,6 +142,16 @@ def test_a_preset_that_cannot_be_read_is_left_out_and_told(monkeypatch):
     assert "card_system_prompt" not in texts(made)
     sources = sources_of("12", (GAME,), facts={}, conf=conf())
     assert {one.key for one in components_of(sources, None)} == set(texts(made))
+
+
+def test_as_of_today_a_prompt_of_another_kind_of_generation_stays_out(stage):
+    stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren, well?")
+    in_force()
+    [turn] = turns_of(stage)
+    today = AsOfToday()(PastReader().inputs(turn))
+    members = [one.component for one in today.components.compiled.members if one.component.enabled]
+    assert {"st_tone", "st_ticks"} & {one.key for one in members} == {"st_tone"}
 
 
 def turns_of(stage):
