@@ -32,6 +32,7 @@ Reason = Literal[
     "lore",
     "values",
     "dice",
+    "variables",
     "settings",
     "order",
     "undeclared",
@@ -50,6 +51,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     "lore": "it woke or fell silent",
     "values": "a value that its text names is another one",
     "dice": "its text rolls dice",
+    "variables": "it sets a variable, or reads one, that is another one",
     "settings": "the layout, the limit or another setting is another one",
     "order": "messages came into the history in another order than they were answered in",
     "undeclared": "nothing declared this break",
@@ -226,7 +228,20 @@ def _of_a_text(pair: _Pair, origin: str | None) -> Break:
     component = pair.components.find(key) if kind == "component" else None
     if component is None or not component.component.enabled:
         return Break("revision" if now is None else "undeclared", origin)
-    return Break(_component_reason(pair, component, before, now), origin)
+    reason = _component_reason(pair, component, before, now)
+    return Break(reason, _setter(pair, component) if reason == "variables" else origin)
+
+
+def _setter(pair: _Pair, reader: CompiledComponent) -> str:
+    """Which text before it sets a variable that this one reads; itself where none is known."""
+    uses = reader.template.uses if reader.template is not None else None
+    setter = reader.origin
+    for member in pair.components.compiled.members:
+        if member is reader or uses is None:
+            break
+        if member.shares and member.template and member.template.uses.sets & uses.reads:
+            setter = member.origin
+    return setter
 
 
 def _is_edited(before: Part | None, now: Part | None) -> bool:
@@ -257,7 +272,9 @@ def _component_reason(
             return "values"
     if template is not None and template.rolls and pair.older.dice != pair.newer.dice:
         return "dice"
-    return "revision" if before is None and now is not None else "undeclared"
+    is_new = before is None and now is not None
+    reads = template is not None and (template.uses.reads or template.uses.computes_names)
+    return "variables" if reads else "revision" if is_new else "undeclared"
 
 
 def _first_origin(pair: _Pair) -> str | None:

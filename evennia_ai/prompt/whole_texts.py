@@ -90,6 +90,11 @@ class Fields:
         self._rolls = any(template.rolls for template in templates)
         self._known: dict[tuple[bool, Role], _Known] = {}
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the fields that there are."""
+        return frozenset(self._fields)
+
     def texts(
         self, values: Mapping[str, str], dice: Dice, *, contained: bool, role: Role
     ) -> dict[str, str]:

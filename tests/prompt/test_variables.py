@@ -1,6 +1,7 @@
 """Variables: one store for a composition, filled in the order of the list, the same every time."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -184,6 +185,21 @@ def test_a_note_that_is_not_due_sets_nothing() -> None:
         AuthorsNote(content="[{{getvar::x}}]"),
     ]
     assert texts(the_prompt(notes=notes, event="Hello?")) == ["[]", "Hello?"]
+
+
+def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
+    parts = preset("{{setvar::n::{{roll:1000000}}}}", "Number {{getvar::n}}.")
+    first, second = (
+        compose(
+            replace(
+                (inputs := the_inputs(parts, event="Hello?")),
+                rules=replace(inputs.rules, dice=Dice(turn=turn, conversation="1")),
+            )
+        )
+        for turn in ("1:0", "1:1")
+    )
+    account = second.account(first.sent)
+    assert (account.broken_by, account.reason) == ("component:component_1201", "variables")
 
 
 # Text that nobody vouches for.

@@ -22,6 +22,7 @@ from evennia_ai.prompt.components import (
     depth_in_words,
 )
 from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
+from evennia_ai.prompt.templates.macros import KNOWN_NAMES
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import components as store
@@ -115,7 +116,7 @@ def names_in_words(component: PromptComponent) -> str:
     """A sentence about names in the text that no value will ever have; "" where all are known."""
     template = compile_template(component.content, trust=component.trust)
     names = {*NAMES, *_NAMES_OF_PLACES.get(component.key, ())}
-    unknown = [name for name in template.names if name not in names]
+    unknown = [name for name in template.names if name not in names | KNOWN_NAMES]
     if not unknown:
         return ""
     written = ", ".join(f"{{{{{name}}}}}" for name in unknown)
