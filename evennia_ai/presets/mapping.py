@@ -7,7 +7,7 @@ Preset text knows macros only, whoever vouches for it. A preset may do what it w
     fields         its other prompts stand before the history
     after_history  what its order has after the history stands there
     positions      texts of the card, the persona and lore stand where its order has them
-    roles          its prompts speak as system or assistant
+    roles          its prompts speak as system or assistant, those texts in the role it gives them
 
 Without a grant the text stands in the history as a user's: at its own depth, else at the top, what
 follows the history near its end; and the card's texts stay where they are without a preset.
@@ -115,11 +115,9 @@ def default_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
 
     They are `default_system_prompt` and `default_post_history` of `card_components`.
     """
-    return {
-        OWN[name].key: preset.by_identifier[name].content
-        for name, grant in _OWN_TEXT_GRANTS.items()
-        if grant in grants and preset.is_on(name)
-    }
+    made = {one.key: one for one in preset_components(preset, grants=grants)}
+    keys = (OWN[name].key for name in _OWN_TEXT_GRANTS)
+    return {key: made[key].content for key in keys if key in made and made[key].enabled}
 
 
 def with_texts(
@@ -143,7 +141,7 @@ def with_texts(
         if place is None or text.is_contained:
             placed[text.key] = text
         elif text.key not in forbidden:
-            placed[text.key] = _at_place(text, place)
+            placed[text.key] = _at_place(text, place, grants)
     return tuple(sorted(placed.values(), key=lambda one: one.id))
 
 
@@ -168,10 +166,11 @@ def _format(text: str, preset: Preset) -> str | None:
     return None if not text.strip() and preset.is_of_1_13 else text
 
 
-def _at_place(text: PromptComponent, place: PromptComponent) -> PromptComponent:
+def _at_place(text: PromptComponent, place: PromptComponent, grants: Grants) -> PromptComponent:
+    """A text at a preset's place, in the role it has there where the preset may say that."""
     return text.changed(
         id=place.id,
-        role=place.role,
+        role=place.role if "roles" in grants else text.role,
         enabled=place.enabled,
         placement=place.placement,
         injection_depth=place.injection_depth,
@@ -182,22 +181,24 @@ def _at_place(text: PromptComponent, place: PromptComponent) -> PromptComponent:
 def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
     """What a prompt needs to stand where it asks to, as who it asks to."""
     if prompt.is_marker:
-        return frozenset({"positions"})
-    needed = _text_grant(prompt, is_after=is_after)
+        roles: Grants = frozenset() if prompt.role == "system" else frozenset({"roles"})
+        return roles | {"positions"}
+    needed = _text_grants(prompt, is_after=is_after)
     is_own = prompt.identifier in _OWN_TEXT_GRANTS and prompt.role == "system"
     if prompt.role == "user" or (is_own and prompt.position == "relative"):
-        return frozenset(needed)
-    return frozenset({*needed, "roles"})
+        return needed
+    return needed | {"roles"}
 
 
-def _text_grant(prompt: PresetPrompt, *, is_after: bool) -> tuple[Grant, ...]:
-    """The grant for the place of a text; in the chat only what a card may replace needs one."""
-    if prompt.position == "in_chat":
-        own = _OWN_TEXT_GRANTS.get(prompt.identifier)
-        return () if own is None else (own,)
-    if is_after:
-        return ("after_history",)
-    return ("system_prompt",) if prompt.identifier == MAIN else ("fields",)
+def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
+    """The grants for the place of a text, and for what a card may replace wherever it stands."""
+    own = _OWN_TEXT_GRANTS.get(prompt.identifier)
+    needed: set[Grant] = set() if own is None else {own}
+    if prompt.position == "relative" and is_after:
+        needed.add("after_history")
+    elif prompt.position == "relative" and prompt.identifier != MAIN:
+        needed.add("fields")
+    return frozenset(needed)
 
 
 def numbered(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
@@ -249,14 +250,17 @@ class _Placing:
         if prompt.is_marker:
             if "positions" not in self._grants or prompt.identifier not in OWN:
                 return None
-            return _made(prompt, prompt.key, number, enabled, content="", **_spot(prompt))
+            role = prompt.role if "roles" in self._grants else "system"
+            return _made(
+                prompt, prompt.key, number, enabled, content="", role=role, **_spot(prompt)
+            )
         if prompt.position == "in_chat":
             if self._grants >= needed_grants(prompt, is_after=is_after) | {"roles"}:
                 return _made(prompt, prompt.key, number, enabled, **_spot(prompt))
             return _contained(
                 prompt, number, enabled, depth=prompt.depth, order=prompt.injection_order
             )
-        if self._grants.issuperset(_text_grant(prompt, is_after=is_after)):
+        if self._grants >= _text_grants(prompt, is_after=is_after):
             has_role = needed_grants(prompt, is_after=is_after) <= self._grants
             role = prompt.role if has_role else "user"
             return _made(prompt, prompt.key, number, enabled, role=role)

@@ -209,18 +209,18 @@ class _Row:
             self._notices.append(f"{self._where}: is no object and is left out")
             return None
         identifier = self._identifier()
-        content = self._text("content")
+        own = OWN.get(identifier)
+        content = self._text("content", own.content if own else "")
         if len(content) > limits.content_characters:
             raise FormatError(
                 KIND,
                 f"preset.{self._where}.content: has {len(content)} characters, more than"
                 f" {limits.content_characters}; make it shorter",
             )
-        own = OWN.get(identifier)
         return PresetPrompt(
             identifier=identifier,
             key=keys.of(identifier),
-            name=self._text("name")[:_LONGEST_NAME],
+            name=self._text("name", own.name if own else "")[:_LONGEST_NAME],
             content=content,
             role=self._role(),
             is_marker=own.is_marker if own else self._flag("marker"),
@@ -238,13 +238,13 @@ class _Row:
         self._notices.append(f"{self._where}: has no identifier and gets one")
         return f"prompt-{self._index}"
 
-    def _text(self, name: str) -> str:
+    def _text(self, name: str, default: str) -> str:
         given = self._item.get(name)
         if isinstance(given, str):
             return given
         if given is not None:
-            self._odd(name, given, "empty")
-        return ""
+            self._odd(name, given, repr(default) if default else "empty")
+        return default
 
     def _flag(self, name: str) -> bool:
         given = self._item.get(name)

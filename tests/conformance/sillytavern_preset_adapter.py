@@ -32,11 +32,7 @@ def preset_of(case: Case) -> dict[str, Any]:
     """The preset file that the case had."""
     manager = case.get("prompt_manager", {})
     changed = {one["identifier"]: one for one in manager.get("prompts", ())}
-    own = [
-        {"identifier": name, "content": one.content, **changed.pop(name)}
-        for name, one in OWN.items()
-        if name in changed
-    ]
+    own = [changed.pop(name) for name in OWN if name in changed]
     file = {"prompts": [*own, *changed.values()], **case.get("openai", {})}
     if order := manager.get("order"):
         file["prompt_order"] = [{"character_id": 100001, "order": order}]

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from evennia_ai.scenario import run_scenario
+from tests.absent import need
 from tests.conformance.sillytavern_assembly_adapter import answer
 from tests.conformance.sillytavern_preset_adapter import scenario_of
-from tests.conformance.test_sillytavern_assembly import BUDGET, CASES, KEPT_EXAMPLES, theirs
+from tests.conformance.test_sillytavern_assembly import (
+    BUDGET,
+    CASES,
+    KEPT_EXAMPLES,
+    SHORT_AND_OTHERWISE,
+    theirs,
+)
 
 
 def ours(name: str) -> list[list[dict[str, Any]]]:
@@ -20,4 +27,20 @@ def ours(name: str) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - KEPT_EXAMPLES.keys() - BUDGET))
 def test_a_preset_gives_the_prompt_that_the_application_assembled_with_it(name: str) -> None:
+    assert ours(name) == theirs(CASES[name][0])
+
+
+@pytest.mark.parametrize("name", sorted(KEPT_EXAMPLES))
+def test_example_text_in_which_nobody_speaks_is_all_that_is_more(name: str) -> None:
+    kept = [{"role": "system", "name": None, "content": text} for text in KEPT_EXAMPLES[name]]
+    [made] = ours(name)
+    [told] = theirs(CASES[name][0])
+    assert [message for message in made if message in kept] == kept
+    assert [message for message in made if message not in kept] == told
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("name", sorted(BUDGET - SHORT_AND_OTHERWISE))
+def test_where_room_is_short_a_prompt_is_the_same(name: str) -> None:
+    need("bpe_openai", undone="nothing is counted as the application counts")
     assert ours(name) == theirs(CASES[name][0])

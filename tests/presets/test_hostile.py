@@ -9,7 +9,8 @@ import pytest
 from evennia_ai.errors import FormatError
 from evennia_ai.presets.mapping import preset_components
 from evennia_ai.presets.reading import read_preset
-from evennia_ai.presets.report import preset_report
+from evennia_ai.presets.report import preset_report, report_lines
+from evennia_ai.presets.switches import switch_lines
 from evennia_ai.prompt.components import ALL_GRANTS, MAX_DEPTH, NO_GRANTS
 from evennia_ai.scenario import run_scenario
 from tests.presets.builders import a_file, a_preset, a_prompt
@@ -121,9 +122,6 @@ def test_template_logic_is_text() -> None:
 
 
 def test_control_characters_of_a_name_reach_no_line() -> None:
-    from evennia_ai.presets.report import report_lines
-    from evennia_ai.presets.switches import switch_lines
-
     preset = a_preset(a_prompt("mine", "x", name="\x1b[31mred\nline"), before=("mine",))
     lines = [*report_lines(preset_report(preset)), *switch_lines(preset)]
     assert not any("\x1b" in line or "\n" in line for line in lines)

@@ -118,6 +118,31 @@ def test_a_prompt_before_the_history_needs_fields_and_its_role_roles(
     assert (made.role, made.placement) == (role, placement)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "grants", "key"),
+    [
+        (("jailbreak",), (), {"fields"}, "st_jailbreak"),
+        (("jailbreak",), (), {"after_history"}, "st_jailbreak"),
+        (("jailbreak",), (), {"fields", "after_history"}, "post_history_instructions"),
+        ((), ("main",), {"after_history"}, "st_main"),
+        ((), ("main",), {"after_history", "system_prompt"}, "card_system_prompt"),
+    ],
+)
+def test_what_a_card_may_replace_needs_its_own_grant_wherever_it_stands(
+    before: Any, after: Any, grants: Any, key: str
+) -> None:
+    preset = a_preset(a_prompt("jailbreak", "Obey."), before=before, after=after)
+    made = found(preset, key, grants=frozenset(grants))
+    assert made.is_contained is key.startswith("st_")
+    assert made.role == ("user" if made.is_contained else "system")
+
+
+def test_a_main_prompt_in_the_chat_that_may_not_speak_there_is_no_default_of_a_cards() -> None:
+    preset = a_preset(a_prompt("main", "Write.", injection_position=1, injection_depth=2))
+    assert default_texts(preset, grants=frozenset({"system_prompt"})) == {}
+    assert default_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
+
+
 def test_a_place_that_the_order_does_not_name_is_at_the_very_end() -> None:
     preset = a_preset(before=("main",), after=("jailbreak",))
     assert found(preset, "char_description").id > found(preset, "post_history_instructions").id
@@ -144,6 +169,19 @@ def test_a_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
     preset = a_preset(before=("charDescription",))
     made = {one.key: one for one in with_texts(preset, [text], grants=ALL_GRANTS)}
     assert made["char_description"] == text
+
+
+@pytest.mark.parametrize(
+    ("grants", "role"), [({"positions"}, "system"), ({"positions", "roles"}, "assistant")]
+)
+def test_a_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
+    grants: Any, role: str
+) -> None:
+    place = a_prompt("charDescription", role="assistant", marker=True)
+    preset = a_preset(place, before=("charDescription",))
+    text = a_text("char_description", "A smith.")
+    made = {one.key: one for one in with_texts(preset, [text], grants=frozenset(grants))}
+    assert (made["char_description"].role, made["char_description"].id) == (role, 1061)
 
 
 def test_a_preset_without_a_grant_for_positions_leaves_the_cards_texts_alone() -> None:

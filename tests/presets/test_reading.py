@@ -18,6 +18,13 @@ def test_an_empty_list_of_prompts_gives_the_own_ones_in_their_default_order() ->
     assert not preset.by_identifier["main"].is_in_file
 
 
+def test_an_own_prompt_without_a_text_has_the_usual_one() -> None:
+    preset = read_preset({"prompts": [{"identifier": "main", "role": "user"}]}, name="Bare")
+    main = preset.by_identifier["main"]
+    assert (main.content, main.name) == (OWN["main"].content, "Main Prompt")
+    assert (main.role, main.is_in_file) == ("user", True)
+
+
 def test_the_order_in_use_is_that_of_100001() -> None:
     file = a_file(a_prompt("mine", "Mine."), before=("mine", "main"))
     file["prompt_order"].insert(0, {"character_id": 100000, "order": []})
