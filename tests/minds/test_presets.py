@@ -209,3 +209,18 @@ def test_a_turn_tells_the_revision_of_its_preset_and_who_made_it(played):
     assert (source.what, source.number, source.changed_by) == ("preset Loom", 3, "Mira")
     main = source_of("component:card_system_prompt", manifest, npc_ref=played.npc.ai.ref)
     assert main.what == "preset Loom"
+
+
+def test_warm_the_sources_and_the_view_of_an_npc_with_a_preset_need_no_query(db):
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    in_force()
+    play_card("12")
+    forget_everything()
+    first = sources_of("12", (GAME,), facts={}, conf=conf())
+    with CaptureQueriesContext(connection) as queries:
+        again = sources_of("12", (GAME,), facts={}, conf=conf())
+        assert again.is_same(first)
+        assert "st_tone" in texts(view_of("Oren", again))
+    assert len(queries) == 0
