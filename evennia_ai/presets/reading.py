@@ -85,8 +85,8 @@ def read_preset(
             "preset: has neither `prompts` nor `prompt_order` nor another member of a preset for"
             " chat completion; text completion has presets of its own, which are not read",
         )
-    secrets = tuple(name for name in SECRETS if source.get(name))
-    source = {name: value for name, value in source.items() if name not in SECRETS}
+    secrets = tuple(name for name in SECRETS if source.get(name) or body.get(name))
+    source = _without_secrets(source)
     if secrets:
         notices.append(f"secrets were dropped and are not kept: {', '.join(secrets)}")
     prompts = _prompts(source, notices, limits=limits)
@@ -129,6 +129,14 @@ def _source(
     if not isinstance(value, Mapping):
         raise FormatError(KIND, "preset: must be a JSON object, as SillyTavern exports it")
     return value, twice
+
+
+def _without_secrets(source: Mapping[str, Any]) -> dict[str, Any]:
+    """The file without secrets, beside its prompts and in what an export holds."""
+    kept = {name: value for name, value in source.items() if name not in SECRETS}
+    if isinstance(kept.get("data"), Mapping):
+        kept["data"] = {one: kept["data"][one] for one in kept["data"] if one not in SECRETS}
+    return kept
 
 
 def _prompts(

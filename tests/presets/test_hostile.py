@@ -71,6 +71,13 @@ def test_secrets_reach_nothing() -> None:
     assert preset.secrets == (*("proxy_password", "custom_include_body", "custom_include_headers"),)
 
 
+def test_secrets_in_an_export_of_the_manager_reach_nothing() -> None:
+    data = {"prompts": [], "prompt_order": [], "proxy_password": "hunter2"}
+    preset = read_preset({"version": 1, "type": "full", "data": data}, name="Secret")
+    assert "hunter2" not in repr(preset)
+    assert preset.secrets == ("proxy_password",)
+
+
 @pytest.mark.parametrize(
     "text",
     [
