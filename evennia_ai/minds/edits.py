@@ -196,7 +196,7 @@ class AsOfToday:
         lore = replace(view.rules.lore, greeting_index=inputs.rules.lore.greeting_index)
         return replace(
             inputs,
-            components=view.components,
+            components=view.components_in(PromptContext(name=inputs.components.context)),
             rules=replace(view.rules, dice=inputs.rules.dice, lore=lore),
             notes=view.notes,
             books=books_with(view, player_ref=past.speaker_ref),

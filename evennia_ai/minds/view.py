@@ -120,7 +120,8 @@ class NPCView:
     greetings: Chosen = NOT_CHOSEN
     """What the NPC opens conversations with."""
     triggered_off: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By context the keys of the preset's prompts that are not sent in it."""
+    """By context the keys of the preset's prompts that are not sent in it; without a preset none.
+    A context that is not here is as a conversation."""
     problems: tuple[str, ...] = ()
     """What of its sources cannot be read or said, for its builder."""
     _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
@@ -132,7 +133,8 @@ class NPCView:
 
         Without anything that is off in it the same for all contexts.
         """
-        off = context.off | self.triggered_off.get(context.name, frozenset())
+        by_trigger = self.triggered_off.get(context.name, self.triggered_off.get(CONVERSATION.name))
+        off = context.off | (by_trigger or frozenset())
         if not off:
             return self.components
         key = (context.name, off)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evennia_ai.history.turn.replay import replay
+from evennia_ai.minds.edits import AsOfToday
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.minds.turn_sources import source_of
 from evennia_ai.minds.view import components_of, sources_of, view_of
@@ -143,6 +144,16 @@ def test_a_preset_that_cannot_be_read_is_left_out_and_told(monkeypatch):
     assert {one.key for one in components_of(sources, None)} == set(texts(made))
 
 
+def test_as_of_today_a_prompt_of_another_kind_of_generation_stays_out(stage):
+    stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren, well?")
+    in_force()
+    [turn] = turns_of(stage)
+    today = AsOfToday()(PastReader().inputs(turn))
+    members = [one.component for one in today.components.compiled.members if one.component.enabled]
+    assert {"st_tone", "st_ticks"} & {one.key for one in members} == {"st_tone"}
+
+
 def turns_of(stage):
     return list(turns_in_order(stage.npc.ai.ref))
 
@@ -214,3 +225,18 @@ def test_who_spoke_is_told_unless_the_preset_names_nobody_or_otherwise(said, nam
     preset = {name: value for name, value in LOOM.items() if name != "names_behavior"}
     in_force({**preset, **said})
     assert view().rules.assembly.names == names
+
+
+def test_warm_the_sources_and_the_view_of_an_npc_with_a_preset_need_no_query(db):
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    in_force()
+    play_card("12")
+    forget_everything()
+    first = sources_of("12", (GAME,), facts={}, conf=conf())
+    with CaptureQueriesContext(connection) as queries:
+        again = sources_of("12", (GAME,), facts={}, conf=conf())
+        assert again.is_same(first)
+        assert "st_tone" in texts(view_of("Oren", again))
+    assert len(queries) == 0

@@ -46,6 +46,7 @@ INDEX: Final = (
     ("try what would wake lore", "lore/test does the ferry run?"),
     ("tell it something for now", "note mira = She has a cold."),
     ("change what all NPCs are told", "component, component/edit house_rules"),
+    ("bring a SillyTavern preset", "preset/import, preset/assign quay = game"),
     ("see what it would be told", "component/preview mira"),
     ("see what it was told", "ai/context mira"),
     ("see what is new in that", "ai/context mira = changes"),
