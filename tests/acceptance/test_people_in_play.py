@@ -26,6 +26,7 @@ def test_a_chat_moves_in_and_a_player_says_who_they_are(
 
 def _a_chat_moves_in(game: Evennia) -> None:
     folder = Path(game.root) / "world" / "cards"
+    folder.mkdir(parents=True, exist_ok=True)
     lines = (HEADER, a_line(mes="The tide was low."), a_user_line("When does she leave?"))
     (folder / "evening.jsonl").write_bytes(a_file(*lines))
     superuser = read_demo(game.root / "world" / "build_demo.py").superuser
