@@ -25,20 +25,22 @@ def test_a_chat_moves_in_and_a_player_says_who_they_are(
 
 
 def _a_chat_moves_in(game: Evennia) -> None:
-    folder = Path(game.root) / "world" / "cards"
+    folder = Path(game.root) / "world" / "demo" / "cards"
     lines = (HEADER, a_line(mes="The tide was low."), a_user_line("When does she leave?"))
     (folder / "evening.jsonl").write_bytes(a_file(*lines))
     superuser = read_demo(game.root / "world" / "build_demo.py").superuser
     with logged_in(game, *superuser) as admin:
         asked = shown(admin, "ai/import oren = evening.jsonl", until=r"yes/\[no\]")
         assert "2 messages of a chat with 'Anna'" in " ".join(asked.split())
-        assert "has it as conversation" in shown(admin, "yes", until="as a chat")
+        made = " ".join(shown(admin, "yes", until="as a chat").split())
+        number = re.search(r"has it as conversation (\d+)", made)
+        assert number
         history = " ".join(shown(admin, "ai/history oren", until="When does").split())
         assert "imported from evening.jsonl, sha256" in history
         assert "The tide was low." in history
         assert "the chain holds" in shown(admin, "ai/verify oren", until="holds")
-        written = " ".join(shown(admin, "ai/export oren = again", until="can read").split())
-        assert "as a chat" in written
+        written = shown(admin, f"ai/export oren/{number[1]} = again", until="can read")
+        assert "as a chat" in " ".join(written.split())
     assert (folder / "again.jsonl").read_bytes().count(b"\n") == len(lines) - 1
 
 
@@ -49,8 +51,8 @@ def _a_persona_is_told(game: Evennia) -> None:
         shown(builder, "say Oren, who am I?", until="Oren says")
         context = shown(builder, "ai/context oren = full", until="sha256")
         assert re.search(r"block:persona:#\d+", context)
-        replayed = " ".join(
-            shown(builder, "ai/replay oren = 1 full", until="in the player's").split()
-        )
-        assert f"in the player's words: {PERSONA}" in replayed
+        turn = re.search(r"turn (\d+)", context)
+        assert turn
+        replayed = shown(builder, f"ai/replay oren = {turn[1]} full", until="everybody")
+        assert f"in the player's words: {PERSONA}" in " ".join(replayed.split())
         assert "It is gone" in shown(builder, "persona/clear", until="gone")
