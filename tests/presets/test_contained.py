@@ -1,6 +1,5 @@
 """Presets that mean harm, or would take a game's time and room: refused, or contained."""
 
-import json
 from typing import Any
 
 import pytest
@@ -25,28 +24,6 @@ def messages(file: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_number_with_thousands_of_digits_is_refused() -> None:
     with pytest.raises(FormatError):
         read_preset('{"prompts": [], "seed": ' + "9" * 5_000 + "}", name="Huge")
-
-
-def test_secrets_reach_nothing() -> None:
-    preset = read_preset(
-        json.dumps(
-            a_file(
-                proxy_password="hunter2",
-                custom_include_headers="Authorization: hunter2",
-                custom_include_body="key: hunter2",
-            )
-        ),
-        name="Secret",
-    )
-    assert "hunter2" not in repr(preset)
-    assert preset.secrets == (*("proxy_password", "custom_include_body", "custom_include_headers"),)
-
-
-def test_secrets_in_an_export_of_the_manager_reach_nothing() -> None:
-    data = {"prompts": [], "prompt_order": [], "proxy_password": "hunter2"}
-    preset = read_preset({"version": 1, "type": "full", "data": data}, name="Secret")
-    assert "hunter2" not in repr(preset)
-    assert preset.secrets == ("proxy_password",)
 
 
 def test_a_text_that_doubles_itself_does_not_grow_without_end() -> None:

@@ -2,15 +2,15 @@
 
 import json
 import time
-from typing import Any
 
 import pytest
 
 from evennia_ai.presets.export import exported
 from evennia_ai.presets.mapping import preset_components
-from evennia_ai.presets.preset import SECRETS, Preset
+from evennia_ai.presets.preset import Preset
 from evennia_ai.presets.reading import read_preset
 from evennia_ai.presets.report import preset_report, report_lines, report_object
+from evennia_ai.presets.secrets import without_secrets
 from evennia_ai.presets.switches import switched
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.scenario import run_scenario
@@ -26,10 +26,6 @@ def read(name: str) -> Preset:
     return read_preset(json.dumps(SHAPES[name]).encode(), name=name)
 
 
-def without_secrets(file: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in file.items() if name not in SECRETS}
-
-
 def test_there_are_at_least_40() -> None:
     assert len(SHAPES) >= 40
     assert len(json.dumps(SHAPES["2 MB"])) > 1_900_000
@@ -38,7 +34,7 @@ def test_there_are_at_least_40() -> None:
 @EACH
 def test_an_untouched_preset_is_written_as_it_was(name: str) -> None:
     made = json.loads(exported(read(name)))
-    assert json.dumps(made) == json.dumps(without_secrets(SHAPES[name]))
+    assert json.dumps(made) == json.dumps(without_secrets(SHAPES[name])[0])
 
 
 @EACH
@@ -50,7 +46,7 @@ def test_what_was_written_reads_as_the_same_preset(name: str) -> None:
 
 @EACH
 def test_one_switch_is_one_value_that_differs(name: str) -> None:
-    preset, file = read(name), without_secrets(SHAPES[name])
+    preset, file = read(name), without_secrets(SHAPES[name])[0]
     first = preset.order[0]
     made = json.loads(exported(switched(preset, first.identifier, not first.enabled)))
     paths = differences(file, made)
@@ -61,7 +57,7 @@ def test_one_switch_is_one_value_that_differs(name: str) -> None:
 @pytest.mark.parametrize("grants", [ALL_GRANTS, NO_GRANTS], ids=["granted", "not granted"])
 @EACH
 def test_one_text_is_one_value_that_differs(name: str, grants: Grants) -> None:
-    preset, file = read(name), without_secrets(SHAPES[name])
+    preset, file = read(name), without_secrets(SHAPES[name])[0]
     texts = {one.key for one in preset.by_identifier.values() if not one.is_marker}
     texts |= {"st_main", "st_jailbreak"}
     component = next(one for one in preset_components(preset, grants=grants) if one.key in texts)
