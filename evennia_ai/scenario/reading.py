@@ -173,7 +173,6 @@ class _File:
     """The keys of a scenario."""
 
     card: Any = None
-    preset: Any = None
     lorebooks: Rows = None
     components: Rows = None
     notes: Rows = None
@@ -183,6 +182,7 @@ class _File:
     event: Any = None
     settings: Any = None
     turns: Rows = None
+    preset: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
