@@ -174,7 +174,6 @@ class _File:
     """The keys of a scenario."""
 
     card: Any = None
-    preset: Any = None
     lorebooks: Rows = None
     components: Rows = None
     notes: Rows = None
@@ -184,6 +183,7 @@ class _File:
     event: Any = None
     settings: Any = None
     turns: Rows = None
+    preset: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

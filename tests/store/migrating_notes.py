@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.store.two_processes import start
 
-BEFORE, AFTER = "0030_book_texts", "0031_keys_of_notes"
+BEFORE, AFTER = "0030_book_texts", "0032_places_of_notes"
 
 
 def main(database: str) -> None:
