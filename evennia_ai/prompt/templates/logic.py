@@ -103,10 +103,10 @@ def compile_logic(source: str) -> CheckedLogic:
         _check_size(named)
         return CheckedLogic(_ENVIRONMENT.parse(named), placed)
     except TemplateSyntaxError as error:
-        problem = _meant(source) or (error.message or "bad syntax")[:_MAX_PROBLEM]
+        problem = _meant(named) or (error.message or "bad syntax")[:_MAX_PROBLEM]
         raise TemplateError(problem, line=error.lineno) from error
     except TemplateError as error:
-        if meant := _meant(source):
+        if meant := _meant(named):
             raise TemplateError(meant, line=error.line) from error
         raise
     except RecursionError as error:
@@ -175,9 +175,12 @@ _FOREIGN: Final = re.compile(
 _CONDITIONS: Final = frozenset({"if", "else", "unless", "each", "with"})
 
 
-def _meant(source: str) -> str:
-    """What an author may have meant who wrote a macro that is none, "" where there is no such."""
-    found = _FOREIGN.search(_STATEMENT.sub("", source))
+def _meant(named: str) -> str:
+    """What an author may have meant who wrote a macro that is none, "" where there is no such.
+
+    In the text names stand already for the macros that are known.
+    """
+    found = _FOREIGN.search(_STATEMENT.sub("", named))
     if found is None:
         return ""
     sign, name, plain = found.group(1, 2, 3)

@@ -290,6 +290,37 @@ def test_an_error_names_the_line() -> None:
     assert caught.value.line == 3
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{random:a}}{% if user %} for {{user}}{% endif %}", "a for Anna"),
+        ("{{setvar::mood::calm}}{% if user %}{{getvar::mood}}{% endif %}", "calm"),
+        ("{% for n in range(2) %}{{pick:x}}{% endfor %}{{// a remark}}", "xx"),
+        ("{% raw %}{{random:a}}{% endraw %}", "{{random:a}}"),
+    ],
+)
+def test_macros_stand_beside_logic(source: str, text: str) -> None:
+    assert rendered(source) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "blamed", "way"),
+    [
+        ("{{#if x}}", "{{#if", "a condition is written {% if name == 'value' %}"),
+        ("{{setvar::mood::calm}}{{#if x}}", "{{#if", "a condition is written"),
+        ("{{roll 1d6}} {{weekday 2}}", "{{weekday 2", "put it between {% raw %} and {% endraw %}"),
+        ("{% if user %}{{setvar::a", "{{setvar::", "it is written {{setvar::name::value}}"),
+    ],
+)
+def test_an_error_says_which_macro_is_none_and_how_it_is_meant(
+    source: str, blamed: str, way: str
+) -> None:
+    with pytest.raises(TemplateError) as caught:
+        compile_template(source, trust="builder")
+    told = f"'{blamed}' is neither a macro that is known here nor an expression of Jinja2: "
+    assert told in str(caught.value) and way in str(caught.value)
+
+
 def test_an_unknown_name_in_logic_is_an_error_when_rendered() -> None:
     with pytest.raises(TemplateError, match="'mood' is undefined"):
         rendered("{% if mood %}x{% endif %}")
