@@ -282,6 +282,32 @@ def read_fields(
     return made_of(form, values)
 
 
+def check_settings(
+    form: type, data: object, *, kind: str, where: str, but: Iterable[str] = ()
+) -> dict[str, Any]:
+    """What a mapping says of the fields of `form`, each checked; the values are as they were.
+
+    `but` are fields that it may not name. FormatError: an unknown setting, or a value that it
+    cannot have.
+    """
+    if not isinstance(data, Mapping):
+        raise FormatError(kind, f"{where}: must be an object")
+    made = door(form)
+    known = {name: one for name, one in made.model_fields.items() if name not in set(but)}
+    unknown = [str(name) for name in data if name not in known]
+    if unknown:
+        names = one_line(", ".join(unknown))
+        raise FormatError(kind, f"{where}: unknown setting {names}; known are {', '.join(known)}")
+    try:
+        made.model_validate(dict(data))
+    except ValidationError as error:
+        wrong = {one["loc"][0] for one in error.errors(include_url=False)}
+        name = next(name for name in data if name in wrong)
+        wanted, shown = wanted_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
+        raise FormatError(kind, f"{where}.{name}: must be {wanted}, not {shown}") from error
+    return dict(data)
+
+
 def _number(bounds: Iterable[Any]) -> str:
     low: Any = next((one.ge for one in bounds if isinstance(one, Ge)), -UNBOUNDED)
     high: Any = next((one.le for one in bounds if isinstance(one, Le)), UNBOUNDED)

@@ -10,11 +10,9 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import one_line
-from evennia_ai.foreign.fields import Must, door, wanted_in_data
+from evennia_ai.foreign.fields import Must, check_settings
 
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
@@ -168,21 +166,5 @@ def read_rules(data: Mapping[str, Any], *, where: str = WHERE) -> ActivationRule
 
     FormatError: an unknown setting or a value that it cannot have.
     """
-    if not isinstance(data, Mapping):
-        raise FormatError("scenario", f"{where}: must be an object")
-    form = door(ActivationRules)
-    known = {name: one for name, one in form.model_fields.items() if name not in _SAID_ELSEWHERE}
-    unknown = [str(name) for name in data if name not in known]
-    if unknown:
-        names = one_line(", ".join(unknown))
-        raise FormatError(
-            "scenario", f"{where}: unknown setting {names}; known are {', '.join(known)}"
-        )
-    try:
-        form.model_validate(dict(data))
-    except ValidationError as error:
-        wrong = {one["loc"][0] for one in error.errors(include_url=False)}
-        name = next(name for name in data if name in wrong)
-        wanted, shown = wanted_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
-        raise FormatError("scenario", f"{where}.{name}: must be {wanted}, not {shown}") from error
-    return ActivationRules(**{**PRESETS[data.get("rules", "evennia_ai")], **data})
+    given = check_settings(ActivationRules, data, kind="scenario", where=where, but=_SAID_ELSEWHERE)
+    return ActivationRules(**{**PRESETS[given.get("rules", "evennia_ai")], **given})

@@ -10,11 +10,9 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import one_line
-from evennia_ai.foreign.fields import Must, door, wanted_in_data
+from evennia_ai.foreign.fields import Must, check_settings
 
 AssemblyPreset = Literal["evennia_ai", "sillytavern"]
 Ties = Literal["id", "role"]
@@ -136,23 +134,7 @@ def read_assembly(
     file: they stand for the named ones, of which the ties alone count then. FormatError: an unknown
     rule, or a value that it cannot have.
     """
-    if not isinstance(data, Mapping):
-        raise FormatError("scenario", f"{where}: must be an object")
-    form = door(WrittenAssembly)
-    known = form.model_fields
-    unknown = [str(name) for name in data if name not in known]
-    if unknown:
-        names = one_line(", ".join(unknown))
-        raise FormatError(
-            "scenario", f"{where}: unknown setting {names}; known are {', '.join(known)}"
-        )
-    try:
-        form.model_validate(dict(data))
-    except ValidationError as error:
-        wrong = {one["loc"][0] for one in error.errors(include_url=False)}
-        name = next(name for name in data if name in wrong)
-        wanted, shown = wanted_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
-        raise FormatError("scenario", f"{where}.{name}: must be {wanted}, not {shown}") from error
+    data = check_settings(WrittenAssembly, data, kind="scenario", where=where)
     if file_rules is not None:
         preset = file_rules.with_ties_of(data["rules"]) if "rules" in data else file_rules
     else:

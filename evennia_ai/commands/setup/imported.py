@@ -56,8 +56,25 @@ class Imported(Generic[C]):
     names: Callable[[], Sequence[str]]
     """All names that were ever in use."""
     waiting: Callable[[str], Sequence[C]]
+    newest_number: Callable[[str], int]
+    """The number of the newest revision of a name, 0 for none."""
     change: Callable[[str, int], C]
     """One change by name and number; NotStoredError: there is none."""
+
+    def refuse_absent(self, name: str) -> None:
+        """CommandError where nothing of this name is in force, but was or waits to be."""
+        called = f"{self.what.capitalize()} {name}"
+        if imports := self.waiting(name):
+            raise CommandError(
+                f"{called} is not in force, its import only waits:"
+                f" {self.what}/approve {name}/{imports[-1].number} puts it in force."
+                " Nothing was changed."
+            )
+        if self.newest_number(name):
+            raise CommandError(
+                f"{called} is not in force any more; {self.what}/revisions {name} tells what it"
+                f" was, and {self.what}/revert brings it back. Nothing was changed."
+            )
 
     def plain_name(self, text: str, usage: str) -> str:
         """The name in `text`, which stands without a number."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.commands.base import CommandError, StrictCommand, and_more
+from evennia_ai.commands.base import StrictCommand, and_more
 from evennia_ai.commands.setup.imported import (
     Imported,
     changed_in_words,
@@ -29,6 +29,7 @@ CARDS: Final[Imported[CardChange]] = Imported(
     known_name=known_name,
     names=log.names,
     waiting=log.waiting,
+    newest_number=log.newest_number,
     change=lambda name, number: log.revision(name, number)[0],
 )
 
@@ -37,17 +38,7 @@ def card_named(wanted: str) -> StoredCard:
     """The card in force of this name; CommandError says where one only waits."""
     name = known_name(wanted)
     if store.card_or_none(name) is None:
-        if imports := log.waiting(name):
-            raise CommandError(
-                f"Card {name} is not in force, its import only waits:"
-                f" card/approve {name}/{imports[-1].number} puts it in force."
-                " Nothing was changed."
-            )
-        if log.newest_number(name):
-            raise CommandError(
-                f"Card {name} is not in force any more; card/revisions {name} tells what it was,"
-                " and card/revert brings it back. Nothing was changed."
-            )
+        CARDS.refuse_absent(name)
     return store.get_card(name)
 
 

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evennia_ai.commands.base import CommandError, StrictCommand, and_more, counted
+from evennia_ai.commands.base import StrictCommand, and_more, counted
 from evennia_ai.commands.naming import scope_in_words
 from evennia_ai.commands.setup.imported import (
     Imported,
@@ -28,6 +28,7 @@ PRESETS: Final[Imported[PresetChange]] = Imported(
     known_name=known_name,
     names=log.names,
     waiting=log.waiting,
+    newest_number=log.newest_number,
     change=lambda name, number: log.revision(name, number)[0],
 )
 
@@ -41,17 +42,7 @@ def preset_named(wanted: str) -> StoredPreset:
     """The preset in force of this name; CommandError says where one only waits."""
     name = known_name(wanted)
     if store.preset_or_none(name) is None:
-        if imports := log.waiting(name):
-            raise CommandError(
-                f"Preset {name} is not in force, its import only waits:"
-                f" preset/approve {name}/{imports[-1].number} puts it in force."
-                " Nothing was changed."
-            )
-        if log.newest_number(name):
-            raise CommandError(
-                f"Preset {name} is not in force any more; preset/revisions {name} tells what it"
-                " was, and preset/revert brings it back. Nothing was changed."
-            )
+        PRESETS.refuse_absent(name)
     return store.get_preset(name)
 
 
