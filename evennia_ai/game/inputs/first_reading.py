@@ -27,6 +27,7 @@ from evennia_ai.store.authored import components
 from evennia_ai.store.authored.cards import card_of
 from evennia_ai.store.authored.lorebooks import books_for
 from evennia_ai.store.authored.notes import notes_for
+from evennia_ai.store.authored.personas import persona_of
 from evennia_ai.store.authored.presets import preset_for
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.record_rows import ConversationRef
@@ -51,6 +52,7 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
         npc_ref=mind.ref,
         scopes=scopes_of(mind.npc) + of_speaker,
         conversation=heard.conversation.id,
+        speaker=speaker,
         strangers=strangers_to(mind.npc),
         fit=fit,
     )
@@ -65,6 +67,8 @@ class _Reading:
     npc_ref: str
     scopes: tuple[Scope, ...]
     conversation: int
+    speaker: str
+    """The reference of who speaks, "" for nobody."""
     strangers: Sequence[Bearer]
     fit: Fit
 
@@ -81,6 +85,7 @@ class _Reading:
         books_for(self.scopes)
         components.registry()
         components.contexts()
+        persona_of(self.speaker)
         self._read_card()
         self._read_preset()
         return rooms, older_ids(self.strangers)

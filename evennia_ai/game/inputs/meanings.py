@@ -59,10 +59,14 @@ class Meanings:
         )
 
     def _read(self, texts: Sequence[str]) -> list[Any]:
-        """The vectors of some texts; runs in a thread."""
-        import numpy as np
+        """The vectors of some texts; runs in a thread.
 
-        return [np.frombuffer(vector, "<f4") for vector in self._model().vectors(texts)]
+        SentenceModelError: the model, or a package that it needs, is not there.
+        """
+        vectors = self._model().vectors(texts)
+        import numpy as np  # the model says what is missing, and has it where it answered
+
+        return [np.frombuffer(vector, "<f4") for vector in vectors]
 
     def _read_on(self, texts: Sequence[str]) -> None:
         """Have the texts read that were not read yet; those that were stay longest."""

@@ -127,7 +127,11 @@ SHOWS_NOTHING = {
     *("lore/secondary", "lore/set"),
     *(f"lorekeeper/{verb}" for verb in ("", "in", "pages", "revise", "type")),
     *(f"note/{verb}" for verb in ("", "clear", "depth", "edit", "every", "mode")),
-    *(f"note/{verb}" for verb in ("off", "on", "order", "revert", "revisions", "role")),
+    *(f"note/{verb}" for verb in ("off", "on", "order", "place", "revert", "revisions", "role")),
+    *(f"persona/{verb}" for verb in ("", "clear", "place")),
+    *(f"preset/{verb}" for verb in ("", "approve", "assign", "export", "grant", "import")),
+    *(f"preset/{verb}" for verb in ("reject", "remove", "report", "revert", "revisions")),
+    *(f"preset/{verb}" for verb in ("revoke", "switch", "unassign")),
     *("read/", "show/", "talk/"),
 }
 
