@@ -11,10 +11,10 @@ from typing import Any, Final
 from evennia_ai.cards.card import DATA_FIELDS, Card
 from evennia_ai.cards.loading import CardImport, path_beside
 from evennia_ai.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
-from evennia_ai.cards.report.unknown import unknown_in, unknown_in_lore
+from evennia_ai.cards.report.unknown import unknown_in
 from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
-from evennia_ai.lorebook.editing.without_effect import fields_without_effect
+from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.prompt.components import MAX_DEPTH, Grants
@@ -33,8 +33,8 @@ def ignored(found: CardImport) -> Iterator[str]:
     """What is kept for the export and does nothing else, and macros that stay as they are."""
     card = found.card
     yield from unknown_in(card)
-    yield from unknown_in_lore(card)
-    yield from (f"lore: {told}" for told in fields_without_effect(card.character_book))
+    of_lore = (unknown_in_entries(card.character_book), fields_without_effect(card.character_book))
+    yield from (f"lore: {told}" for sentences in of_lore for told in sentences)
     if card.creator or card.character_version or card.tags:
         yield "creator, version and tags are shown to builders and never in a prompt"
     if unknown := sorted(set(_data(card)) - _KNOWN):

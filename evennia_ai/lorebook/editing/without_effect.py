@@ -1,7 +1,14 @@
-"""Fields of SillyTavern's entries that are kept for the export and do nothing here."""
+"""What of a book's file does nothing here, to be told who brings it: fields and macros."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
+
+from evennia_ai.foreign.documents import one_line
+from evennia_ai.prompt.templates.unknown import unknown_macros
+
+MOST_TOLD: Final = 8
+"""Unknown macros that are told of one book, those of most entries."""
 
 # What a world file calls it, what stands under `extensions` in V3, and what it would do there.
 _WITHOUT_EFFECT: Final = (
@@ -17,9 +24,27 @@ def fields_without_effect(book: Any) -> tuple[str, ...]:
     for name, in_v3, why in _WITHOUT_EFFECT:
         count = sum(bool(entry.get(name) or _extensions(entry).get(in_v3)) for entry in entries)
         if count:
-            whose = "1 entry" if count == 1 else f"{count} entries"
-            found.append(f"{name} of {whose} has no effect and is kept for the export: {why}")
+            found.append(
+                f"{name} of {_whose(count)} has no effect and is kept for the export: {why}"
+            )
     return tuple(found)
+
+
+def unknown_in_entries(book: Any) -> tuple[str, ...]:
+    """A sentence for each macro in entries of a book's JSON that nothing here knows."""
+    found: Counter[str] = Counter()
+    for entry in _entries(book):
+        content = entry.get("content")
+        if isinstance(content, str):
+            found.update(unknown_macros(content))
+    return tuple(
+        f"{one_line(written)}: sent as it is written ({_whose(count)})"
+        for written, count in found.most_common(MOST_TOLD)
+    )
+
+
+def _whose(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _entries(book: Any) -> Iterator[Mapping[str, Any]]:

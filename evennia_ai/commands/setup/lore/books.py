@@ -28,6 +28,7 @@ from evennia_ai.foreign.documents import parse_json
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.comparing import book_differences
+from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
 from evennia_ai.lorebook.formats.books import read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.lorebook.scan.key_index import prepare_index
@@ -78,9 +79,9 @@ class LoreBooks(CardWork):
         path = path_in(folder, self.lhs, command="lore/import")
         read = partial(_read, path, self.lhs, conf())
         if size_of(path) >= named.LONG:
-            text, book, twice = yield self.worked(f"Reading {path.name}", lambda _: read())
+            text, book, told = yield self.worked(f"Reading {path.name}", lambda _: read())
         else:
-            text, book, twice = read()
+            text, book, told = read()
         name = self.rhs or (book.label if book.label != _UNNAMED else self.lhs.split(".")[0])
         if named.card_called(name) is not None:
             yield self._imported_into_card(name, text.source, book)
@@ -105,7 +106,7 @@ class LoreBooks(CardWork):
             f"Imported lorebook {stored.name}, {counted(len(book.entries), 'entry', 'entries')},"
             f" revision {stored.revision} ({was}); {self._counts_in(stored.name)}."
         )
-        for notice in (*twice, *book.notices)[:_MOST_NOTICES]:
+        for notice in (*told, *book.notices)[:_MOST_NOTICES]:
             self.say(f"note: {notice}")
 
     @inlineCallbacks
@@ -258,7 +259,7 @@ _UNNAMED: Final = "book"
 
 
 def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Lorebook, tuple[str, ...]]:
-    """The text of a file, the book in it, and a notice for each member written twice.
+    """The text of a file, the book in it, and what in it is written twice or does nothing here.
 
     A long one is made ready too, for the turns to come; in whatever thread.
     """
@@ -273,4 +274,5 @@ def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Loreboo
     book = read_book(data)
     if len(text) >= named.LONG:
         prepare_index(book, rules=given.lore)
-    return store.checked_text(book.label, text, most=most), book, twice
+    told = (*twice, *unknown_in_entries(data), *fields_without_effect(data))
+    return store.checked_text(book.label, text, most=most), book, told
