@@ -133,7 +133,7 @@ class Game:
         acts: Sequence[Act],
         *,
         trouble: str = "nothing",
-        at: int = 0,
+        at: int | str = 0,
         model: str = "answers",
         migrates: bool = False,
         writer: bool = True,

@@ -38,12 +38,12 @@ _WRITES: Final = ("INSERT", "UPDATE", "DELETE")
 
 
 class Steps:
-    """Counts the steps from 1, and makes trouble at number `at`.
+    """Counts the steps from 1, and makes trouble at number `at`, or each time it is called so.
 
     The reactor's thread and the writer's may reach one at the same time: each has its number.
     """
 
-    def __init__(self, tell: Tell, trouble: Callable[[], None], *, at: int) -> None:
+    def __init__(self, tell: Tell, trouble: Callable[[], None], *, at: int | str) -> None:
         self._tell = tell
         self._trouble = trouble
         self._at = at
@@ -55,7 +55,7 @@ class Steps:
             self._number += 1
             number = self._number
             self._tell(step=number, what=what)
-        if number == self._at:
+        if self._at in (number, what):
             self._tell(trouble=what)
             self._trouble()
 
