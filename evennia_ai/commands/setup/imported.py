@@ -5,17 +5,18 @@ report that was read, and have grants. Each kind brings its own store.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
 from evennia_ai.prompt.components import ALLOWS, Grants, in_order
-from evennia_ai.text.columns import WIDTH, padded, visible, wrapped
+from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 _NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")
 _BETWEEN: Final = re.compile(r"[,\s]+")
 _TITLE_COLUMNS: Final = 17
+MOST_WAITING: Final = 10
 _UNITS: Final = ("bytes", "KB", "MB", "GB")
 
 
@@ -75,6 +76,14 @@ class Imported(Generic[C]):
                 f"{called} is not in force any more; {self.what}/revisions {name} tells what it"
                 f" was, and {self.what}/revert brings it back. Nothing was changed."
             )
+
+    def waiting_lines(self, name: str) -> Iterator[str]:
+        """The newest imports of a name that wait, a line each, and how many older ones do."""
+        imports = self.waiting(name)
+        for one in imports[-MOST_WAITING:]:
+            yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
+        if len(imports) > MOST_WAITING:
+            yield f"and {len(imports) - MOST_WAITING} older imports wait"
 
     def plain_name(self, text: str, usage: str) -> str:
         """The name in `text`, which stands without a number."""

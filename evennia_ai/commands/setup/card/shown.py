@@ -3,13 +3,14 @@
 `<name>` and `<name>/<number>` are read; the list, one card's state, imports and answers are told.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.commands.base import StrictCommand, and_more
 from evennia_ai.commands.setup.imported import (
+    MOST_WAITING,
     Imported,
     changed_in_words,
     given_in_words,
@@ -57,7 +58,6 @@ def revision_named(text: str) -> tuple[str, int]:
 
 _MOST_CARDS: Final = 100
 _MOST_PLAYERS: Final = 10
-_MOST_WAITING: Final = 10
 _NAME_COLUMNS: Final = 28
 
 
@@ -70,7 +70,7 @@ def listed() -> list[str]:
     lines = [f"{'revision':>8}  {padded('card', _NAME_COLUMNS)}  {padded('grants', 20)}  played by"]
     for name in names[:_MOST_CARDS]:
         lines.append(clipped(_row(name), WIDTH))
-        lines += [f"{'':10}{line}" for line in _waiting(name)] if name in waiting else []
+        lines += [f"{'':10}{line}" for line in CARDS.waiting_lines(name)] if name in waiting else []
     return [*lines, *and_more(names, most=_MOST_CARDS, more=f"{'':10}and {{}} more")[_MOST_CARDS:]]
 
 
@@ -85,7 +85,10 @@ def card_state(card: StoredCard) -> list[str]:
     lines += [f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()]
     if not given:
         lines.append("  may nothing more than stand inside the history, as a user's")
-    return [clipped(line, WIDTH) for line in (*lines, *(f"  {it}" for it in _waiting(card.name)))]
+    return [
+        clipped(line, WIDTH)
+        for line in (*lines, *(f"  {it}" for it in CARDS.waiting_lines(card.name)))
+    ]
 
 
 def to_approve(change: CardChange) -> list[str]:
@@ -112,7 +115,7 @@ def approved(
             f" card/grant {card.name} = {grants_in_words(lost)} gives that again."
         )
     if others:
-        named = "; ".join(import_in_words(one) for one in others[-_MOST_WAITING:])
+        named = "; ".join(import_in_words(one) for one in others[-MOST_WAITING:])
         told.append(f"What else waited was answered by this: {named}.")
     players = players_of(card.name)
     if players:
@@ -155,14 +158,6 @@ def _row(name: str) -> str:
     grants = "all" if card.grants == ALL_GRANTS else grants_in_words(card.grants)
     named = f"{padded(visible(name), _NAME_COLUMNS)}  {padded(grants, 20)}"
     return f"{card.revision:8}  {named}  {players_in_words(name)}"
-
-
-def _waiting(name: str) -> Iterator[str]:
-    imports = log.waiting(name)
-    for one in imports[-_MOST_WAITING:]:
-        yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
-    if len(imports) > _MOST_WAITING:
-        yield f"and {len(imports) - _MOST_WAITING} older imports wait"
 
 
 def _is_now(change: CardChange, card: StoredCard) -> bool:

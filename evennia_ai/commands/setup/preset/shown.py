@@ -3,12 +3,13 @@
 `<name>` and `<name>/<number>` are read; the list, one preset's state, imports and answers are told.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from evennia_ai.commands.base import StrictCommand, and_more, counted
 from evennia_ai.commands.naming import scope_in_words
 from evennia_ai.commands.setup.imported import (
+    MOST_WAITING,
     Imported,
     changed_in_words,
     given_in_words,
@@ -34,7 +35,6 @@ PRESETS: Final[Imported[PresetChange]] = Imported(
 
 _MOST_PRESETS: Final = 100
 _MOST_PLACES: Final = 10
-_MOST_WAITING: Final = 10
 _NAME_COLUMNS: Final = 28
 
 
@@ -69,7 +69,9 @@ def listed() -> list[str]:
     lines = [f"{'revision':>8}  {titles}"]
     for name in names[:_MOST_PRESETS]:
         lines.append(clipped(_row(name), WIDTH))
-        lines += [f"{'':10}{line}" for line in _waiting(name)] if name in waiting else []
+        lines += (
+            [f"{'':10}{line}" for line in PRESETS.waiting_lines(name)] if name in waiting else []
+        )
     rest = and_more(names, most=_MOST_PRESETS, more=f"{'':10}and {{}} more")
     return [*lines, *rest[_MOST_PRESETS:]]
 
@@ -86,7 +88,7 @@ def preset_state(preset: StoredPreset) -> list[str]:
         lines.append("  may nothing more than stand inside the history, as a user's")
     if preset.switches:
         lines.append(f"  {counted(len(preset.switches), 'prompt')} switched in the game")
-    waiting = (f"  {line}" for line in _waiting(preset.name))
+    waiting = (f"  {line}" for line in PRESETS.waiting_lines(preset.name))
     return [clipped(line, WIDTH) for line in (*lines, *waiting)]
 
 
@@ -121,7 +123,7 @@ def approved(
             f" was imported. preset {preset.name} lists its prompts."
         )
     if others:
-        named = "; ".join(import_in_words(one) for one in others[-_MOST_WAITING:])
+        named = "; ".join(import_in_words(one) for one in others[-MOST_WAITING:])
         told.append(f"What else waited was answered by this: {named}.")
     if assigned_to(preset.name):
         told.append(f"It counts from the next turn on in {places_in_words(preset.name)}.")
@@ -157,14 +159,6 @@ def _row(name: str) -> str:
     grants = "all" if preset.grants == ALL_GRANTS else grants_in_words(preset.grants)
     named = f"{padded(visible(name), _NAME_COLUMNS)}  {padded(grants, 20)}"
     return f"{preset.revision:8}  {named}  {places_in_words(name)}"
-
-
-def _waiting(name: str) -> Iterator[str]:
-    imports = log.waiting(name)
-    for one in imports[-_MOST_WAITING:]:
-        yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
-    if len(imports) > _MOST_WAITING:
-        yield f"and {len(imports) - _MOST_WAITING} older imports wait"
 
 
 def _is_now(change: PresetChange, preset: StoredPreset) -> bool:
