@@ -1,11 +1,11 @@
 """Idle time: what is done for an NPC when its turn has ended and nobody waits for it.
 
 A history that is getting long is compacted then, and an NPC learns from what was said: one of it in
-the whole game at a time, so that no player has to wait. Whoever speaks meanwhile is answered as
-ever.
+the whole game at a time, so that no player has to wait. The others queue, first come, first served.
+Whoever speaks meanwhile is answered as ever.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
@@ -25,6 +25,14 @@ IDLE_SECONDS: Final = 5.0
 """How long nothing must have happened."""
 
 
+class _Rested(NamedTuple):
+    """A conversation in which nothing has happened for a while, and its last prompt."""
+
+    mind: Mind
+    where: ConversationRef
+    prompt: Prompt
+
+
 class IdleTime:
     """Compacts histories and has NPCs learn while nothing else goes on."""
 
@@ -33,6 +41,7 @@ class IdleTime:
         self._consolidator: Final = consolidator
         self._clock: Final = clock
         self._planned: dict[int, Any] = {}  # the call that is waited for, by conversation
+        self._queue: dict[int, _Rested] = {}  # who waits for the one at work, first come first
         self._is_at_work = False
 
     def after_turn(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
@@ -45,43 +54,61 @@ class IdleTime:
             _log(where, error)
             return
         if is_due:
-            self._look_later(mind, where, prompt)
+            self._look_later(_Rested(mind, where, prompt))
 
     def close(self) -> None:
         """Begin nothing any more."""
         for call in self._planned.values():
             call.cancel()
         self._planned.clear()
+        self._queue.clear()
 
-    def _look_later(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
-        known = self._planned.pop(where.id, None)
+    def _look_later(self, rested: _Rested, after_seconds: float = IDLE_SECONDS) -> None:
+        key = rested.where.id
+        self._queue.pop(key, None)
+        known = self._planned.pop(key, None)
         if known is not None:
             known.cancel()
-        self._planned[where.id] = self._clock.callLater(
-            IDLE_SECONDS, self._look, mind, where, prompt
-        )
+        self._planned[key] = self._clock.callLater(after_seconds, self._look, rested)
 
-    def _look(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
-        del self._planned[where.id]
-        if why_halted(where.npc_ref):  # the turn after the release looks again
-            return
-        if mind.is_busy:  # the turn that it is busy with comes here when it has ended
-            return
+    def _look(self, rested: _Rested) -> None:
+        del self._planned[rested.where.id]
         if self._is_at_work:
-            self._look_later(mind, where, prompt)
+            self._queue[rested.where.id] = rested
             return
-        try:
-            work = self._begun(mind, where, prompt)
-        except DATABASE_ERRORS as error:
-            _log(where, error)
-            return
-        if work is not None:
-            self._is_at_work = not work.called
+        work = self._tried(rested)
+        if work is None:
+            self._look_at_next()
+        else:
+            self._is_at_work = True
             work.addBoth(self._ended)
 
-    def _begun(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> "Deferred[Any] | None":
+    def _ended(self, _: object) -> None:
+        self._is_at_work = False
+        self._look_at_next()
+
+    def _look_at_next(self) -> None:
+        """Have the first of the queue looked at, in a call of its own: each takes a while."""
+        if self._queue:
+            self._look_later(next(iter(self._queue.values())), after_seconds=0)
+
+    def _tried(self, rested: _Rested) -> "Deferred[Any] | None":
+        """What is begun for it; None where it may not, need not or cannot be."""
+        mind, where, _ = rested
+        if why_halted(where.npc_ref):  # the turn after the release looks again
+            return None
+        if mind.is_busy:  # the turn that it is busy with comes here when it has ended
+            return None
+        try:
+            return self._begun(rested)
+        except DATABASE_ERRORS as error:
+            _log(where, error)
+            return None
+
+    def _begun(self, rested: _Rested) -> "Deferred[Any] | None":
         """What is to be done now, begun; what else there is waits for the next turn's end."""
-        wanted = _wanted(mind, where, prompt)
+        mind, where, _ = rested
+        wanted = _wanted(rested)
         if self._compactor.is_due(wanted.fullness, "idle"):
             return self._compactor.compact(wanted)
         if self._consolidator.is_due(where):
@@ -90,11 +117,9 @@ class IdleTime:
             )
         return None
 
-    def _ended(self, _: object) -> None:
-        self._is_at_work = False
 
-
-def _wanted(mind: Mind, where: ConversationRef, prompt: Prompt) -> Wanted:
+def _wanted(rested: _Rested) -> Wanted:
+    mind, where, prompt = rested
     return Wanted(
         conversation=where,
         npc_name=mind.view().char_name,

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.errors import ModelTimeout
-from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS
+from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS, IdleTime
 from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.core.snapshots import forget_everything
@@ -115,6 +115,26 @@ def test_one_conversation_of_the_game_is_compacted_at_a_time(stage):
     rests(stage)
 
     assert (asked_first, len(model.asked)) == (1, 2)
+
+
+def test_who_waits_is_looked_at_once_it_is_their_turn_and_not_before(stage, monkeypatch):
+    looked: list[int] = []
+    look = IdleTime._look
+    monkeypatch.setattr(IdleTime, "_look", lambda *a: (looked.append(a[1].where.id), look(*a)))
+    model = Slow()
+    stage.install(model, compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
+    goes_on(stage, NEARLY)
+    for number in range(NEARLY):
+        stage.whispers(stage.ben, f"line {number}: was the weather grey on day {number}?")
+    for _ in range(20):
+        rests(stage)
+    first, second = dict.fromkeys(looked)
+    while_at_work = list(looked)
+    model.summarises(GOOD)
+    stage.passes()
+
+    assert (while_at_work, looked) == ([first, second], [first, second, second])
+    assert len(model.asked) == 2
 
 
 def test_an_npc_that_is_asked_something_is_not_idle(stage):
