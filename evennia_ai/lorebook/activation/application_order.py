@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Final
 
 from evennia_ai.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.lorebook.entry import IN_HISTORY
 from evennia_ai.prompt.components import DEFAULT_ORDER
 
-_MADE_OF: Final = [one.name for one in fields(ActiveEntry) if one.init]
+_NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
+_BEFORE: Final = attrgetter(*_NAMES[: _NAMES.index("stands")])
+_AFTER: Final = attrgetter(*_NAMES[_NAMES.index("stands") + 1 :])
 # Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
 _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 
@@ -21,10 +24,11 @@ def as_the_application_does(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]
     by_order = sorted(range(len(entries)), key=lambda at: -entries[at].order)  # stable
     last, standing = len(by_order), list(entries)
     for number, at in enumerate(by_order):
-        stands = _application_place(entries[at], number, last - number)
-        if entries[at].stands != stands:
-            made_of = {name: getattr(entries[at], name) for name in _MADE_OF}
-            standing[at] = ActiveEntry(**{**made_of, "stands": stands})
+        entry = entries[at]
+        stands = _application_place(entry, number, last - number)
+        if entry.stands != stands:  # whoever comes moves nearly all
+            made_of = [*_BEFORE(entry), stands, *_AFTER(entry)]
+            standing[at] = ActiveEntry(*made_of)
     return standing
 
 

@@ -17,7 +17,7 @@ from evennia_ai.lorebook.scan.hit_cache import EVENT, FED, NOTE, SOMEWHERE, SOUR
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.lorebook.scan.window import Window
 from evennia_ai.prompt.components import Grant
-from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.memo import Memo, Slot, typed_frozen_row
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import Beside
 from evennia_ai.prompt.tokens import TokenCounter
@@ -183,7 +183,7 @@ _SOURCES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@typed_frozen_row
 class ActiveEntry:
     """An entry that goes into the prompt: the same object while nothing about it changed."""
 
