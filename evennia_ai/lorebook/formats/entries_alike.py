@@ -8,7 +8,7 @@ them, an entry is the one that was read then, with other words. All others are r
 
 import marshal
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain, count, repeat
 from operator import itemgetter
@@ -67,6 +67,7 @@ _EXTENSIONS: Final = "extensions"
 _TEXTS: Final = frozenset({str})
 _TEXT_OR_NONE: Final = frozenset({str, type(None)})
 _LISTS: Final = frozenset({list})
+_NUMBERS: Final = frozenset({int})
 
 
 def own_words(raws: Sequence[Any]) -> list[OwnWords | None]:
@@ -116,9 +117,9 @@ def _odd_ones(raws: list[dict[Any, Any]], members: _Members) -> set[int]:
     """Which of these do not write their own words as every program does."""
     second = [[] if one is None else one for one in _column(raws, members.secondary_keys)]
     return {
-        *(at for at, one in enumerate(_column(raws, "content")) if not _is_content(one)),
-        *(at for at, one in enumerate(_column(raws, members.order)) if not _is_number(one)),
-        *(at for at, one in enumerate(_column(raws, members.uid)) if not _is_id(one)),
+        *_odd_contents(_column(raws, "content")),
+        *_odd_numbers(_column(raws, members.order), _is_number),
+        *_odd_numbers(_column(raws, members.uid), _is_id),
         *_odd_keys(_column(raws, members.keys)),
         *_odd_keys(second),
         *(at for name in members.names for at in _odd_names(_column(raws, name))),
@@ -130,6 +131,15 @@ def _column(raws: list[dict[Any, Any]], name: str) -> list[Any]:
     return list(map(itemgetter(name), raws)) if name in raws[0] else [None] * len(raws)
 
 
+def _odd_contents(contents: list[Any]) -> list[int]:
+    """Which of these may not stand as they are."""
+    if {*map(type, contents)} <= _TEXTS and max(map(len, contents)) <= MAX_CONTENT:
+        together = "\n".join(contents)
+        if "@@" not in together and _is_whole(together):
+            return []
+    return [at for at, one in enumerate(contents) if not _is_content(one)]
+
+
 def _is_content(value: Any) -> bool:
     """Whether a content may stand as it is: decorators are read."""
     return (
@@ -138,6 +148,18 @@ def _is_content(value: Any) -> bool:
         and not value.lstrip().startswith("@@")
         and _is_whole(value)
     )
+
+
+def _odd_numbers(values: list[Any], is_usual: Callable[[Any], bool]) -> list[int]:
+    """Which of these are not as usual; whole numbers within the limit are."""
+    if _are_numbers(values):
+        return []
+    return [at for at, one in enumerate(values) if not is_usual(one)]
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    is_whole = {*map(type, values)} == _NUMBERS
+    return is_whole and min(values) >= -MAX_NUMBER and max(values) <= MAX_NUMBER
 
 
 def _is_number(value: Any) -> bool:
@@ -200,7 +222,7 @@ def _rests(raws: list[dict[Any, Any]], members: _Members) -> list[bytes | None]:
     if members is _V3 and _EXTENSIONS in names:
         names.remove(_EXTENSIONS)
         more = [_unnumbered(one, members) for one in _column(raws, _EXTENSIONS)]
-    elif members.numbering in names and all(map(_is_number, _column(raws, members.numbering))):
+    elif members.numbering in names and _are_numbers(_column(raws, members.numbering)):
         names.remove(members.numbering)
     rows = list(map(itemgetter(*names), raws)) if names else [None] * len(raws)
     if more is not None:

@@ -245,6 +245,9 @@ def compile_template(source: str, *, trust: Trust) -> Template:
     TemplateError: the text is no valid template, or uses what templates may not use. Imported
     text and player text never raise.
     """
+    if trust == "imported" and "{{" not in source and "<" not in source:
+        # Most have nothing to fill in, and those of one book would drive out all that is kept.
+        return Template(source=source, chunks=(source,) if source else ())
     return (_compiled if len(source) > LONG_SOURCE else _known_template)(source, trust)
 
 
@@ -252,8 +255,6 @@ def _compiled(source: str, trust: Trust) -> Template:
     if trust == "player":
         return Template(source=source, chunks=(source,))
     imported = trust == "imported"
-    if imported and "{{" not in source and "<" not in source:  # most have nothing to fill in
-        return Template(source=source, chunks=(source,) if source else ())
     if not imported and len(source) > MAX_SOURCE:
         raise TemplateError(
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
