@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, IntegrityError, connections, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from evennia_ai.cli.game.move.batches import batches
 from evennia_ai.cli.game.move.comparing import broken_chains, compared, conversations
 from evennia_ai.cli.game.move.loose import emptied_and_loose, fingerprint, loosen, tightened
 from evennia_ai.cli.game.move.opening import SOURCE
@@ -32,10 +33,6 @@ from evennia_ai.cli.output import FINDING, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.store.core.postgresql.problems import problem_of
 from evennia_ai.text.columns import visible
-
-BATCH_ROWS: Final = 500
-BATCH_CHARACTERS: Final = 2_000_000
-"""A batch ends with the row that makes it longer; so much is in memory, and a row."""
 
 _UNLIKE: Final = (
     "The target is not what the game is: the game was played meanwhile, or somebody wrote there."
@@ -124,7 +121,7 @@ def _copy(source: Any, target: Any, tables: Sequence[Table], progress: Progress)
         for done, table in enumerate(tables):
             shown("tables copied", done, len(tables))
             known = progress.get(f"table {table.name}") or {"after": None, "rows": 0}
-            for batch in _batches(rows(source, table, after=known["after"])):
+            for batch in batches(rows(source, table, after=known["after"])):
                 known = {"after": _key(source, table, batch), "rows": known["rows"] + len(batch)}
                 with transaction.atomic(using=target.alias):
                     _insert(target, table, batch)
@@ -150,19 +147,6 @@ def _insert(target: Any, table: Table, batch: Sequence[Row]) -> None:
 def _key(source: Any, table: Table, batch: Sequence[Row]) -> Any:
     """The key behind which the next batch begins, as the source compares it."""
     return table.key.get_db_prep_value(batch[-1][0], source)
-
-
-def _batches(stream: Iterator[Row]) -> Iterator[list[Row]]:
-    batch: list[Row] = []
-    characters = 0
-    for row in stream:
-        batch.append(row)
-        characters += sum(len(one) for one in row if isinstance(one, str | bytes))
-        if len(batch) == BATCH_ROWS or characters > BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
 
 
 def _is_alike(source: Any, target: Any, tables: Sequence[Table]) -> bool:
