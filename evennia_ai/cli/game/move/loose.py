@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from evennia_ai.cli.game.move.progress import Progress
+from evennia_ai.cli.game.move.progress import NAME, Progress
 from evennia_ai.cli.game.move.tables import MoveError, Table
 
 _KEYS = """
@@ -20,6 +20,19 @@ FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regn
 """
 # The sequences of a serial column and of an identity.
 _SEQUENCE = "SELECT pg_get_serial_sequence(%s, %s)"
+
+
+def cleared(target: Any) -> None:
+    """Take away the tables that a move made which was killed meanwhile: it found none there.
+
+    Django may have made those of a migration and not written down that it did.
+    """
+    loosen(target)
+    made = [name for name in target.introspection.table_names() if name != NAME]
+    how = "CASCADE" if target.vendor == "postgresql" else ""
+    with transaction.atomic(using=target.alias), target.cursor() as cursor:
+        for name in made:
+            cursor.execute(f"DROP TABLE {target.ops.quote_name(name)} {how}")
 
 
 def emptied_and_loose(target: Any, tables: Sequence[Table], progress: Progress) -> None:

@@ -17,7 +17,13 @@ from django.db.migrations.executor import MigrationExecutor
 
 from evennia_ai.cli.game.move.batches import batches
 from evennia_ai.cli.game.move.comparing import broken_chains, compared, conversations
-from evennia_ai.cli.game.move.loose import emptied_and_loose, fingerprint, loosen, tightened
+from evennia_ai.cli.game.move.loose import (
+    cleared,
+    emptied_and_loose,
+    fingerprint,
+    loosen,
+    tightened,
+)
 from evennia_ai.cli.game.move.opening import SOURCE
 from evennia_ai.cli.game.move.progress import NAME, Progress
 from evennia_ai.cli.game.move.tables import (
@@ -53,6 +59,7 @@ def move(folder: Path, address: str) -> int:
         _refuse_unfit(source, target, progress)
         tables = tables_of_game()
         if progress.get("stage") == "making":
+            cleared(target)
             _make_tables(target)
             emptied_and_loose(target, tables, progress)
         if progress.get("stage") == "copying":
