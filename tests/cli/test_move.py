@@ -34,8 +34,11 @@ from evennia_ai.settings.database import database
 if os.environ.get("PLAYED_ON"):
     DATABASES = database(os.environ["PLAYED_ON"])
 """
-_KILLS = (3, 700, 1_400, *(35,) * 60)
-"""At which of its statements each life dies: two while tables are made, the rest on the way."""
+_KILLS = (3, 700, 1_400, *range(40, 2_000, 30))
+"""At which of its statements each life dies: some while tables are made, the rest on the way.
+
+To find where it was, each asks once for each table; so a later one dies later.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Tests of the store, of histories, knowledge and what is recorded, once more on PostgreSQL.
 
-All migrations of ours run there too, as that database is made by them. What is left out is about
-SQLite alone, or begins processes of its own on a file.
+All migrations of ours run there too, as that database is made by them. Of each test a few cases of
+its table run (`tests/sampling.py`): what a later row asks does not depend on the database.
 """
 
 import os
@@ -17,14 +17,16 @@ pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 ROOT = Path(__file__).parents[2]
 PARTS = {
-    "the store": ("store",),
-    "what the game records and looks up": ("game/recording", "game/knowledge"),
+    "histories": ("store/history", "game/recording"),
+    "the rest of the store": ("store",),
 }
 LEFT_OUT = (
+    "store/test_crashes.py",
     "store/test_postgres.py",
     "store/test_two_processes.py",
-    "store/test_crashes.py",
+    "store/knowledge/test_lookup.py",
 )
+"""Processes of their own on a file, how SQLite plans its queries, and this file."""
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -33,8 +35,9 @@ def test_they_do_the_same_on_postgresql(part, tmp_path_factory):
     name = f"tests_{list(PARTS).index(part)}"
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
-            *(f"--ignore=tests/{one}" for one in LEFT_OUT),
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("-p", "tests.sampling"),
+            *(f"--ignore=tests/{one}" for one in _left_out(part)),
             *(f"tests/{one}" for one in PARTS[part]),
         ],
         cwd=ROOT,
@@ -51,3 +54,9 @@ def test_they_do_the_same_on_postgresql(part, tmp_path_factory):
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _left_out(part: str) -> list[str]:
+    """What this part does not run, or another one does."""
+    others = [path for name, paths in PARTS.items() if name != part for path in paths]
+    return [*LEFT_OUT, *(path for path in others if path not in ("store", *PARTS[part]))]
