@@ -76,6 +76,19 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
 
 
 @checks.register()
+def check_database(**_: Any) -> list[checks.CheckMessage]:
+    """An error where the game's PostgreSQL is away or cannot hold a game."""
+    from django.db import connection
+
+    from evennia_ai.store.core.postgresql.problems import problem_of
+
+    problem = problem_of(connection)
+    if problem is None:
+        return []
+    return [checks.Error(problem.message, hint=problem.hint, id="evennia_ai.E096")]
+
+
+@checks.register()
 def check_connections(**_: Any) -> list[checks.CheckMessage]:
     """A warning for each way in which others can harm the game, or its wire is slow."""
     return [

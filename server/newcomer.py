@@ -80,10 +80,9 @@ def main(words: list[str]) -> int:
 
 def _play() -> None:
     ports = _ports_to_play_on(ROOT)
-    game = Evennia(
-        installation=installed(ROOT, lock=lock_of(ROOT, python=sys.executable)), ports=ports
-    )
-    play(game)
+    lock = lock_of(ROOT, python=sys.executable)
+    extras = "postgres" if os.environ.get("EVENNIA_AI_DATABASE", "").startswith("postgres") else ""
+    play(Evennia(installation=installed(ROOT, extras=extras, lock=lock), ports=ports))
 
 
 def _stop() -> None:

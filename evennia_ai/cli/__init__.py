@@ -15,7 +15,7 @@ import click
 
 import evennia_ai as package
 from evennia_ai.cli.game import opened_game
-from evennia_ai.cli.moving import export_folder, import_folder
+from evennia_ai.cli.moving import export_folder, import_folder, move
 from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, V2, help_alone
 from evennia_ai.cli.output import refuse
 from evennia_ai.cli.preset_commands import preset
@@ -371,4 +371,5 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
 
 evennia_ai.add_command(preset)
 evennia_ai.add_command(import_folder)
+evennia_ai.add_command(move)
 evennia_ai.add_command(export_folder)

@@ -1,11 +1,12 @@
-"""`evennia-ai import-folder` and `export-folder`: a folder of SillyTavern into a game, and out."""
+"""What moves: a folder of SillyTavern into a game and out, and a game to another database."""
 
 from pathlib import Path
 
 import click
 
-from evennia_ai.cli.game import opened_game
+from evennia_ai.cli.game import Databases, opened_game, opened_with
 from evennia_ai.cli.options import FILE, GAME, JSON
+from evennia_ai.settings.database import database
 
 
 @click.command("import-folder")
@@ -39,3 +40,33 @@ def export_folder(target: Path, *, as_json: bool, game: Path) -> int:
     from evennia_ai.cli.game.folder.exporting import write_out
 
     return write_out(path, target, conf, as_json=as_json)
+
+
+@click.command("move")
+@click.argument("game", type=FILE, metavar="GAME")
+@click.option(
+    "--to",
+    "address",
+    required=True,
+    metavar="ADDRESS",
+    envvar="EVENNIA_AI_MOVE_TO",
+    help="postgres://user:password@host:5432/name, or sqlite:////path/of/a/new/file.db3.",
+)
+def move(game: Path, *, address: str) -> int:
+    """Copy all that a game's database has into an empty one, and check that it is the same.
+
+    Killed, it goes on where it was when it is called again. The game must not run; its database
+    stays as it is. EVENNIA_AI_MOVE_TO may hold the address, which others on this machine then do
+    not see.
+    """
+    to = database(address)
+
+    def databases(own: Databases) -> Databases:
+        from evennia_ai.cli.game.move.opening import SOURCE, as_source
+
+        return {**to, SOURCE: as_source(own["default"], game)}
+
+    path = opened_with(game, databases)
+    from evennia_ai.cli.game.move.moving import move as moved
+
+    return moved(path, address)

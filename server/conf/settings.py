@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evennia.settings_default import *
 
+from evennia_ai.settings.database import database
 from server.logins import read_logins
 from server.ports import HOST, Ports
 
@@ -21,6 +22,9 @@ INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 
 # Who reads does not wait for who writes; what NPCs say is then written beside the game.
 DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA journal_mode=WAL"}
+# Or another database, such as postgres://user:password@localhost:5432/name (docs/deploying.md).
+if os.environ.get("EVENNIA_AI_DATABASE"):
+    DATABASES = database(os.environ["EVENNIA_AI_DATABASE"])
 
 # Network: this machine only
 _ports = Ports.from_environment()

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.store.postgres import Cluster
+
 ROOT = Path(__file__).resolve().parents[2]
 
 Act = Sequence[Any]
@@ -79,15 +81,22 @@ class Life:
         return Life(told=self.told[at:healed])
 
 
+Database = Path | str
+"""A file, or an address of PostgreSQL's."""
+
+
 class Game:
     """The process that plays, and the empty games it can begin with."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._copies = 0
-        self._empty = folder / "empty.db3"
+        self._empty = self._place("empty")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.acceptance.doomed_process", str(self._empty)],
+            [
+                *(sys.executable, "-m", "tests.acceptance.doomed_process"),
+                *(str(self._empty), str(folder)),
+            ],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -95,29 +104,40 @@ class Game:
         )
         assert self._process.stdout is not None
         self._port = int(self._process.stdout.readline())
+        self._make("empty")
         self.lives(self._empty, [["builds"]], migrates=True)
 
-    def new(self, name: str, *, before: Sequence[Act] = ()) -> Path:
+    def new(self, name: str, *, before: Sequence[Act] = ()) -> Any:
         """A database of its own in which `before` was played already."""
-        path = self.folder / f"{name}.db3"
-        _copy(self._empty, path)
+        made = self._copied(self._empty, name)
         if before:
-            assert self.lives(path, before).is_over
-        return path
+            assert self.lives(made, before).is_over
+        return made
 
-    def copy(self, database: Path) -> Path:
+    def copy(self, database: Database) -> Any:
         """A copy of this game that may be played to its death."""
         self._copies += 1
-        path = self.folder / f"copy{self._copies}.db3"
+        return self._copied(database, f"copy{self._copies}")
+
+    def _place(self, name: str) -> Database:
+        """Where a new database of this name is."""
+        return self.folder / f"{name}.db3"
+
+    def _make(self, name: str) -> None:
+        """Make a database: a file comes by itself."""
+
+    def _copied(self, database: Any, name: str) -> Database:
+        """A copy of a database of which nobody has anything open."""
+        path = self.folder / f"{name}.db3"
         _copy(database, path)
         return path
 
-    def lives(self, database: Path, acts: Sequence[Act], **job: Any) -> Life:
+    def lives(self, database: Database, acts: Sequence[Act], **job: Any) -> Life:
         """Play `acts`, until their end or that of the process."""
         with self.playing(database, acts, **job) as running:
             return running.rest()
 
-    def is_killed(self, database: Path, acts: Sequence[Act], *, after_seconds: float) -> Life:
+    def is_killed(self, database: Database, acts: Sequence[Act], *, after_seconds: float) -> Life:
         """Play `acts` and kill the process from outside after a while, wherever it is then."""
         with self.playing(database, acts) as running:
             life = running.until("pid")
@@ -129,7 +149,7 @@ class Game:
     @contextmanager
     def playing(
         self,
-        database: Path,
+        database: Database,
         acts: Sequence[Act],
         *,
         trouble: str = "nothing",
@@ -150,6 +170,31 @@ class Game:
         self._process.terminate()
         self._process.stdout.close()
         self._process.wait(timeout=20)
+
+
+class PostgresGame(Game):
+    """The same on a real PostgreSQL, where a copy is made of a template."""
+
+    def __init__(self, folder: Path, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._prefix = folder.name
+        super().__init__(folder)
+
+    def _place(self, name: str) -> str:
+        return self._cluster.address(f"{self._prefix}_{name}")
+
+    def _make(self, name: str) -> None:
+        # Not before: Evennia reads its tables while it starts, unless there is no database.
+        self._cluster.make(f"{self._prefix}_{name}")
+
+    def _copied(self, database: str, name: str) -> str:
+        own, template = f"{self._prefix}_{name}", database.rpartition("/")[2]
+        # Whoever died has left a connection that the server may not know to be gone.
+        self._cluster.do(_DISCONNECT.format(template))
+        return self._cluster.make(own, like=template, more="STRATEGY file_copy")
+
+
+_DISCONNECT = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{}'"
 
 
 def _copy(database: Path, path: Path) -> None:

@@ -21,15 +21,18 @@ SETTINGS = {
 }
 
 
-def start(database: Path) -> None:
-    """Start Evennia on this file, and leave no connection to it open."""
+def start(database: str, logs: Path) -> None:
+    """Start Evennia on this database, and leave no connection to it open."""
     os.environ.update(SETTINGS)
     import django
     from django.conf import settings
 
-    settings.DATABASES["default"]["NAME"] = str(database)
-    settings.LOG_DIR = str(database.parent)
-    settings.LOCKWARNING_LOG_FILE = str(database.parent / "locks.log")
+    from evennia_ai.settings.database import database as settings_of
+
+    address = database if database.startswith("postgres://") else f"sqlite:///{database}"
+    settings.DATABASES = settings_of(address)
+    settings.LOG_DIR = str(logs)
+    settings.LOCKWARNING_LOG_FILE = str(logs / "locks.log")
 
     django.setup()
     import evennia
@@ -91,7 +94,7 @@ class Children(ForkingTCPServer):
 if __name__ == "__main__":
     told = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Evennia prints is not for the reader
-    start(Path(sys.argv[1]))
+    start(sys.argv[1], Path(sys.argv[2]))
     with Children(("127.0.0.1", 0), Job) as server:
         print(server.server_address[1], file=told, flush=True)
         server.serve_forever()

@@ -14,6 +14,7 @@ from contextlib import closing
 from threading import Lock
 from typing import Any, Final
 
+import psycopg
 from django.db.backends.signals import connection_created
 
 Tell = Callable[..., None]
@@ -34,6 +35,10 @@ SELECT count(*) FROM evennia_ai_record AS said WHERE said.kind = 'user' AND NOT 
 )
 """
 
+_END_OTHERS: Final = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -92,6 +97,11 @@ class Troubles:
         else:
             self._lock = other
 
+    def disconnect(self) -> None:
+        """PostgreSQL ends all connections to the game's database, as when it is started again."""
+        with psycopg.connect(self._database, autocommit=True) as other:
+            other.execute(_END_OTHERS)
+
     def pause(self) -> None:
         """Wait until the reader says to go on, and let all the world wait."""
         self.is_paused = True
@@ -141,18 +151,29 @@ def watch(connection: Any, steps: Steps, tell: Tell, *, database: str) -> None:
 def committed_records(database: str, *, after: int = 0) -> list[list[Any]]:
     """Id, hash, role and body of the records that everybody can read."""
     sql = "SELECT id, sha256, role, body FROM evennia_ai_record WHERE id > ? ORDER BY id"
-    with closing(sqlite3.connect(database, timeout=5)) as reader:
-        return [list(row) for row in reader.execute(sql, (after,))]
+    return [list(row) for row in _rows(database, sql, after)]
 
 
 def committed_open_turns(database: str) -> int:
     """How many turns everybody can see as begun and not ended."""
     sql = "SELECT count(*) FROM evennia_ai_turn WHERE state = 'open'"
-    with closing(sqlite3.connect(database, timeout=5)) as reader:
-        return int(reader.execute(sql).fetchone()[0])
+    return int(_rows(database, sql)[0][0])
 
 
 def committed_unanswered(database: str) -> int:
     """How much everybody can see that somebody said, and about which nothing was said or done."""
+    return int(_rows(database, _UNANSWERED)[0][0])
+
+
+def is_address(database: object) -> bool:
+    """Whether it is a database of PostgreSQL's, and no file."""
+    return str(database).startswith("postgres://")
+
+
+def _rows(database: str, sql: str, *values: object) -> list[Any]:
+    """What another connection finds, of whatever database."""
+    if is_address(database):
+        with psycopg.connect(str(database)) as connection:
+            return connection.execute(sql.replace("?", "%s"), values).fetchall()
     with closing(sqlite3.connect(database, timeout=5)) as reader:
-        return int(reader.execute(_UNANSWERED).fetchone()[0])
+        return reader.execute(sql, values).fetchall()

@@ -35,6 +35,7 @@ from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import Line, ScriptedModel
 from evennia_ai.settings.conf import conf
+from evennia_ai.settings.database import database as settings_of
 from evennia_ai.store.authored import cards
 from evennia_ai.store.erasing import erase_branches
 from evennia_ai.store.history import (
@@ -53,6 +54,7 @@ from tests.acceptance.doomed_steps import (
     Tell,
     Troubles,
     committed_open_turns,
+    is_address,
 )
 from tests.threaded_clock import ThreadedClock
 
@@ -344,11 +346,14 @@ def _is_built() -> bool:
 
 
 def connect(database: str) -> BaseDatabaseWrapper:
-    """Use this database file; a lock that somebody holds is not waited for."""
-    connection.settings_dict["NAME"] = database
-    connection.settings_dict["OPTIONS"] = {
-        "timeout": 0,
-        "init_command": "PRAGMA journal_mode=WAL",
-    }
+    """Use this database; a lock on a file that somebody holds is not waited for."""
+    if is_address(database):
+        connection.settings_dict.update(settings_of(database)["default"])
+    else:
+        connection.settings_dict["NAME"] = database
+        connection.settings_dict["OPTIONS"] = {
+            "timeout": 0,
+            "init_command": "PRAGMA journal_mode=WAL",
+        }
     connection.ensure_connection()
     return connection

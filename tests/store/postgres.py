@@ -1,8 +1,9 @@
-"""A real PostgreSQL for tests: a cluster of its own on loopback, which ends with the test.
+"""A real PostgreSQL for tests: one cluster on loopback for a whole run, which ends with the run.
 
 It needs Debian's package `postgresql` and `psycopg`. Where they are missing, the tests are skipped
 with the reason, and in continuous integration they fail with it. PostgreSQL refuses to run as root,
-so root starts it as somebody else.
+so root starts it as somebody else. The workers of pytest-xdist share it: a keeper, this module as a
+program, runs it for as long as the process that began the run is alive.
 """
 
 import os
@@ -10,43 +11,119 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tests.absent import absent, need
+from tests.once_a_run import made_once
 
+ROOT = Path(__file__).parents[2]
 PROGRAMS = Path("/usr/lib/postgresql")
 USER = "evennia_ai"
 SOMEBODY = ("postgres", "nobody")
 QUICK = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB"
+_UNDONE = "no PostgreSQL is asked"
+_START_SECONDS = 60
+_keepers: list[subprocess.Popen[bytes]] = []
+"""Of this process, which it does not wait for: they end after it."""
+
+
+class Cluster:
+    """A running cluster: `port` on 127.0.0.1 takes the user `USER` without a password."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def address(self, name: str) -> str:
+        """The address of a database of this cluster, as a game's settings have it."""
+        return f"postgres://{USER}@127.0.0.1:{self.port}/{name}"
+
+    def make(self, name: str, *, like: str = "template0", more: str = "") -> str:
+        """Make a database, a copy of another; its address."""
+        self.do(f'CREATE DATABASE "{name}" TEMPLATE "{like}" {more}')
+        return self.address(name)
+
+    def do(self, statement: str) -> None:
+        """Run a statement that is of the cluster, and of no database."""
+        self.rows("postgres", statement)
+
+    def rows(self, name: str, query: str) -> list[tuple[Any, ...]]:
+        """What a query finds in a database, committed at once."""
+        import psycopg
+
+        with psycopg.connect(self.address(name), autocommit=True) as connection:
+            found = connection.execute(query)
+            return found.fetchall() if found.description else []
+
+
+def shared_cluster(beside: Path) -> Cluster:
+    """The cluster of this run; skips or fails where there can be none.
+
+    `beside` is any folder that pytest gave this worker for a test or a module.
+    """
+    _require_postgres()
+    folder = made_once("postgres", _keep, beside=beside)
+    return Cluster(int((folder / "port").read_text(encoding="utf-8")))
+
+
+def _keep(folder: Path) -> None:
+    """Start a keeper, and wait until its cluster takes connections."""
+    begun_by = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    port = _free_port()
+    with (folder / "said").open("w") as said:
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(port), str(begun_by)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+    _keepers.append(keeper)
+    until = time.monotonic() + _START_SECONDS
+    while "ready" not in (told := (folder / "said").read_text(encoding="utf-8")):
+        assert time.monotonic() < until, told
+        assert "Error" not in told, told
+        time.sleep(0.1)
+    (folder / "port").write_text(str(port), encoding="utf-8")
 
 
 class Postgres:
-    """A running cluster; `port` on 127.0.0.1 takes the user `USER` without a password."""
+    """A cluster of its own for a block."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int | None = None) -> None:
         self._programs = _require_postgres()
         self._runner, owner = _runner()
         self._folder = Path(tempfile.mkdtemp(prefix="evennia_ai_postgres_"))
         if owner is not None:
             os.chown(self._folder, owner, -1)
-        self.port = _free_port()
+        self.port = _free_port() if port is None else port
 
     def __enter__(self) -> Self:
         try:
             self._run("initdb", "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-            where = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
-            log = str(self._folder / "log")
-            self._run("pg_ctl", "start", "-w", "-t", "60", "-l", log, "-o", f"{where} {QUICK}")
+            self.start()
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._run("pg_ctl", "stop", "-w", "-m", "immediate")
+        self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start the server, also once more."""
+        where = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
+        log = str(self._folder / "log")
+        self._run("pg_ctl", "start", "-w", "-t", "60", "-l", log, "-o", f"{where} {QUICK}")
+
+    def stop(self) -> None:
+        """End the server at once, as a failure of the machine would."""
+        self._run("pg_ctl", "stop", "-w", "-m", "immediate")
 
     def _run(self, program: str, *words: str) -> None:
         command = [*self._runner, self._programs / program, "-D", self._folder / "data", *words]
@@ -68,10 +145,8 @@ def _require_postgres() -> Path:
     """The folder of the newest PostgreSQL's programs; skips or fails where there is none."""
     found = sorted(PROGRAMS.glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
     if not found:
-        absent(
-            "no PostgreSQL is asked", why="it is not installed; type: apt-get install postgresql"
-        )
-    need("psycopg", undone="no PostgreSQL is asked")
+        absent(_UNDONE, why="it is not installed; type: apt-get install postgresql")
+    need("psycopg", undone=_UNDONE)
     return found[-1].parent
 
 
@@ -88,3 +163,23 @@ def _free_port() -> int:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         return int(held.getsockname()[1])
+
+
+def main(port: int, begun_by: int) -> None:
+    """Keep a cluster for as long as a process is alive."""
+    with Postgres(port):
+        print("ready", flush=True)
+        while _is_alive(begun_by):
+            time.sleep(1)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

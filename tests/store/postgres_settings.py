@@ -1,15 +1,11 @@
-"""Settings for tests on PostgreSQL; its port comes in the environment."""
+"""Settings for tests on PostgreSQL; its port and a name come in the environment."""
 
 import os
 
+from evennia_ai.settings.database import database
 from server.conf.test_settings import *  # noqa: F403 - settings are made so
 
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": "evennia_ai",  # there is none: Evennia reads no tables while it is imported
-        "USER": "evennia_ai",
-        "HOST": "127.0.0.1",
-        "PORT": os.environ["EVENNIA_AI_TEST_POSTGRES_PORT"],
-    }
-}
+_port = os.environ["EVENNIA_AI_TEST_POSTGRES_PORT"]
+_name = os.environ["EVENNIA_AI_TEST_POSTGRES_NAME"]
+# There is no database of this name: Evennia reads no tables while it is imported.
+DATABASES = database(f"postgres://evennia_ai@127.0.0.1:{_port}/{_name}")

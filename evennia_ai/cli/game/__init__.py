@@ -9,6 +9,7 @@ import contextlib
 import getpass
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:  # settings come with Twisted, which no command on files alone
 SETTINGS: Final = "server.conf.settings"
 _SETTINGS_FILE: Final = Path("server", "conf", "settings.py")
 _APP: Final = "evennia_ai"
+
+Databases = dict[str, dict[str, Any]]
+"""What Django calls `DATABASES`."""
 
 
 class GameFolderError(EvenniaAIError):
@@ -40,16 +44,31 @@ def opened_game(folder: Path) -> "Conf":
     The current folder becomes the game's: make paths absolute before. GameFolderError: there is no
     game, it does not start, or its database is not there or not up to date.
     """
-    if not is_game(folder):
-        raise GameFolderError(
-            f"{folder}: no game is here; name a folder that has {_SETTINGS_FILE.as_posix()}"
-        )
-    path = folder.resolve()
+    path = _folder_of_game(folder)
     _start_django(path)
     _check_database(path)
     from evennia_ai.settings.conf import conf
 
     return conf()
+
+
+def opened_with(folder: Path, databases: Callable[[Databases], Databases]) -> Path:
+    """Open the game in `folder` with what `databases` makes of its own; the folder's whole path.
+
+    Nothing is asked of any of them. GameFolderError: there is no game, it does not start, or its
+    database is not there.
+    """
+    path = _folder_of_game(folder)
+    _start_django(path, databases)
+    return path
+
+
+def _folder_of_game(folder: Path) -> Path:
+    if not is_game(folder):
+        raise GameFolderError(
+            f"{folder}: no game is here; name a folder that has {_SETTINGS_FILE.as_posix()}"
+        )
+    return folder.resolve()
 
 
 def typed_by() -> str:
@@ -60,16 +79,19 @@ def typed_by() -> str:
         return "command line"
 
 
-def _start_django(path: Path) -> None:
+def _start_django(path: Path, databases: Callable[[Databases], Databases] | None = None) -> None:
     """Load the game's settings and models; they may print, which is none of our output."""
     os.chdir(path)  # Evennia finds a game by the current folder
     sys.path.insert(0, str(path))
     os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
     import django
     from django.apps import apps
+    from django.conf import settings
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
+            if databases is not None:
+                settings.DATABASES = databases(settings.DATABASES)
             django.setup()
     except Exception as error:  # settings are code: whatever they raise, the game cannot be opened
         what = f"{type(error).__name__}: {error}"
@@ -89,7 +111,7 @@ def _check_database(path: Path) -> None:
     from django.db.migrations.executor import MigrationExecutor
 
     advice = f"run `evennia migrate` in {path}"
-    if _is_missing(connection.settings_dict):
+    if is_missing(connection.settings_dict):
         raise GameFolderError(f"{path}: the game has no database yet; {advice}")
     try:
         executor = MigrationExecutor(connection)
@@ -100,7 +122,7 @@ def _check_database(path: Path) -> None:
         raise GameFolderError(f"{path}: the database lacks tables of evennia_ai; {advice}")
 
 
-def _is_missing(database: dict[str, Any]) -> bool:
+def is_missing(database: dict[str, Any]) -> bool:
     """Whether the database is a file that is not there, which Django would make."""
     is_file = str(database["ENGINE"]).endswith("sqlite3") and ":memory:" not in str(
         database["NAME"]

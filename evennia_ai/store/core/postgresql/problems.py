@@ -1,0 +1,54 @@
+"""What is wrong with a PostgreSQL that a game is put on, before anything is written to it."""
+
+from typing import Any, Final, NamedTuple
+
+from django.db import DatabaseError
+
+OLDEST: Final = 15
+"""Of the versions that tests run on."""
+
+
+class DatabaseProblem(NamedTuple):
+    """Why a database is no home for a game, and what to do."""
+
+    message: str
+    hint: str
+
+
+def problem_of(connection: Any) -> DatabaseProblem | None:
+    """The first thing that is wrong with the database of a connection; None on other engines."""
+    if connection.vendor != "postgresql":
+        return None
+    name = connection.settings_dict["NAME"]
+    try:
+        with connection.cursor() as cursor:
+            version = connection.connection.info.server_version // 10_000
+            cursor.execute(
+                "SELECT pg_encoding_to_char(encoding),"
+                " has_schema_privilege(current_schema(), 'CREATE')"
+                " FROM pg_database WHERE datname = current_database()"
+            )
+            encoding, may_create = cursor.fetchone()
+    except DatabaseError as error:
+        return DatabaseProblem(
+            f"DATABASES: PostgreSQL cannot be asked: {' '.join(str(error).split())}",
+            "Start it, or correct host, port, name, user and password; `pg_lsclusters` tells which"
+            " of Debian's run. docs/deploying.md of evennia_ai tells how to make one.",
+        )
+    if version < OLDEST:
+        return DatabaseProblem(
+            f"DATABASES: PostgreSQL {version} is older than {OLDEST}.",
+            f"Move the database to PostgreSQL {OLDEST} or newer, with pg_upgradecluster on Debian.",
+        )
+    if encoding != "UTF8":
+        return DatabaseProblem(
+            f"DATABASES: the database {name} is encoded as {encoding}, which cannot hold what"
+            " players say.",
+            "Make another: createdb -E UTF8 -T template0 NAME",
+        )
+    if not may_create:
+        return DatabaseProblem(
+            f"DATABASES: the user may make no tables in the database {name}.",
+            "Let the user own the database: ALTER DATABASE name OWNER TO user",
+        )
+    return None

@@ -1,0 +1,94 @@
+"""kill -9 of a game on PostgreSQL, and the end of its connections, at steps of a turn.
+
+The steps are those of `test_kill.py`, of which a fair sample is tried here: what a commit is does
+not depend on the step.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.doomed import Life, PostgresGame
+from tests.acceptance.doomed_steps import THE_END, committed_open_turns, committed_records
+from tests.acceptance.test_kill import ASKS, RECOVERS, SCENES, Death, Scene, after_death
+from tests.store.postgres import shared_cluster
+
+pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
+
+SAMPLED = ("an answer", "a tool", "two who ask")
+DEATHS = 7
+"""Deaths of a scene, evenly over its steps, the last at its end."""
+DISCONNECTED = 10
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresGame]:
+    folder = tmp_path_factory.mktemp("doomed_postgres")
+    made = PostgresGame(folder, shared_cluster(folder))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module", params=SAMPLED)
+def deaths(request: pytest.FixtureRequest, game: PostgresGame) -> list[Death]:
+    scene = SCENES[request.param]
+    begun = game.new(request.param.replace(" ", "_"), before=scene.before)
+    steps = len(_whole(game, begun, scene).steps)
+    return [_death(game, begun, scene, at=at) for at in _spread(steps, DEATHS)]
+
+
+def _whole(game: PostgresGame, begun: str, scene: Scene) -> Life:
+    return game.lives(game.copy(begun), scene.acts, model=scene.model)
+
+
+def _spread(steps: int, most: int) -> list[int]:
+    """So many of the numbers from 1, evenly; the last one is beyond them all."""
+    return [*(1 + steps * one // (most - 1) for one in range(most - 1)), steps * 2]
+
+
+def _death(game: PostgresGame, begun: str, scene: Scene, *, at: int) -> Death:
+    database = game.copy(begun)
+    acts = [*scene.acts, ["dies"]]
+    life = game.lives(database, acts, model=scene.model, trouble="kill", at=at)
+    if life.steps[-1:] != [THE_END]:
+        assert not life.is_over
+    return after_death(game, database, life)
+
+
+def test_nothing_that_was_committed_is_lost_and_the_chains_hold(deaths):
+    for death in deaths:
+        assert death.left[-len(death.life.stored) :] == death.life.stored or not death.life.stored
+        assert death.after.stored[: len(death.left)] == death.left
+        assert [report["broken"] for report in death.after.reports] == [[], []]
+
+
+def test_nothing_is_heard_that_was_not_committed_before(deaths):
+    for death in deaths:
+        assert death.life.heard_too_early == death.after.heard_too_early == set()
+
+
+def test_what_was_said_is_answered_once_in_the_next_life_and_no_tool_runs_twice(deaths):
+    for death in deaths:
+        told = (death.step, len(death.after.all("asked")), death.unanswered)
+        assert told[1] == 1 + told[2], told
+        assert len(death.life.all("ran")) <= 1
+        assert death.after.all("ran") == []
+        assert death.after.is_over
+        assert "Traceback" not in death.after.log
+
+
+def test_a_game_whose_connections_are_ended_goes_on(game):
+    """As where PostgreSQL is started again: at each step, of whatever thread."""
+    begun = game.new("disconnected")
+    steps = len(_whole(game, begun, SCENES["an answer"]).steps)
+    for at in _spread(steps, DISCONNECTED)[:-1]:
+        database = game.copy(begun)
+        acts = [*ASKS, ["passes", 20], *RECOVERS[2:]]
+        life = game.lives(database, acts, trouble="disconnect", at=at)
+
+        assert life.is_over, (at, life.log)
+        assert life.heard, (at, life.log)
+        assert life.heard_too_early == set()
+        assert committed_open_turns(database) == 0, at
+        assert [report["broken"] for report in life.reports] == [[]]
+        assert len({one for one, *_ in committed_records(database)}) > 2

@@ -1,0 +1,53 @@
+"""A database by its address."""
+
+import pytest
+
+from evennia_ai.settings.database import DatabaseAddressError, database
+
+
+def test_an_address_is_what_django_calls_databases():
+    made = database("postgres://mara:p%40ss%2F@db.example:5433/harbour?sslmode=require")["default"]
+
+    named = {name: made[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
+    assert named == {
+        "NAME": "harbour",
+        "USER": "mara",
+        "PASSWORD": "p@ss/",
+        "HOST": "db.example",
+        "PORT": "5433",
+    }
+    assert made["OPTIONS"]["sslmode"] == "require"
+    assert made["OPTIONS"]["connect_timeout"] == 5
+
+
+def test_a_file_has_the_write_ahead_log():
+    made = database("sqlite:////var/lib/harbour/game.db3")["default"]
+
+    assert made["NAME"] == "/var/lib/harbour/game.db3"
+    assert "WAL" in made["OPTIONS"]["init_command"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "harbour",
+        "mysql://mara:hidden@localhost/harbour",
+        "postgres://mara:hidden@localhost",
+        "postgres://mara:hidden@localhost/",
+        "postgres://mara:hidden@localhost:many/harbour",
+        "sqlite://relative.db3",
+        "sqlite:///relative.db3",
+    ],
+)
+def test_what_is_no_address_is_refused_without_being_told(address):
+    with pytest.raises(DatabaseAddressError, match="it must be postgres://") as refused:
+        database(address)
+
+    assert "hidden" not in str(refused.value)
+
+
+def test_where_psycopg_is_missing_it_is_said_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("evennia_ai.settings.database.find_spec", lambda _: None)
+    with pytest.raises(DatabaseAddressError, match=r'pip install "evennia-ai\[postgres\]"'):
+        database("postgres://mara@localhost/harbour")
