@@ -19,6 +19,7 @@ from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 
+from evennia_ai.endpoints import Access, Models
 from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
@@ -28,8 +29,8 @@ from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.knowledge.own_pages import Threads
 from evennia_ai.game.knowledge.search import HintEchoes
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.endpoints import Access, Models
 from evennia_ai.game.models.limits import Limits, is_stopped
+from evennia_ai.game.models.naming import game_id
 from evennia_ai.game.models.watching import Gauges, Watch, Watcher
 from evennia_ai.game.recording.event_recorder import Recorder
 from evennia_ai.game.recording.writer import Writer
@@ -197,7 +198,9 @@ def runtime_of(
     conf: Conf, *, clock: Clock, access: Access | None = None, models: Models | None = None
 ) -> Runtime:
     """A runtime for these settings; with `models`, or `access` alone, instead of theirs."""
-    models = models or Models(conf, clock=clock, only=access)
+    models = models or Models(
+        conf, clock=clock, only=access, game_id=game_id, log_error=logger.log_err
+    )
     scheduler = Scheduler(
         clock,
         max_running=conf.max_concurrent_calls,

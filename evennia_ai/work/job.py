@@ -38,7 +38,7 @@ class JobTools(Protocol):
     """What a job's function may use; all of it gives what can be awaited."""
 
     def ask(self, access: Any, request: Any, *, role: str, npc_ref: str, name: str = "") -> Any:
-        """A `ChatReply` (Deferred) of a model, counted, limited, guarded. It fails with ModelError."""
+        """A `ChatReply` (Deferred), counted, limited, guarded. It fails with ModelError."""
 
     def models(self, role: str) -> tuple[Any, ...]:
         """The `Access`es of a role, each instead of the one before it."""

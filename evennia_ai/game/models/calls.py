@@ -20,8 +20,8 @@ from typing import Any, Final
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
+from evennia_ai.endpoints import Access, Models
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
-from evennia_ai.game.models.endpoints import Access, Models
 from evennia_ai.game.models.limits import CallKey, Limits, ModelStopped, StartedCall, why_halted
 from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.recording.writer import Writer

@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, Final
 
 from evennia_ai.compose import Composition
+from evennia_ai.endpoints import Access
 from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.game.inputs.gather import Gathered, gathered
 from evennia_ai.game.inputs.meanings import Meanings, Near
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import own_paths
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.presence import NPC

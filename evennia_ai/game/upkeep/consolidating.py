@@ -17,10 +17,10 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import EvenniaAIError, ModelError, ReplayError
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.upkeep.remembering import remember
 from evennia_ai.history.compaction.extract import a_name

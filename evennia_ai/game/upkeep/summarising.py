@@ -13,9 +13,9 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelTimeout, ModelUnavailable, RefusalReason, SummaryRefused
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.history.compaction.extract import extract
 from evennia_ai.history.compaction.planning import (
