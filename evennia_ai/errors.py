@@ -328,6 +328,14 @@ class HistoryConflictError(StoreError):
         )
 
 
+class StaleProposalError(StoreError):
+    """What was worked out beside the game is about something that has changed since."""
+
+    def __init__(self, changed: str) -> None:
+        self.changed = changed
+        super().__init__(f"{changed}; what came of the work is stale and nothing was written")
+
+
 class TurnClosedError(StoreError):
     """The turn was already finished, failed or interrupted."""
 

@@ -8,7 +8,7 @@ Everything a job's function waits for is a Deferred, in the game and in a worker
 function is one text, and does the same in both.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -37,11 +37,34 @@ class Job:
 class JobTools(Protocol):
     """What a job's function may use; all of it gives what can be awaited."""
 
-    def ask(self, access: Any, request: Any, *, role: str, npc_ref: str, name: str = "") -> Any:
-        """A `ChatReply` (Deferred), counted, limited, guarded. It fails with ModelError."""
+    def ask(
+        self,
+        access: Any,
+        request: Any,
+        *,
+        role: str,
+        npc_ref: str,
+        name: str = "",
+        prompt: Sequence[Any] = (),
+    ) -> Any:
+        """A `ChatReply` (Deferred), counted, limited, guarded. It fails with ModelError.
+
+        `prompt` are the messages before they were fitted to the model, for who watches.
+        """
+
+    def record(self, request: Any) -> Any:
+        """The messages to send (Deferred) of a `SentRequest` that a model is about to be asked.
+
+        The game commits the request now, and makes what it gives of its records. A worker writes
+        nothing: it gives the same messages, and the request is committed with the proposal, whose
+        body tells of it.
+        """
 
     def models(self, role: str) -> tuple[Any, ...]:
         """The `Access`es of a role, each instead of the one before it."""
+
+    def read(self, work: Callable[..., Any], *values: Any) -> Any:
+        """What `work` reads from the tables by values, behind all that was written (Deferred)."""
 
     def off(self, work: Callable[..., Any], *values: Any) -> Any:
         """What `work` makes of values, where it holds up nobody (Deferred)."""

@@ -24,7 +24,7 @@ from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.turn.quotable import with_quotable
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
-from evennia_ai.game.upkeep.summarising import Fullness, fullness_of
+from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, sent_sha256
 from evennia_ai.llm.roles import chat_messages
