@@ -39,7 +39,7 @@ from evennia_ai.game.speech.voice import Gestures
 from evennia_ai.game.upkeep.compacting import Compactor
 from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.game.upkeep.idle_time import IdleTime
-from evennia_ai.game.upkeep.summarising import InThread
+from evennia_ai.game.upkeep.job_tools import InThread
 from evennia_ai.game.watch.request_log import RequestLog
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
@@ -228,7 +228,7 @@ def runtime_of(
         writer=writer,
         recorder=recorder,
         compactor=compactor,
-        idle_time=IdleTime(compactor, Consolidator(conf, calls), clock),
+        idle_time=IdleTime(compactor, Consolidator(conf, calls, in_thread=in_thread), clock),
         lines=Lines(seconds=clock.seconds, most_npcs=conf.line_npcs, most_calls=conf.line_calls),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
