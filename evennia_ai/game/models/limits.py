@@ -18,7 +18,15 @@ from evennia_ai.errors import ModelError, StoreError
 from evennia_ai.game.senses.events import Line
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.llm.chat import Usage
-from evennia_ai.llm.quotas import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
+from evennia_ai.llm.quotas import (
+    DAY_SECONDS,
+    NOTHING_USED,
+    Meter,
+    Quota,
+    QuotaReached,
+    Quotas,
+    QuotaUse,
+)
 from evennia_ai.store.model_calls import (
     ANSWERED,
     GAME_REF,
@@ -128,6 +136,19 @@ class Limits:
         self._told_at: dict[tuple[str, str], float] = {}
         self._refused: dict[str, int] = {}
         self._day: int | None = None
+        self._workers = QuotaUse()
+
+    def workers_took(self, *, tokens: int, calls: int) -> None:
+        """What workers took in this minute, which counts against the limits of the game."""
+        self._workers = QuotaUse(tokens_per_minute=tokens, calls_per_minute=calls)
+
+    def made_elsewhere(self, call: NewCall) -> None:
+        """A worker's call, which is written down; it counts for the day from now on."""
+        now = self._today()
+        if is_counted(call.outcome):
+            for scope in _scopes(call.npc_ref, call.player_ref):
+                meter = self._meters.setdefault(scope, Meter())
+                meter.restored(now, calls=1, tokens=call.tokens)
 
     def refusal(
         self,
@@ -146,7 +167,8 @@ class Limits:
         narrowed = replace(quotas, npc=quotas.npc.narrowed(npc_limits)) if npc_limits else quotas
         for scope, ref in _scopes(npc_ref, player_ref):
             meter = self._meters.get((scope, ref)) or Meter()
-            reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens)
+            others = self._workers if scope == "game" else NOTHING_USED
+            reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens, others=others)
             if reached is not None:
                 self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1
                 return self._refusal(scope, ref, reached, told_to=(npc_ref, player_ref))
