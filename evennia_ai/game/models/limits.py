@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from evennia.utils import logger
 
-from evennia_ai.errors import ModelError, StoreError
+from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.events import Line
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.llm.chat import Usage
@@ -37,14 +37,13 @@ from evennia_ai.store.model_calls import (
     halts,
     is_counted,
 )
+from evennia_ai.work.counting import estimated
 
 LimitScope = Literal["player", "npc", "game"]
 
 TELLING_SECONDS: Final = 60.0
 """How long an NPC says nothing of a limit to a player it has just told of it."""
 
-# What certainly never was answered costs nothing.
-_FREE: Final = frozenset({"failed:unavailable", "failed:refused"})
 _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
@@ -203,7 +202,7 @@ class Limits:
         now, key = self._today(), call.key
         row = _row(
             call,
-            usage or _estimated(key, outcome, reply_tokens),
+            usage or estimated(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
             is_estimated=usage is None,
             seconds=max(0.0, now - call.started_at),
             first_piece_seconds=first_piece_seconds,
@@ -314,13 +313,6 @@ def _metered(key: CallKey) -> tuple[tuple[LimitScope, str], ...]:
     return () if key.is_offline else _scopes(key.npc_ref, key.player_ref)
 
 
-def _estimated(key: CallKey, outcome: str, reply_tokens: int) -> Usage:
-    if not is_counted(outcome):
-        return Usage(input_tokens=0, output_tokens=0)
-    sent = 0 if outcome in _FREE else key.prompt_tokens
-    return Usage(input_tokens=sent, output_tokens=reply_tokens)
-
-
 def _row(
     call: StartedCall,
     usage: Usage,
@@ -358,14 +350,6 @@ def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
         f"{who} has used its {reached.most} {what}; again in {reached.retry_in_seconds:.0f} s"
         f" ({own}EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
     )
-
-
-class ModelStopped(ModelError):  # noqa: N818 - named as its siblings are
-    """No model is asked, because a person stopped it; `why` says who, and why."""
-
-    def __init__(self, endpoint: str, why: str) -> None:
-        self.why = why
-        super().__init__(endpoint, f"is not asked: {why}")
 
 
 def is_stopped() -> str:
