@@ -41,6 +41,7 @@ from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.game.upkeep.idle_time import IdleTime
 from evennia_ai.game.upkeep.job_tools import InThread
 from evennia_ai.game.watch.request_log import RequestLog
+from evennia_ai.game.work.work import Work
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
@@ -132,6 +133,8 @@ class Runtime:
     gestures: Gestures
     ticker: Ticker
     book_builds: BookBuilds
+    work: Work
+    """What NPCs do besides speaking, here or in workers."""
 
     @property
     def access(self) -> Access:
@@ -146,6 +149,7 @@ class Runtime:
         self.models.close()  # turns end by it, and what they do then is given up after it
         self.gestures.close()
         self.idle_time.close()
+        self.work.close()
         self.ticker.close()
         self.watch.close()
 
@@ -234,6 +238,7 @@ def runtime_of(
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
+        work=Work(conf.workers, calls, in_thread=in_thread, game_id=game_id),
     )
 
 
