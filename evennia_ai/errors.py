@@ -328,12 +328,12 @@ class HistoryConflictError(StoreError):
         )
 
 
-class StaleProposalError(StoreError):
+class StaleError(StoreError):
     """What was worked out beside the game is about something that has changed since."""
 
     def __init__(self, changed: str) -> None:
         self.changed = changed
-        super().__init__(f"{changed}; what came of the work is stale and nothing was written")
+        super().__init__(changed)
 
 
 class TurnClosedError(StoreError):

@@ -36,11 +36,12 @@ from evennia_ai.game.recording.event_recorder import Recorder
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import Lines
 from evennia_ai.game.speech.voice import Gestures
+from evennia_ai.game.upkeep import compacting
 from evennia_ai.game.upkeep.compacting import Compactor
 from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.game.upkeep.idle_time import IdleTime
-from evennia_ai.game.upkeep.job_tools import InThread
 from evennia_ai.game.watch.request_log import RequestLog
+from evennia_ai.game.work.in_process import InThread
 from evennia_ai.game.work.work import Work
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
@@ -218,7 +219,11 @@ def runtime_of(
     limits, watch = _limits(conf, clock), _watch(conf, clock, models, scheduler)
     calls = ModelCalls(models=models, limits=limits, watch=watch, clock=clock, writer=writer)
     in_thread = _threads_of(clock)
-    compactor = Compactor(conf.compaction, calls, in_thread=in_thread)
+    work = Work(conf.workers, calls, in_thread=in_thread, game_id=game_id)
+    compactor = Compactor(conf.compaction, calls, in_thread=in_thread, work=work)
+    consolidator = Consolidator(conf, calls, in_thread=in_thread, work=work)
+    work.add_kind(compacting.KIND)
+    work.add_kind(consolidator.kind)
     return Runtime(
         conf=conf,
         clock=clock,
@@ -232,13 +237,13 @@ def runtime_of(
         writer=writer,
         recorder=recorder,
         compactor=compactor,
-        idle_time=IdleTime(compactor, Consolidator(conf, calls, in_thread=in_thread), clock),
+        idle_time=IdleTime(compactor, consolidator, clock),
         lines=Lines(seconds=clock.seconds, most_npcs=conf.line_npcs, most_calls=conf.line_calls),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
-        work=Work(conf.workers, calls, in_thread=in_thread, game_id=game_id),
+        work=work,
     )
 
 

@@ -7,7 +7,10 @@ from typing import Any, Final
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.work.job import JobKind
 
-KINDS: Final[Mapping[str, str]] = {}
+KINDS: Final[Mapping[str, str]] = {
+    "compact": "evennia_ai.work.kinds.compact.COMPACT",
+    "observe": "evennia_ai.work.kinds.observe.OBSERVE",
+}
 """The dotted path of each kind's object, by its name."""
 
 

@@ -69,7 +69,7 @@ class Ledger:
         return {"said": reply.text, **({"loaded": loaded + reactor} if given.get("look") else {})}
 
     def apply(self, job, body):
-        from evennia_ai.game.work.applying import StaleError
+        from evennia_ai.errors import StaleError
         from evennia_ai.models import Memory
 
         if job.given.get("stale"):

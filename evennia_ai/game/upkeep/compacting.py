@@ -19,8 +19,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import (
     EvenniaAIError,
-    HistoryConflictError,
-    StaleProposalError,
+    StaleError,
     ThrashError,
 )
 from evennia_ai.game.inputs.mind import Mind
@@ -28,7 +27,9 @@ from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
 from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
-from evennia_ai.game.upkeep.job_tools import GameTools, InThread
+from evennia_ai.game.work.applying import Ending, GameKind
+from evennia_ai.game.work.in_process import InThread, done_here
+from evennia_ai.game.work.work import Work
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker, CompactionSettings, When
 from evennia_ai.history.compaction.summaries import (
@@ -57,6 +58,9 @@ from evennia_ai.work.kinds.compact import (
 )
 from evennia_ai.work.kinds.forms import SentRequest, digest_of, plain, read_form
 
+LAPSES_SECONDS: Final = 3600.0
+"""So late no worker begins a compaction any more: the game has long done without."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -83,19 +87,23 @@ class Outcome:
     """The summary, None where nothing was changed."""
     stopped: bool = False
     """The server stops, and nothing is to be begun any more."""
-    problems: tuple[str, ...] = ()
-    """What a log should have."""
 
 
 class Compactor:
     """Compacts the histories of one process, each at most once at a time."""
 
     def __init__(
-        self, settings: CompactionSettings, calls: ModelCalls, *, in_thread: InThread
+        self,
+        settings: CompactionSettings,
+        calls: ModelCalls,
+        *,
+        in_thread: InThread,
+        work: Work,
     ) -> None:
         self._settings: Final = settings
         self._threads: Final = in_thread
         self._calls: Final = calls
+        self._work: Final = work
         self._write: Final = calls.writer.write
         self._is_closed = False
         # Who else waits for the compaction of a conversation that is under way.
@@ -110,6 +118,9 @@ class Compactor:
 
         What went wrong is logged, and committed where a summary was no good.
         """
+        if self._work.in_workers and not wanted.is_pressing:
+            asked = Deferred.fromCoroutine(self._asked_of_workers(wanted))
+            return asked.addErrback(_given_up, wanted)
         key = wanted.conversation.id
         if key in self._waiting:
             joined: Deferred[Outcome] = Deferred()
@@ -198,6 +209,7 @@ class Compactor:
             lock=f"npc:{where.npc_ref}",
             queueing_lock=f"compact:{where.id}",
             given=plain(given),
+            deadline=self._calls.clock.seconds() + LAPSES_SECONDS,
         )
 
     @property
@@ -209,21 +221,17 @@ class Compactor:
         job = self.job_of(wanted)
         if isinstance(job, Outcome):
             return job
-        where = wanted.conversation
-        commit = partial(commit_request, job)
-        tools = GameTools(self._calls, in_thread=self._in_thread, commit=commit)
-        body = await COMPACT.run(job, tools)
-        if self._is_closed:
-            raise CancelledError("the server stops")
-        applied = partial(apply, job, body, recorded=tools.recorded)
-        try:
-            outcome = await self._write(applied)
-        except HistoryConflictError as error:
-            _log(where, f"the summary is committed again: {error}")
-            outcome = await self._write(applied)
-        for problem in outcome.problems:
-            _log(where, problem)
+        outcome = await done_here(KIND, job, self._calls, self._in_thread)
+        assert isinstance(outcome, Outcome)  # it is what `apply` returns
         return outcome
+
+    async def _asked_of_workers(self, wanted: Wanted) -> Outcome:
+        """Ask workers for it; nobody waits for them."""
+        job = self.job_of(wanted)
+        if isinstance(job, Outcome):
+            return job
+        self._work.submit(job)
+        return Outcome(told="a worker is asked for it")
 
     def _in_thread(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
         """What `work` makes of values in another thread; CancelledError after a stop."""
@@ -266,12 +274,11 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     )
 
 
-def apply(job: Job, body: Mapping[str, Any], *, recorded: Sequence[ModelRequest] = ()) -> Outcome:
+def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
     """Commit what came of the work: its requests, its tries and the new segment, or nothing.
 
-    `recorded` are the first of the requests, which are committed already. StaleProposalError:
-    the conversation has gone on in another segment, or another try was made. HistoryConflictError:
-    another process wrote at the same moment; do it again.
+    StaleError: the conversation has gone on in another segment, or another try was made.
+    HistoryConflictError: another process wrote at the same moment; do it again.
     """
     given = read_form(CompactGiven, job.given, where=job.idempotency)
     made = read_form(CompactMade, body, where=job.idempotency)
@@ -279,22 +286,21 @@ def apply(job: Job, body: Mapping[str, Any], *, recorded: Sequence[ModelRequest]
     refuse_moved(where, given.head)
     newest = model_requests.newest_attempt(where)
     if newest.place != given.attempt:
-        raise StaleProposalError(f"another try to compact {where} was made")
+        raise StaleError(f"another try to compact {where} was made")
     if not made.tries:
         return Outcome(told=made.nothing)
     attempts = _attempts(given, made, newest.breaker)
     with one_transaction(f"compacting {where}"):
-        asked = [*recorded]
-        asked += [commit_request(job, one) for one in made.requests[len(recorded) :]]
+        later = made.requests[len(made.recorded) :]
+        asked = [*made.recorded, *(commit_request(job, one).record.place for one in later)]
         pairs = zip(attempts, made.tries, strict=True)
         told = [attempt_record(one, reply=_reply(tried, asked)) for one, tried in pairs]
         conversations.append(where, told)
         record = _begun(where, given, made) if made.summary else None
-    return Outcome(
-        told=made.tries[-1].reason if record is None else _replaced(made),
-        record=record,
-        problems=(*made.warnings, *(_problem(one) for one in attempts if one.reason)),
-    )
+    for problem in (*made.warnings, *(_problem(one) for one in attempts if one.reason)):
+        _log(where, problem)
+    told_of = made.tries[-1].reason if record is None else _replaced(made)
+    return Outcome(told=told_of, record=record)
 
 
 def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[SummaryAttempt]:
@@ -316,12 +322,12 @@ def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[
     return found
 
 
-def _reply(tried: SummaryTry, asked: Sequence[ModelRequest]) -> Reply | None:
-    """What a model said in this try, None where it said nothing."""
+def _reply(tried: SummaryTry, asked: Sequence[str]) -> Reply | None:
+    """What a model said in this try, None for nothing; `asked` are the places of the requests."""
     if tried.request is None:
         return None
     return Reply(
-        asked=asked[tried.request].record.place,
+        asked=asked[tried.request],
         text=tried.reply,
         model=tried.model,
         tokens=tried.tokens,
@@ -335,7 +341,7 @@ def _begun(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Re
     found = (at for at, record in places if record is not None and record.place == made.last)
     at = next(found, None)
     if at is None:
-        raise StaleProposalError(f"record {made.last} of {where} is history no more")
+        raise StaleError(f"record {made.last} of {where} is history no more")
     new = summary_record(
         made.summary,
         by=made.tries[-1].by,
@@ -355,6 +361,22 @@ def _replaced(made: CompactMade) -> str:
 
 def _problem(attempt: SummaryAttempt) -> str:
     return f"{attempt.reason} ({attempt.breaker.failures} in a row)"
+
+
+class _Applies:
+    """The game's half of this kind of work."""
+
+    name = COMPACT.name
+
+    def apply(self, job: Job, body: Mapping[str, Any]) -> Outcome:
+        """Commit what came of it."""
+        return apply(job, body)
+
+    def ended(self, job: Job, ending: Ending, reason: str) -> None:
+        """Nobody waits for what workers do; the next turn looks anew whether it is due."""
+
+
+KIND: Final = GameKind(does=COMPACT, applies=_Applies(), records=commit_request)
 
 
 def _given_up(failure: Failure, wanted: Wanted) -> Outcome:

@@ -17,16 +17,18 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import EvenniaAIError, ReplayError, StaleProposalError
+from evennia_ai.errors import EvenniaAIError, ReplayError, StaleError
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.upkeep.job_tools import GameTools, InThread
-from evennia_ai.game.upkeep.remembering import remember
+from evennia_ai.game.upkeep.remembering import considered, kept
+from evennia_ai.game.work.applying import Ending, GameKind
+from evennia_ai.game.work.in_process import InThread, done_here
+from evennia_ai.game.work.work import Work
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
 from evennia_ai.llm.profiles import SUMMARISER
-from evennia_ai.memory.memories import OF_NPC, Held, Memory, standing
+from evennia_ai.memory.memories import OF_NPC, Held, Learnt, Memory, standing
 from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.prompt.messages import Message
 from evennia_ai.settings.game import Conf
@@ -47,6 +49,9 @@ from evennia_ai.work.kinds.observe import (
     place_of,
     said_since,
 )
+
+LAPSES_SECONDS: Final = 3600.0
+"""So late no worker begins to observe any more: there is more to observe by then."""
 
 MOST_TIDIED: Final = 4096
 _DAY_HOURS: Final = 24.0
@@ -75,13 +80,58 @@ class _Observed:
         return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _JudgedObservation:
+    """An observation as a memory, or the refusal."""
+
+    refusal: str = ""
+    text: str = ""
+    about: str = ""
+    importance: int = 0
+    hours: float = 0.0
+    learnt: Learnt = "aloud"
+    place_ref: str = ""
+    scene: str = ""
+
+    def memory(self, given: ObserveGiven) -> Memory:
+        """The memory that is to be kept."""
+        return Memory(
+            id=memories.NEW,
+            text=self.text,
+            about=self.about,
+            importance=self.importance,
+            created_at=self.hours,
+            recalled_at=self.hours,
+            learnt=self.learnt,
+            place_ref=self.place_ref,
+            turn=given.turn,
+            author=OF_NPC,
+            scene=self.scene,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What came of the work, and what of it may be remembered."""
+
+    made: ObserveMade
+    observations: tuple[_JudgedObservation, ...]
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        return self.made.recorded
+
+
 class Consolidator:
     """Has NPCs learn from their conversations, and forget what fades."""
 
-    def __init__(self, conf: Conf, calls: ModelCalls, *, in_thread: InThread) -> None:
+    name = OBSERVE.name
+
+    def __init__(self, conf: Conf, calls: ModelCalls, *, in_thread: InThread, work: Work) -> None:
         self._settings: Final = conf.memory
         self._calls: Final = calls
         self._in_thread: Final = in_thread
+        self._work: Final = work
         self._rules: Final = conf.compaction.rules  # how often it may fail, and how long it rests
         # When, in hours of the game, by NPC; of those that were tidied last.
         self._tidied: OrderedDict[str, float] = OrderedDict()
@@ -128,33 +178,54 @@ class Consolidator:
             lock=f"npc:{where.npc_ref}",
             queueing_lock=f"observe:{where.id}",
             given=plain(given),
+            deadline=self._calls.clock.seconds() + LAPSES_SECONDS,
         )
 
-    def apply(
-        self, job: Job, body: Mapping[str, Any], *, recorded: Sequence[ModelRequest] = ()
-    ) -> str:
-        """Keep what passes the rules, and commit it with what the model was asked; in words.
+    def prepare(self, job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A `_Judged` as JSON: which observations the NPC may remember, as those around it judge.
 
-        On the reactor's thread, for it asks objects of the game. `recorded` are the first of the
-        requests, which are committed already. StaleProposalError: the conversation has gone on in
-        another segment, or was observed since. HistoryConflictError: another process wrote at the
-        same moment.
+        On the reactor's thread, for objects of the game are asked.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         made = read_form(ObserveMade, body, where=job.idempotency)
         where = conversations.numbered(given.head.conversation)
+        new = said_since(windows(where.id).history, given.upto)
+        messages = [message for message in new if place_of(message) <= made.upto]
+        observed = _Observed(where=where, given=given, messages=messages)
+        found = [_considered(observed, one, rules=self._settings) for one in made.observations]
+        return plain(_Judged(made=made, observations=tuple(found)))
+
+    def apply(self, job: Job, body: Mapping[str, Any]) -> str:
+        """Keep what may be remembered, with what the model was asked, or nothing; in words.
+
+        StaleError: the conversation has gone on in another segment, or was observed since.
+        HistoryConflictError: another process wrote at the same moment.
+        """
+        given = read_form(ObserveGiven, job.given, where=job.idempotency)
+        judged = read_form(_Judged, body, where=job.idempotency)
+        made, where = judged.made, conversations.numbered(given.head.conversation)
         refuse_moved(where, given.head)
         before = Breaker(failures=given.failures, opened_at=given.opened_at)
         if model_requests.consolidated(where.id) != Consolidated(upto=given.upto, breaker=before):
-            raise StaleProposalError(f"{where} was observed since")
+            raise StaleError(f"{where} was observed since")
         if made.nothing:
             return made.nothing
         with one_transaction(f"learning from {where}"):
-            asked = [*recorded]
-            asked += [commit_request(job, one) for one in made.requests[len(recorded) :]]
-            if made.failed:
-                return self._failed(where, given, made, asked)
-            return self._kept(where, given, made, asked)
+            later = made.requests[len(judged.recorded) :]
+            asked = [*judged.recorded, *(commit_request(job, one).record.place for one in later)]
+            observed = (
+                self._failed(where, given, made) if made.failed else self._kept(given, judged)
+            )
+            model_requests.tell_observed(where, observed, asked=asked[-1] if asked else None)
+        return f"nothing was learnt: {made.failed}" if made.failed else observed.outcome
+
+    def ended(self, job: Job, ending: Ending, reason: str) -> None:
+        """Nobody waits for it; the next turn looks anew whether enough was said."""
+
+    @property
+    def kind(self) -> GameKind:
+        """Both halves of this kind of work."""
+        return GameKind(does=OBSERVE, applies=self, records=commit_request, prepares=self.prepare)
 
     def tidy(self, npc_ref: str) -> None:
         """Once a day of the game, let go what faded and make one of what says the same twice."""
@@ -167,8 +238,8 @@ class Consolidator:
         if len(self._tidied) > MOST_TIDIED:
             self._tidied.popitem(last=False)
         held = memories.held_by(npc_ref)
-        for kept, others in _doubles(held):
-            memories.merge(npc_ref, kept, others, by=OF_NPC)
+        for first, others in _doubles(held):
+            memories.merge(npc_ref, first, others, by=OF_NPC)
         if gone := self._faded(memories.held_by(npc_ref), now):
             memories.fade(npc_ref, (memory.id for memory in gone), by=OF_NPC)
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
@@ -191,54 +262,36 @@ class Consolidator:
         if refusal is not None:
             return refusal.told
         job = self.job_of(where, npc_name=npc_name)
-        commit = partial(commit_request, job)
-        tools = GameTools(self._calls, in_thread=self._in_thread, commit=commit)
-        body = await OBSERVE.run(job, tools)
-        return self.apply(job, body, recorded=tools.recorded)
+        if self._work.in_workers:
+            self._work.submit(job)
+            return "a worker is asked for it"
+        return str(await done_here(self.kind, job, self._calls, self._in_thread))
 
-    def _failed(
-        self,
-        where: ConversationRef,
-        given: ObserveGiven,
-        made: ObserveMade,
-        asked: Sequence[ModelRequest],
-    ) -> str:
-        """Write down that the model gave nothing of use; after some failures it rests."""
+    def _failed(self, where: ConversationRef, given: ObserveGiven, made: ObserveMade) -> Observed:
+        """That the model gave nothing of use; after some failures it rests."""
         before = Breaker(failures=given.failures, opened_at=given.opened_at)
         breaker = before.after_failure(given.turn + 1, rules=self._rules)
-        state = Consolidated(upto=given.upto, breaker=breaker)
-        told = Observed(outcome=f"failed: {made.failed}", reply=made.reply, state=state)
-        model_requests.tell_observed(where, told, asked=asked[-1] if asked else None)
         _log(where, f"{made.failed} ({breaker.failures} in a row)")
-        return f"nothing was learnt: {made.failed}"
+        state = Consolidated(upto=given.upto, breaker=breaker)
+        return Observed(outcome=f"failed: {made.failed}", reply=made.reply, state=state)
 
-    def _kept(
-        self,
-        where: ConversationRef,
-        given: ObserveGiven,
-        made: ObserveMade,
-        asked: Sequence[ModelRequest],
-    ) -> str:
-        """Keep what passes the rules, and write down what came of it."""
-        new = said_since(windows(where.id).history, given.upto)
-        messages = [message for message in new if place_of(message) <= made.upto]
-        observed = _Observed(where=where, given=given, messages=messages)
-        found = [_remembered(observed, one, rules=self._settings) for one in made.observations]
-        kept = [memory for memory, _ in found if memory is not None]
-        refusals = [refusal for memory, refusal in found if memory is None]
-        told = f"{len(kept)} remembered, {len(refusals)} refused"
+    def _kept(self, given: ObserveGiven, judged: "_Judged") -> Observed:
+        """Keep what may be remembered; what came of it."""
+        made, npc_ref = judged.made, given.npc_ref
+        allowed = [one.memory(given) for one in judged.observations if not one.refusal]
+        new = [kept(npc_ref, one, by=OF_NPC, most=self._settings.kept) for one in allowed]
+        refusals = [one.refusal for one in judged.observations if one.refusal]
+        told = f"{len(new)} remembered, {len(refusals)} refused"
         if refusals:
             told += f": {'; '.join(dict.fromkeys(refusals))}"
-        outcome = Observed(
+        return Observed(
             outcome=told,
             reply=made.reply,
-            model=made.requests[-1].model,
-            memories=tuple(memory.origin for memory in kept),
+            model=made.requests[-1].model if made.requests else "",
+            memories=tuple(one.memory.origin for one in new if one.memory is not None),
             refused=len(refusals),
             state=Consolidated(upto=made.upto, breaker=Breaker()),
         )
-        model_requests.tell_observed(where, outcome, asked=asked[-1])
-        return told
 
 
 def commit_request(job: Job, request: SentRequest) -> ModelRequest:
@@ -257,18 +310,19 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     )
 
 
-def _remembered(
+def _considered(
     observed: _Observed, one: RawObservation, *, rules: MemorySettings
-) -> tuple[Memory | None, str]:
-    """The memory that an observation became, or why it became none."""
+) -> _JudgedObservation:
+    """The memory that an observation may become, or why it may not."""
     about, given = "", observed.given
     if one.about.strip():
         about = observed.people.get(a_name(one.about).casefold(), "")
         if a_name(one.about).casefold() == given.npc_name.casefold():
-            return None, "it is about the NPC itself"
+            return _JudgedObservation(refusal="it is about the NPC itself")
         if not about:
-            return None, "it is about somebody who did not speak, or one of several of that name"
-    done = remember(
+            why = "it is about somebody who did not speak, or one of several of that name"
+            return _JudgedObservation(refusal=why)
+    new = considered(
         given.npc_ref,
         one.text,
         importance=one.importance,
@@ -278,7 +332,17 @@ def _remembered(
         rules=rules,
         lines=observed.messages,
     )
-    return done.memory, done.refusal
+    if isinstance(new, str):
+        return _JudgedObservation(refusal=new)
+    return _JudgedObservation(
+        text=new.text,
+        about=new.about,
+        importance=new.importance,
+        hours=new.created_at,
+        learnt=new.learnt,
+        place_ref=new.place_ref,
+        scene=new.scene,
+    )
 
 
 def _doubles(held: Held) -> list[tuple[Memory, list[Memory]]]:

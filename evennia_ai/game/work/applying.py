@@ -4,12 +4,13 @@ A kind of work has two halves: its function (`evennia_ai.work`), which runs anyw
 thinks, and this one, which alone writes what the game owns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.store.history.model_requests import ModelRequest
 from evennia_ai.work.job import Job, JobKind
+from evennia_ai.work.kinds.forms import SentRequest
 
 Ending = Literal[
     "applied", "stale", "failed", "lapsed", "poisoned", "waiting", "over", "unavailable"
@@ -23,8 +24,8 @@ without; "unavailable": the queue cannot be reached, it is tried again.
 """
 
 
-class StaleError(EvenniaAIError):
-    """What came of a job does not fit any more; raised by `apply`, which then wrote nothing."""
+RECORDED: Final = "recorded"
+"""In a body: the places of the records of those requests in it that are committed already."""
 
 
 class Applies(Protocol):
@@ -32,11 +33,11 @@ class Applies(Protocol):
 
     name: str
 
-    def apply(self, job: Job, body: Mapping[str, Any]) -> None:
-        """Write what came of a job, in the transaction that is open, in the writer's thread.
+    def apply(self, job: Job, body: Mapping[str, Any]) -> object:
+        """Write what came of a job, all or nothing, in the writer's thread.
 
-        It touches no object of the game. StaleError: what the job was made from is not so any
-        more.
+        It touches no object of the game. What it returns is for who had the job done here.
+        StaleError: what the job was made from is not so any more.
         """
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
@@ -49,3 +50,8 @@ class GameKind:
 
     does: JobKind
     applies: Applies
+    records: Callable[[Job, SentRequest], ModelRequest] | None = None
+    """Commits what a model is about to be asked, for a job that is done here."""
+    prepares: Callable[[Job, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """The body as `apply` takes it: with what objects of the game say to it. On the reactor's
+    thread."""

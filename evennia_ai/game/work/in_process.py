@@ -4,48 +4,101 @@ Nothing of them is in the database until they are applied; a reload forgets thos
 whoever asked for them asks again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 from evennia.utils import logger
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError, HistoryConflictError, StaleError
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.work.applying import Ending, GameKind, StaleError
+from evennia_ai.game.work.applying import RECORDED, Ending, GameKind
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
+from evennia_ai.prompt.messages import Message
 from evennia_ai.settings.workers import WorkerSettings
+from evennia_ai.store.history.model_requests import ModelRequest
 from evennia_ai.work.job import Job
+from evennia_ai.work.kinds.forms import SentRequest
 
 InThread = Callable[..., "Deferred[Any]"]
+Commit = Callable[[SentRequest], ModelRequest]
 MOST_FAILURES: Final = 3
 """So often a job may fail in a way that its function did not foresee."""
 
 
 class GameTools:
-    """What a job's function may use in the game."""
+    """What a job's function may use in the game; `recorded` are the requests that it committed."""
 
-    def __init__(self, calls: ModelCalls, in_thread: InThread) -> None:
+    def __init__(
+        self, calls: ModelCalls, in_thread: InThread, *, commit: Commit | None = None
+    ) -> None:
+        """`commit` commits what a model is about to be asked."""
         self._calls: Final = calls
         self._in_thread: Final = in_thread
+        self._commit: Final = commit
+        self.recorded: Final[list[ModelRequest]] = []
 
     def ask(
-        self, access: Access, request: ChatRequest, *, role: str, npc_ref: str, name: str = ""
+        self,
+        access: Access,
+        request: ChatRequest,
+        *,
+        role: str,
+        npc_ref: str,
+        name: str = "",
+        prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
         """The model's reply; its row is written at its end."""
-        return self._calls.asked(access, request, CallKey(npc_ref=npc_ref, role=role, name=name))
+        key = CallKey(npc_ref=npc_ref, role=role, name=name)
+        return self._calls.asked(access, request, key, prompt=prompt)
+
+    def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
+        """Made from the records; it fails as the commit does, and then no model may be asked."""
+        if self._commit is None:
+            return succeed(tuple(one.message for one in request.messages))
+        return maybeDeferred(self._commit, request).addCallback(self._recorded)
 
     def models(self, role: str) -> tuple[Access, ...]:
         """Those that make something of their own, each instead of the one before it."""
         return self._calls.models.thinking(cast(ModelRole, role))
 
+    def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
+        """What `work` reads, in the writer's thread, behind all that was written."""
+        return self._calls.writer.read(partial(work, *values))
+
     def off(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
         """What `work` makes of values, in a thread where the server has some."""
         return self._in_thread(work, *values)
+
+    def _recorded(self, asked: ModelRequest) -> tuple[Message, ...]:
+        self.recorded.append(asked)
+        return asked.messages
+
+
+async def done_here(kind: GameKind, job: Job, calls: ModelCalls, in_thread: InThread) -> object:
+    """Do a job and apply what comes of it; what its `apply` returns.
+
+    It fails as the job's function does, or as `apply`. Where another process wrote to the same
+    conversation at the same moment, it is applied once more.
+    """
+    commit = None if kind.records is None else partial(kind.records, job)
+    tools = GameTools(calls, in_thread, commit=commit)
+    body = await kind.does.run(job, tools)
+    if tools.recorded:
+        body = {**body, RECORDED: [asked.record.place for asked in tools.recorded]}
+    if kind.prepares is not None:
+        body = kind.prepares(job, body)
+    apply = partial(kind.applies.apply, job, body)
+    try:
+        return await calls.writer.write(apply)
+    except HistoryConflictError as error:
+        logger.log_err(f"evennia_ai: {job.idempotency} is applied again: {error}")
+        return await calls.writer.write(apply)
 
 
 class InProcess:
@@ -62,7 +115,7 @@ class InProcess:
         self._settings: Final = settings
         self._calls: Final = calls
         self._kinds: Final = kinds
-        self._tools: Final = GameTools(calls, in_thread)
+        self._in_thread: Final = in_thread
         self._waiting: dict[str, tuple[Job, Deferred[tuple[Ending, str]]]] = {}
         self._doing: dict[str, Job] = {}
         self._failures: dict[str, int] = {}
@@ -117,8 +170,7 @@ class InProcess:
             return "lapsed", "nobody began it in time"
         kind = self._kinds[job.kind]
         try:
-            body = await kind.does.run(job, self._tools)
-            await self._calls.writer.write(lambda: kind.applies.apply(job, body))
+            await done_here(kind, job, self._calls, self._in_thread)
         except StaleError as error:
             return "stale", str(error)
         except EvenniaAIError as error:

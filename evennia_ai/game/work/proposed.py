@@ -7,11 +7,12 @@ game that dies at any point applies it after its next start, and never a second 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 
-from evennia_ai.game.work.applying import Ending, GameKind, StaleError
+from evennia_ai.errors import StaleError
+from evennia_ai.game.work.applying import Ending, GameKind
 from evennia_ai.models.work import APPLIED, FAILED, LAPSED, OFFERED, POISONED, STALE
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import NewCall
@@ -43,8 +44,24 @@ class Handled:
     worker: str = ""
 
 
-def handle(number: int, kinds: Mapping[str, GameKind]) -> Handled | None:
-    """Apply a proposal in the current transaction; None: it was handled before."""
+def offered(number: int) -> tuple[Job, Mapping[str, Any]] | None:
+    """The job and the body of a proposal that is to be applied; None: there is nothing to apply."""
+    offer = proposals.waiting(number)
+    if offer is None or offer.state != OFFERED:
+        return None
+    try:
+        return job_of(offer.job), json.loads(offer.body)
+    except JobError:
+        return None  # `handle` says what is wrong with it
+
+
+def handle(
+    number: int, kinds: Mapping[str, GameKind], prepared: Mapping[str, Any] | None = None
+) -> Handled | None:
+    """Apply a proposal in the current transaction; None: it was handled before.
+
+    `prepared` is its body as its kind prepared it, None where it is applied as it is.
+    """
     offer = proposals.locked(number)
     if offer is None:
         return None
@@ -55,7 +72,7 @@ def handle(number: int, kinds: Mapping[str, GameKind]) -> Handled | None:
     try:
         job = job_of(offer.job)
         if state == OFFERED:
-            state, reason = _applied(offer, job, kinds)
+            state, reason = _applied(offer, job, kinds, prepared)
     except JobError as error:
         state, reason = FAILED, str(error)
     proposals.handled(number, state, reason=reason)
@@ -78,13 +95,18 @@ def set_aside(number: int, reason: str) -> Handled | None:
     return Handled(name=offer.idempotency, job=job_of(offer.job), ending="poisoned", reason=reason)
 
 
-def _applied(offer: Offer, job: Job, kinds: Mapping[str, GameKind]) -> tuple[str, str]:
+def _applied(
+    offer: Offer,
+    job: Job,
+    kinds: Mapping[str, GameKind],
+    prepared: Mapping[str, Any] | None,
+) -> tuple[str, str]:
     kind = kinds.get(job.kind)
     if kind is None:
         return FAILED, f"this game has no kind of work {job.kind!r}"
     try:
         with transaction.atomic():  # what a stale one has written goes
-            kind.applies.apply(job, json.loads(offer.body))
+            kind.applies.apply(job, json.loads(offer.body) if prepared is None else prepared)
     except StaleError as error:
         return STALE, str(error)
     return APPLIED, ""

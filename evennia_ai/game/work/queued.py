@@ -223,8 +223,20 @@ class Queued:
         for job in tuple(self._unsent.values()):
             self._put(job)
         for number in look.numbers:
-            handled = self._calls.writer.write(partial(proposed.handle, number, self._kinds))
+            handled = Deferred.fromCoroutine(self._applied(number))
             handled.addCallbacks(self._handled, self._not_handled, errbackArgs=(number,))
+
+    async def _applied(self, number: int) -> Handled | None:
+        """Apply a proposal, with what its kind asks of the game's objects before."""
+        prepared: Mapping[str, Any] | None = None
+        if any(kind.prepares for kind in self._kinds.values()):
+            offered = await self._calls.writer.read(partial(proposed.offered, number))
+            job, body = offered or (None, {})
+            kind = self._kinds.get(job.kind) if job is not None else None
+            if kind is not None and kind.prepares is not None and job is not None:
+                prepared = kind.prepares(job, body)
+        apply = partial(proposed.handle, number, self._kinds, prepared)
+        return await self._calls.writer.write(apply)
 
     def _handled(self, handled: Handled | None) -> None:
         if handled is None:

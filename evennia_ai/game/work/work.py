@@ -36,7 +36,16 @@ class Work:
 
     def add(self, does: JobKind, applies: Applies) -> None:
         """Have jobs of a kind done from now on."""
-        self.kinds[does.name] = GameKind(does=does, applies=applies)
+        self.add_kind(GameKind(does=does, applies=applies))
+
+    def add_kind(self, kind: GameKind) -> None:
+        """The same of a kind that records what it asks, or prepares what it applies."""
+        self.kinds[kind.does.name] = kind
+
+    @property
+    def in_workers(self) -> bool:
+        """Whether workers do what nobody waits for."""
+        return self._queued is not None
 
     def begin(self) -> None:
         """Apply what workers offer from now on; for the start of the server."""

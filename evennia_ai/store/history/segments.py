@@ -7,7 +7,7 @@ by a place in the records and the hash of what stands there: the same place give
 from dataclasses import dataclass
 
 from evennia_ai import models
-from evennia_ai.errors import StaleProposalError
+from evennia_ai.errors import StaleError
 from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
 from evennia_ai.store.history.conversations import opening_summary
@@ -49,7 +49,7 @@ def head_of(conversation: ConversationRef) -> Head:
 def segment_at(head: Head, *, cut: int) -> PastSegment:
     """The newest messages of the segment up to `head`, and all since the index `cut`.
 
-    StaleProposalError: the conversation has left the segment, or this record is not there.
+    StaleError: the conversation has left the segment, or this record is not there.
     """
     row = _row(head)
     opening = opening_summary(head.conversation, head.segment)
@@ -57,22 +57,22 @@ def segment_at(head: Head, *, cut: int) -> PastSegment:
 
 
 def refuse_moved(conversation: ConversationRef, head: Head) -> None:
-    """StaleProposalError where the conversation has left the segment, or its records are others.
+    """StaleError where the conversation has left the segment, or its records are others.
 
     It may have been erased, and then no word of a model's may be kept either.
     """
     _row(head)
     if windows(conversation.id).end.segment != head.segment:
-        raise StaleProposalError(f"conversation {head.conversation} has begun another segment")
+        raise StaleError(f"conversation {head.conversation} has begun another segment")
 
 
 def _row(head: Head) -> models.Record:
     rows = models.Record.objects.filter(conversation_id=head.conversation)
     if rows.filter(segment__gt=head.segment).exists():
-        raise StaleProposalError(f"conversation {head.conversation} has begun another segment")
+        raise StaleError(f"conversation {head.conversation} has begun another segment")
     row = rows.filter(segment=head.segment, seq=head.seq).first()
     if row is None or row.sha256 != head.sha256:
-        raise StaleProposalError(
+        raise StaleError(
             f"record {head.place} of conversation {head.conversation} is not the one that was meant"
         )
     return row

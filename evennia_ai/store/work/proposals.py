@@ -58,7 +58,16 @@ def unhandled(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
 
 def locked(number: int) -> Offer | None:
     """One of these, locked until the end of the transaction; None: it was handled meanwhile."""
-    row = models.Proposal.objects.select_for_update().filter(pk=number, handled_at=None).first()
+    return _offer(models.Proposal.objects.select_for_update(), number)
+
+
+def waiting(number: int) -> Offer | None:
+    """The same without a lock."""
+    return _offer(models.Proposal.objects, number)
+
+
+def _offer(rows: Any, number: int) -> Offer | None:
+    row = rows.filter(pk=number, handled_at=None).first()
     if row is None:
         return None
     names = Offer.__dataclass_fields__

@@ -112,6 +112,8 @@ class CompactMade:
     messages_tokens: int = 0
     kept: int = 0
     """How many messages were kept behind it."""
+    recorded: tuple[str, ...] = ()
+    """The places of the first requests' records; the game adds those that it committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +131,12 @@ class _Task:
 class Compact:
     """Summaries of histories; `JobKind` says what its members are."""
 
-    name: Final = "compact"
+    name = "compact"
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
         """A `CompactMade` as JSON.
 
-        StaleProposalError: the conversation has left the segment. StoreError: what would be asked
+        StaleError: the conversation has left the segment. StoreError: what would be asked
         cannot be put on record.
         """
         given = read_form(CompactGiven, job.given, where=job.idempotency)

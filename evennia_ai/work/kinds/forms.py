@@ -33,8 +33,8 @@ class SentMessage:
 
     @property
     def message(self) -> Message:
-        """The same for who asks and records."""
-        return Message(role=self.role, content=self.content)
+        """The same for who asks and records, shown where the game shows a record of it."""
+        return Message(role=self.role, content=self.content, block="ordered", origin="ordered")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

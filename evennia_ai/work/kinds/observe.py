@@ -82,17 +82,19 @@ class ObserveMade:
     upto: Place = (0, 0)
     """The last record that it was asked about."""
     observations: tuple[RawObservation, ...] = ()
+    recorded: tuple[str, ...] = ()
+    """The places of the first requests' records; the game adds those that it committed."""
 
 
 class Observe:
     """Observations of what was said; `JobKind` says what its members are."""
 
-    name: Final = "observe"
+    name = "observe"
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
         """An `ObserveMade` as JSON.
 
-        StaleProposalError: the conversation has left the segment. StoreError: what would be asked
+        StaleError: the conversation has left the segment. StoreError: what would be asked
         cannot be put on record.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)

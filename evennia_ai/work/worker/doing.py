@@ -108,7 +108,7 @@ class Doer:
         offer = Offer(
             idempotency=job.get("idempotency", ""),
             kind=job.get("kind", ""),
-            head_sha256=str(job.get("given", {}).get("head_sha256", "")),
+            head_sha256=str(job.get("given", {}).get("head", {}).get("sha256", "")),
             job=text,
             worker=self.name,
             begun_at=begun_at,

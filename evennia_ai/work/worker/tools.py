@@ -7,12 +7,12 @@ failing is left alone by all. A person's stop counts here as in the game.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, cast
 
 from django.db import close_old_connections
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access, Models
@@ -20,6 +20,7 @@ from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota
+from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
@@ -33,6 +34,7 @@ from evennia_ai.work.counting import (
     reply_tokens_of,
     usage_of,
 )
+from evennia_ai.work.kinds.forms import SentRequest
 
 T = TypeVar("T")
 REST_SECONDS: Final = 30.0
@@ -79,10 +81,25 @@ class WorkerTools:
         """What `work` makes of values, in a thread with a connection to the database."""
         return Deferred.fromFuture(asyncio.ensure_future(self._threads.run(work, *values)))
 
+    def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
+        """What `work` reads, in a thread with a connection to the database."""
+        return self.off(work, *values)
+
+    def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
+        """A worker writes nothing: the request is committed with what comes of the job."""
+        return succeed(tuple(one.message for one in request.messages))
+
     def ask(
-        self, access: Access, request: ChatRequest, *, role: str, npc_ref: str, name: str = ""
+        self,
+        access: Access,
+        request: ChatRequest,
+        *,
+        role: str,
+        npc_ref: str,
+        name: str = "",
+        prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
-        """The model's reply; `name` is for the game's watchers, of which there are none here."""
+        """The model's reply; `name` and `prompt` are for watchers, of which there are none here."""
         return Deferred.fromCoroutine(self._asked(access, request, role=role, npc_ref=npc_ref))
 
     async def _asked(

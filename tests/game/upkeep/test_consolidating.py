@@ -310,7 +310,7 @@ class TestTidying:
         from evennia_ai.game.runtime import runtime
 
         live = runtime()
-        return Consolidator(live.conf, live.calls, in_thread=maybeDeferred)
+        return Consolidator(live.conf, live.calls, in_thread=maybeDeferred, work=live.work)
 
     def learn(self, stage, text: str, **fields: Any) -> int:
         new = a_memory(text, id=memories.NEW, **fields)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from twisted.internet.defer import Deferred
 
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.work.applying import StaleError
+from evennia_ai.errors import EvenniaAIError, StaleError
 from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.settings.workers import WorkerSettings
 from evennia_ai.work.job import Job
