@@ -58,20 +58,24 @@ def talk(stage: Any, number: int) -> Any:
     return where
 
 
-def jobs_about(stage: Any, where: Any, number: int) -> list[Job]:
-    """A compaction and an observation of it."""
-    live = stage.running.runtime()
-    history = windows(where.id).history
-    tokens = sum(message.tokens(ESTIMATE) for message in history)
-    wanted = Wanted(
+def wanted_of(where: Any, *, is_pressing: bool) -> Wanted:
+    """A compaction of a history that is nearly full."""
+    tokens = sum(message.tokens(ESTIMATE) for message in windows(where.id).history)
+    return Wanted(
         conversation=where,
         npc_name="Oren",
         asked_by="idle time",
-        is_pressing=bool(number % 2),
+        is_pressing=is_pressing,
         fullness=Fullness(
             history_tokens=tokens, other_tokens=200, limit_tokens=tokens + 400, counter=ESTIMATE
         ),
     )
+
+
+def jobs_about(stage: Any, where: Any, number: int) -> list[Job]:
+    """A compaction and an observation of it."""
+    live = stage.running.runtime()
+    wanted = wanted_of(where, is_pressing=bool(number % 2))
     compact = live.compactor.job_of(wanted)
     assert isinstance(compact, Job)
     return [compact, live.idle_time._consolidator.job_of(where, npc_name="Oren")]
@@ -206,6 +210,33 @@ def test_a_memory_of_a_worker_is_the_one_that_the_game_would_have(stage):
     assert "Anna owes Oren 12 coins." in [
         memory.text for memory in memories.held_by(stage.npc.ai.ref).memories
     ]
+
+
+@pytest.mark.parametrize("kind", ["compact", "observe"])
+def test_idle_time_asks_workers_and_does_not_wait_for_them(stage, kind, monkeypatch):
+    live = stage.running.runtime()
+    asked: list[Job] = []
+    monkeypatch.setattr(live.work, "_queued", object())
+    monkeypatch.setattr(live.work, "submit", asked.append)
+    where = talk(stage, 2)
+    if kind == "compact":
+        done = live.compactor.compact(wanted_of(where, is_pressing=False))
+    else:
+        done = live.idle_time._consolidator.consolidate(where, npc_name="Oren", npc_limits={})
+
+    assert done.called
+    assert [job.kind for job in asked] == [kind]
+
+
+def test_a_compaction_that_somebody_waits_for_is_done_here(stage, monkeypatch):
+    live = stage.running.runtime()
+    asked: list[Job] = []
+    monkeypatch.setattr(live.work, "_queued", object())
+    monkeypatch.setattr(live.work, "submit", asked.append)
+    live.compactor.compact(wanted_of(talk(stage, 2), is_pressing=True))
+
+    assert asked == []
+    assert models.Record.objects.filter(kind=RecordKind.SUMMARY.value).count() == 1
 
 
 def _asked(where: Any) -> list[Any]:
