@@ -112,6 +112,7 @@ def written() -> tuple[int, int]:
     return models.Record.objects.count(), models.Memory.objects.count()
 
 
+@pytest.mark.req("S2-20")
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="the other process has a copy as a file")
 def test_200_jobs_give_the_same_bytes_in_the_game_and_in_a_worker(stage, tmp_path):
     places = [talk(stage, number) for number in range(CONVERSATIONS)]
@@ -158,6 +159,7 @@ def offered(stage: Any, kind: str) -> tuple[Any, Job, dict[str, Any]]:
     raise AssertionError(f"no job of {kind} came to anything")
 
 
+@pytest.mark.req("S2-20")
 @pytest.mark.parametrize("kind", ["compact", "observe"])
 def test_nothing_is_written_of_what_was_erased_meanwhile(stage, kind):
     where, job, body = offered(stage, kind)
