@@ -6,8 +6,13 @@ nothing.
 
 from dataclasses import dataclass
 
-from evennia_ai.history.compaction.planning import CompactionRules, When, is_due, refuse_thrash
-from evennia_ai.history.compaction.summarisable import tokens_since
+from evennia_ai.history.compaction.planning import (
+    CompactionRules,
+    When,
+    is_due,
+    refuse_thrash,
+    tokens_since,
+)
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.pieces import Tier
 from evennia_ai.prompt.prompt import Prompt

@@ -16,7 +16,7 @@ from evennia_ai.endpoints import Access
 from evennia_ai.errors import EvenniaAIError, HistoryConflictError, StaleError
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.work.applying import RECORDED, Ending, GameKind
+from evennia_ai.game.work.applying import MOST_FAILURES, RECORDED, Ending, GameKind
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.prompt.messages import Message
@@ -27,8 +27,6 @@ from evennia_ai.work.kinds.forms import SentRequest
 
 InThread = Callable[..., "Deferred[Any]"]
 Commit = Callable[[SentRequest], ModelRequest]
-MOST_FAILURES: Final = 3
-"""So often a job may fail in a way that its function did not foresee."""
 
 
 class GameTools:

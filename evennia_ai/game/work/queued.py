@@ -19,8 +19,7 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import StoreError
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.work import proposed
-from evennia_ai.game.work.applying import Ending, GameKind
-from evennia_ai.game.work.in_process import MOST_FAILURES
+from evennia_ai.game.work.applying import MOST_FAILURES, Ending, GameKind
 from evennia_ai.game.work.proposed import Handled
 from evennia_ai.models.work import OFFERED
 from evennia_ai.settings.workers import WorkerSettings

@@ -7,7 +7,6 @@ from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.tokens import TokenCounter
 
 
 def summarisable(
@@ -26,12 +25,6 @@ def summarisable(
     if opening is not None and all(message.record != opening.record for message in history):
         kept, earlier = [unframed(opening), *kept], earlier - 1
     return History(kept, earlier=earlier, segment=history.segment)
-
-
-def tokens_since(cut: int, history: History, counter: TokenCounter) -> int:
-    """Tokens of a history from the index on at which prompts cut it."""
-    first = min(max(cut, history.earlier), history.stop)
-    return history.tokens_from(first, counter=counter)
 
 
 def summaries_in(history: History) -> frozenset[str]:

@@ -24,13 +24,14 @@ from evennia_ai.history.compaction.planning import (
     CompactionRules,
     NoPlan,
     plan,
+    tokens_since,
 )
 from evennia_ai.history.compaction.summaries import (
     REQUEST_TOKENS,
     checked_summary,
     summary_request,
 )
-from evennia_ai.history.compaction.summarisable import summaries_in, summarisable, tokens_since
+from evennia_ai.history.compaction.summarisable import summaries_in, summarisable
 from evennia_ai.history.projection import message_of, record_of
 from evennia_ai.history.records import storable
 from evennia_ai.llm.chat import ChatReply
