@@ -1,13 +1,15 @@
-"""The Django app: `INSTALLED_APPS += ["evennia_ai"]` is the one line a game needs."""
+"""The Django app: `INSTALLED_APPS += ["evennia_ai"]` is the one line a game needs.
+
+A worker has it too, and no Evennia: what is Evennia's is hooked in where Evennia is.
+"""
 
 from pathlib import Path
 from typing import Any, Final
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models.signals import post_migrate
-from evennia.settings_default import EVENNIA_DIR
 
 SERVICE: Final = "evennia_ai.game.service"
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -23,16 +25,21 @@ class EvenniaAIConfig(AppConfig):
     """What the web's pages ask of the game, by its path: they import nothing of it."""
 
     def ready(self) -> None:
-        from evennia_ai.checks import NODELAY  # importing registers the checks
         from evennia_ai.store.core.forking import close_files_before_forks
+
+        if apps.is_installed("evennia.server"):
+            self._ready_in_a_game()
+        close_files_before_forks()
+        post_migrate.connect(_index_pages, sender=self)
+
+    def _ready_in_a_game(self) -> None:
+        from evennia_ai.checks import NODELAY  # importing registers the checks
 
         # Beside the game's own, in the server alone: our start and stop hooks, and its end of the
         # wire to the Portal, which sends at once; the Portal's is a setting.
         _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
         _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
         _add_templates()
-        close_files_before_forks()
-        post_migrate.connect(_index_pages, sender=self)
 
 
 def _index_pages(*, apps: Any, **_: object) -> None:
@@ -60,6 +67,8 @@ def _add_templates() -> None:
 
     Folders are searched in their order, those of apps last; the game's own stay before ours.
     """
+    from evennia.settings_default import EVENNIA_DIR
+
     for engine in settings.TEMPLATES:
         folders = [str(folder) for folder in engine.get("DIRS", ())]
         own = [index for index, folder in enumerate(folders) if folder.startswith(EVENNIA_DIR)]

@@ -328,6 +328,14 @@ class HistoryConflictError(StoreError):
         )
 
 
+class StaleError(StoreError):
+    """What was worked out beside the game is about something that has changed since."""
+
+    def __init__(self, changed: str) -> None:
+        self.changed = changed
+        super().__init__(changed)
+
+
 class TurnClosedError(StoreError):
     """The turn was already finished, failed or interrupted."""
 

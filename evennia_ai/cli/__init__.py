@@ -19,6 +19,7 @@ from evennia_ai.cli.moving import export_folder, import_folder, move
 from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, V2, help_alone
 from evennia_ai.cli.output import refuse
 from evennia_ai.cli.preset_commands import preset
+from evennia_ai.cli.working import worker, worker_file
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.prompt.components import Grant
 
@@ -373,3 +374,5 @@ evennia_ai.add_command(preset)
 evennia_ai.add_command(import_folder)
 evennia_ai.add_command(move)
 evennia_ai.add_command(export_folder)
+evennia_ai.add_command(worker)
+evennia_ai.add_command(worker_file)

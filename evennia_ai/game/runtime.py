@@ -19,6 +19,7 @@ from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 
+from evennia_ai.endpoints import Access, Models
 from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
@@ -28,18 +29,20 @@ from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.knowledge.own_pages import Threads
 from evennia_ai.game.knowledge.search import HintEchoes
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.endpoints import Access, Models
 from evennia_ai.game.models.limits import Limits, is_stopped
+from evennia_ai.game.models.naming import game_id
 from evennia_ai.game.models.watching import Gauges, Watch, Watcher
 from evennia_ai.game.recording.event_recorder import Recorder
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import Lines
 from evennia_ai.game.speech.voice import Gestures
+from evennia_ai.game.upkeep import compacting
 from evennia_ai.game.upkeep.compacting import Compactor
 from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.game.upkeep.idle_time import IdleTime
-from evennia_ai.game.upkeep.summarising import InThread
 from evennia_ai.game.watch.request_log import RequestLog
+from evennia_ai.game.work.in_process import InThread
+from evennia_ai.game.work.work import Work
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
@@ -131,6 +134,8 @@ class Runtime:
     gestures: Gestures
     ticker: Ticker
     book_builds: BookBuilds
+    work: Work
+    """What NPCs do besides speaking, here or in workers."""
 
     @property
     def access(self) -> Access:
@@ -145,6 +150,7 @@ class Runtime:
         self.models.close()  # turns end by it, and what they do then is given up after it
         self.gestures.close()
         self.idle_time.close()
+        self.work.close()
         self.ticker.close()
         self.watch.close()
 
@@ -197,7 +203,9 @@ def runtime_of(
     conf: Conf, *, clock: Clock, access: Access | None = None, models: Models | None = None
 ) -> Runtime:
     """A runtime for these settings; with `models`, or `access` alone, instead of theirs."""
-    models = models or Models(conf, clock=clock, only=access)
+    models = models or Models(
+        conf, clock=clock, only=access, game_id=game_id, log_error=logger.log_err
+    )
     scheduler = Scheduler(
         clock,
         max_running=conf.max_concurrent_calls,
@@ -211,7 +219,11 @@ def runtime_of(
     limits, watch = _limits(conf, clock), _watch(conf, clock, models, scheduler)
     calls = ModelCalls(models=models, limits=limits, watch=watch, clock=clock, writer=writer)
     in_thread = _threads_of(clock)
-    compactor = Compactor(conf.compaction, calls, in_thread=in_thread)
+    work = Work(conf.workers, calls, in_thread=in_thread, game_id=game_id)
+    compactor = Compactor(conf.compaction, calls, in_thread=in_thread, work=work)
+    consolidator = Consolidator(conf, calls, in_thread=in_thread, work=work)
+    work.add_kind(compacting.KIND)
+    work.add_kind(consolidator.kind)
     return Runtime(
         conf=conf,
         clock=clock,
@@ -225,12 +237,13 @@ def runtime_of(
         writer=writer,
         recorder=recorder,
         compactor=compactor,
-        idle_time=IdleTime(compactor, Consolidator(conf, calls), clock),
+        idle_time=IdleTime(compactor, consolidator, clock),
         lines=Lines(seconds=clock.seconds, most_npcs=conf.line_npcs, most_calls=conf.line_calls),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
+        work=work,
     )
 
 

@@ -148,6 +148,7 @@ def at_server_start() -> None:
     live.models.prepare().addErrback(_log_unprepared)
     live.watch.add(News(now=live.clock.seconds))
     live.watch.open()
+    live.work.begin()
     watch_logins()
     _notice_guards()
     until_done(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)

@@ -77,6 +77,9 @@ class QuotaUse:
     tokens_per_day: int = 0
 
 
+NOTHING_USED: Final = QuotaUse()
+
+
 @dataclass(slots=True, eq=False)
 class Meter:
     """What one player, one NPC or the game used. A call counts from its begin, its tokens are
@@ -128,13 +131,19 @@ class Meter:
             tokens_per_day=self._day_tokens + self._reserved,
         )
 
-    def reached(self, now: float, quota: Quota, *, tokens: int = 0) -> QuotaReached | None:
-        """The limit that another call of so many tokens, as far as known, would go over."""
+    def reached(
+        self, now: float, quota: Quota, *, tokens: int = 0, others: QuotaUse = NOTHING_USED
+    ) -> QuotaReached | None:
+        """The limit that another call of so many tokens, as far as known, would go over.
+
+        `others` is what other processes used of the same.
+        """
         read = self.reading(now)
         for limit in LIMITS:
             most = getattr(quota, limit)
             wanted = max(1, tokens) if limit.startswith("tokens") else 1
-            if most is not None and getattr(read, limit) + wanted > most:
+            used = getattr(read, limit) + getattr(others, limit)
+            if most is not None and used + wanted > most:
                 return QuotaReached(
                     limit=limit, most=most, retry_in_seconds=self._room_in(limit, now)
                 )

@@ -54,3 +54,4 @@ from evennia_ai.models.knowledge import (
     LorekeeperTask,
 )
 from evennia_ai.models.memory import KnownName, Memory, MemoryRevision
+from evennia_ai.models.work import BreakerRow, Proposal, TokenLease, Worker

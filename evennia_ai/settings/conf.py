@@ -36,6 +36,7 @@ from evennia_ai.llm.sentence_model import INSTALL, missing_packages
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.settings.game import SETTINGS, Conf
 from evennia_ai.settings.kinds import PREFIX, Setting
+from evennia_ai.settings.workers import QUEUE_APP
 
 
 class SettingError(EvenniaAIError):
@@ -152,6 +153,7 @@ def wrong_together(values: Conf) -> Iterator[Problem]:
     yield from _said_twice(values)
     yield from _unusable(values.profiles)
     yield from _without_embeddings(values)
+    yield from _without_a_queue(values)
 
 
 def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
@@ -230,6 +232,32 @@ def _without_embeddings(values: Conf) -> Iterator[Problem]:
             id="E061",
             message=f"{PREFIX}{setting} needs {', '.join(missing)}, not installed here.",
             hint=f"Type: {INSTALL}",
+        )
+
+
+def _without_a_queue(values: Conf) -> Iterator[Problem]:
+    """What workers need and the game has not."""
+    if not values.workers.in_workers:
+        return
+    missing = next((one for one in ("procrastinate", "psycopg") if not _is_installed(one)), "")
+    asked = f"{PREFIX}WORKERS asks for workers, and"
+    if missing:
+        yield Problem(
+            id="E098",
+            message=f"{asked} the package {missing} is not installed.",
+            hint='Type: pip install "evennia-ai[workers]"',
+        )
+    elif not settings.DATABASES["default"]["ENGINE"].endswith("postgresql"):
+        yield Problem(
+            id="E099",
+            message=f"{asked} the game's database is no PostgreSQL.",
+            hint="docs/workers.md of evennia_ai says how to have one; else take the setting out.",
+        )
+    elif QUEUE_APP not in settings.INSTALLED_APPS:
+        yield Problem(
+            id="E100",
+            message=f"{asked} INSTALLED_APPS is without their queue's tables.",
+            hint=f'INSTALLED_APPS += ["{QUEUE_APP}"], then `evennia migrate`.',
         )
 
 

@@ -38,6 +38,7 @@ from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.settings import kinds
 from evennia_ai.settings.kinds import Setting, read_by
+from evennia_ai.settings.workers import WorkerSettings, read_workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,6 +344,17 @@ class Conf:
     ]
     """how much of a prompt tells what an NPC [lived through
     elsewhere](dynamic-context.md#what-an-npc-lived-through-elsewhere); 0: nothing"""
+    workers: Annotated[
+        WorkerSettings,
+        read_by(read_workers),
+        Setting(
+            "E097",
+            {"queue": "inprocess"},
+            'a dictionary, such as {"queue": "procrastinate", "caps": {"observe": 200}}',
+        ),
+    ]
+    """`{"queue": "procrastinate"}`: what NPCs do besides speaking is done by
+    [workers](workers.md), on this machine or others"""
     time_suffix: Annotated[kinds.TimeSuffix, Setting("E064", "", '"real", "game" or "" for none')]
     """`"real"` or `"game"`: what is said to NPCs bears date and minute of the world or the game"""
 

@@ -22,10 +22,10 @@ from twisted.logger import formatEvent, globalLogPublisher
 
 from evennia_ai.commands.ai.control import retried
 from evennia_ai.commands.ai.status import status_lines
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import EvenniaAIError, ModelUnavailable
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.turn.rehearsal import rehearsed

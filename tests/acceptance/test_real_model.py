@@ -14,8 +14,8 @@ import pytest
 from pydantic import BaseModel
 from twisted.internet.task import Clock
 
+from evennia_ai.endpoints import Models
 from evennia_ai.game import runtime as running
-from evennia_ai.game.models.endpoints import Models
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.chat import ChatReply

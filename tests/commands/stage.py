@@ -16,8 +16,8 @@ from evennia.utils.create import create_object
 from twisted.internet.task import Clock
 
 from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai.endpoints import Access
 from evennia_ai.game import runtime as running
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.npc import AINPC
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope

@@ -50,8 +50,8 @@ class Desk:
 @contextmanager
 def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
     """The builder at work; models take five seconds."""
+    from evennia_ai.endpoints import Access
     from evennia_ai.game import runtime as running
-    from evennia_ai.game.models.endpoints import Access
 
     clock = Clock()
     access = Access(model=ScriptedModel(writer, delay_seconds=5.0, clock=clock), model_id="stub")

@@ -23,8 +23,8 @@ from twisted.internet.task import Clock
 
 from evennia_ai.commands import background_work
 from evennia_ai.commands.base import StrictCommand
+from evennia_ai.endpoints import Access
 from evennia_ai.game import runtime as running
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.settings.conf import conf
 from tests.commands.stage import hearing, on_screen

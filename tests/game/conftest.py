@@ -103,7 +103,7 @@ class Stage:
         return self.model
 
     def install(self, model: Any, **conf: Any) -> None:
-        from evennia_ai.game.models.endpoints import Access
+        from evennia_ai.endpoints import Access
 
         self.opens(Access(model=model), **conf)
 

@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError
+from evennia_ai.endpoints import Access, Models, NotReady
 from evennia_ai.foreign.fields import near
 from evennia_ai.game.floor.addressing import HeardVerdict
-from evennia_ai.game.models.endpoints import Access, Models, NotReady
 from evennia_ai.game.npc_settings import SettingChange, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC

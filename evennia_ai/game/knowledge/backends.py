@@ -16,8 +16,8 @@ from evennia.help.filehelp import FILE_HELP_ENTRIES
 from evennia.help.models import HelpEntry
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
 
+from evennia_ai.endpoints import Models
 from evennia_ai.game.knowledge.own_pages import MeaningBackend, OwnBackend, Threads
-from evennia_ai.game.models.endpoints import Models
 from evennia_ai.game.senses.text import unmarked
 from evennia_ai.knowledge.pages.page import (
     Backend,

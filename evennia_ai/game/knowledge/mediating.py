@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.python.failure import Failure
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Line

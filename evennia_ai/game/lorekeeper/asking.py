@@ -20,11 +20,11 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
+from evennia_ai.endpoints import Access, Models
 from evennia_ai.errors import EvenniaAIError, ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.endpoints import Access, Models
 from evennia_ai.game.models.limits import CallKey, Limits
 from evennia_ai.knowledge.assembly.assembly import assemble
 from evennia_ai.knowledge.assembly.config import AssemblyRules

@@ -13,6 +13,7 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import EvenniaAIError, NotStoredError
 from evennia_ai.game.knowledge.guarding import is_held
 from evennia_ai.game.lorekeeper.asking import (
@@ -31,7 +32,6 @@ from evennia_ai.game.lorekeeper.writing import (
     text_of_answer,
     writing_request,
 )
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime, runtime
 from evennia_ai.game.senses.presence import HasMind

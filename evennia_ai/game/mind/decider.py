@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ReplayError
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS

@@ -13,7 +13,7 @@ from evennia import SESSION_HANDLER
 from evennia.objects.models import ObjectDB
 from twisted.internet.defer import CancelledError
 
-from evennia_ai.game.models.limits import ModelStopped, Refusal
+from evennia_ai.game.models.limits import Refusal
 from evennia_ai.game.models.watching import WatchedCall, Watcher
 from evennia_ai.game.senses.presence import object_of
 from evennia_ai.game.senses.text import plain_name
@@ -21,6 +21,7 @@ from evennia_ai.game.speech.output import safe_text
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
+from evennia_ai.work.counting import ModelStopped
 
 TELL: Final = "tell"
 TAGS: Final = "evennia_ai"

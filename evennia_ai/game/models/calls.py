@@ -17,22 +17,23 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
-from evennia_ai.game.models.endpoints import Access, Models
-from evennia_ai.game.models.limits import CallKey, Limits, ModelStopped, StartedCall, why_halted
+from evennia_ai.endpoints import Access, Models
+from evennia_ai.errors import ModelError
+from evennia_ai.game.models.limits import CallKey, Limits, StartedCall, why_halted
 from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.knowledge.restricted.mediation import choices_in_answer
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener, Usage
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.structured import json_objects
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import model_calls
-from evennia_ai.store.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, NewCall
+from evennia_ai.store.model_calls import NewCall
+from evennia_ai.work.counting import ModelStopped, outcome_word, reply_tokens_of, usage_of
 
 REDACTED: Final = "[redacted]"
 
@@ -82,16 +83,6 @@ def redacted_error(error: BaseException, *, endpoint: str) -> ProtectedCallError
 
 def _told(text: str) -> str:
     return f"{REDACTED} {len(text)} characters"
-
-
-# The first that fits says what kind of failure it was.
-_KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
-    (ModelStopped, "stopped"),
-    (ModelTimeout, "timeout"),
-    (ModelUnavailable, "unavailable"),
-    (ModelRefused, "refused"),
-    (ModelRubbish, "rubbish"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,9 +195,9 @@ class CountedCall:
             outcome = Failure(ModelStopped(self._access.name, self._given_up))
         self.row = row = calls.limits.ended(
             started,
-            _usage(outcome),
-            _word(outcome),
-            reply_tokens=_reply_tokens(outcome),
+            usage_of(outcome),
+            outcome_word(outcome),
+            reply_tokens=reply_tokens_of(outcome),
             first_piece_seconds=self._first_piece_seconds,
         )
         self._tell(outcome, call, row)
@@ -229,23 +220,3 @@ def _filled(key: CallKey, request: ChatRequest) -> CallKey:
         ESTIMATE.of_message(message.content) for message in request.messages
     )
     return replace(key, model=request.model, prompt_tokens=tokens, reply_tokens=request.max_tokens)
-
-
-def _word(outcome: ChatReply | Failure) -> str:
-    """How a call ended, as its row says it."""
-    if not isinstance(outcome, Failure):
-        return OFFLINE if outcome.offline else ANSWERED
-    if outcome.check(CancelledError):
-        return CANCELLED
-    kind = next((word for known, word in _KINDS if outcome.check(known)), "error")
-    is_unsent = outcome.check(ModelUnavailable, ModelTimeout) and not outcome.value.was_sent
-    return f"{UNSENT}{kind}" if is_unsent else f"failed:{kind}"
-
-
-def _usage(outcome: ChatReply | Failure) -> Usage | None:
-    return None if isinstance(outcome, Failure) else outcome.usage
-
-
-def _reply_tokens(outcome: ChatReply | Failure) -> int:
-    """What a reply costs by our own count, for a provider that tells nothing."""
-    return 0 if isinstance(outcome, Failure) else ESTIMATE.of_message(outcome.text)

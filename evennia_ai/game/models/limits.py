@@ -14,11 +14,19 @@ from typing import Final, Literal
 
 from evennia.utils import logger
 
-from evennia_ai.errors import ModelError, StoreError
+from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.events import Line
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.llm.chat import Usage
-from evennia_ai.llm.quotas import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
+from evennia_ai.llm.quotas import (
+    DAY_SECONDS,
+    NOTHING_USED,
+    Meter,
+    Quota,
+    QuotaReached,
+    Quotas,
+    QuotaUse,
+)
 from evennia_ai.store.model_calls import (
     ANSWERED,
     GAME_REF,
@@ -29,14 +37,13 @@ from evennia_ai.store.model_calls import (
     halts,
     is_counted,
 )
+from evennia_ai.work.counting import estimated
 
 LimitScope = Literal["player", "npc", "game"]
 
 TELLING_SECONDS: Final = 60.0
 """How long an NPC says nothing of a limit to a player it has just told of it."""
 
-# What certainly never was answered costs nothing.
-_FREE: Final = frozenset({"failed:unavailable", "failed:refused"})
 _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
@@ -128,6 +135,19 @@ class Limits:
         self._told_at: dict[tuple[str, str], float] = {}
         self._refused: dict[str, int] = {}
         self._day: int | None = None
+        self._workers = QuotaUse()
+
+    def workers_took(self, *, tokens: int, calls: int) -> None:
+        """What workers took in this minute, which counts against the limits of the game."""
+        self._workers = QuotaUse(tokens_per_minute=tokens, calls_per_minute=calls)
+
+    def made_elsewhere(self, call: NewCall) -> None:
+        """A worker's call, which is written down; it counts for the day from now on."""
+        now = self._today()
+        if is_counted(call.outcome):
+            for scope in _scopes(call.npc_ref, call.player_ref):
+                meter = self._meters.setdefault(scope, Meter())
+                meter.restored(now, calls=1, tokens=call.tokens)
 
     def refusal(
         self,
@@ -146,7 +166,8 @@ class Limits:
         narrowed = replace(quotas, npc=quotas.npc.narrowed(npc_limits)) if npc_limits else quotas
         for scope, ref in _scopes(npc_ref, player_ref):
             meter = self._meters.get((scope, ref)) or Meter()
-            reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens)
+            others = self._workers if scope == "game" else NOTHING_USED
+            reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens, others=others)
             if reached is not None:
                 self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1
                 return self._refusal(scope, ref, reached, told_to=(npc_ref, player_ref))
@@ -181,7 +202,7 @@ class Limits:
         now, key = self._today(), call.key
         row = _row(
             call,
-            usage or _estimated(key, outcome, reply_tokens),
+            usage or estimated(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
             is_estimated=usage is None,
             seconds=max(0.0, now - call.started_at),
             first_piece_seconds=first_piece_seconds,
@@ -292,13 +313,6 @@ def _metered(key: CallKey) -> tuple[tuple[LimitScope, str], ...]:
     return () if key.is_offline else _scopes(key.npc_ref, key.player_ref)
 
 
-def _estimated(key: CallKey, outcome: str, reply_tokens: int) -> Usage:
-    if not is_counted(outcome):
-        return Usage(input_tokens=0, output_tokens=0)
-    sent = 0 if outcome in _FREE else key.prompt_tokens
-    return Usage(input_tokens=sent, output_tokens=reply_tokens)
-
-
 def _row(
     call: StartedCall,
     usage: Usage,
@@ -336,14 +350,6 @@ def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
         f"{who} has used its {reached.most} {what}; again in {reached.retry_in_seconds:.0f} s"
         f" ({own}EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
     )
-
-
-class ModelStopped(ModelError):  # noqa: N818 - named as its siblings are
-    """No model is asked, because a person stopped it; `why` says who, and why."""
-
-    def __init__(self, endpoint: str, why: str) -> None:
-        self.why = why
-        super().__init__(endpoint, f"is not asked: {why}")
 
 
 def is_stopped() -> str:

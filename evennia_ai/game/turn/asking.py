@@ -10,9 +10,9 @@ from typing import Final
 
 from twisted.internet.defer import Deferred, maybeDeferred
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.calls import CountedCall, ModelCalls
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.speech.voice import Start, Voice
 from evennia_ai.game.turn.ending import Commits

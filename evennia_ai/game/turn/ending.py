@@ -14,7 +14,6 @@ from twisted.internet.defer import CancelledError, Deferred
 from evennia_ai.errors import HistoryConflictError, StoreError, TurnClosedError, on_one_line
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.calls import CountedCall
-from evennia_ai.game.models.limits import ModelStopped
 from evennia_ai.game.models.watching import TurnOutcome
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.writer import Writer
@@ -25,6 +24,7 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
+from evennia_ai.work.counting import ModelStopped
 
 STOPPED: Final = "the server stopped before the reply"
 

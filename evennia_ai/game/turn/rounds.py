@@ -13,18 +13,18 @@ from functools import partial
 from typing import Any, Final
 
 from evennia_ai.compose import Composition
+from evennia_ai.endpoints import Access
 from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.game.inputs.gather import Gathered, gathered
 from evennia_ai.game.inputs.meanings import Meanings, Near
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import own_paths
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.turn.quotable import with_quotable
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
-from evennia_ai.game.upkeep.summarising import Fullness, fullness_of
+from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, sent_sha256
 from evennia_ai.llm.roles import chat_messages

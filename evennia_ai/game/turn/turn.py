@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import (
     BudgetError,
     ThrashError,
@@ -27,7 +28,6 @@ from evennia_ai.errors import (
 )
 from evennia_ai.game.inputs.first_reading import read_first
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.watching import TurnOutcome
 from evennia_ai.game.recording.heard import CommittedEvent

@@ -1,11 +1,13 @@
 """Compacting: a history that is nearly full goes on in a new segment, behind a summary.
 
-Before a turn the turn waits for it; in idle time it runs beside the game, one at a time. A summary
-that is no good changes nothing; before a turn, when room is short, an extract takes its place. The
+Before a turn the turn waits for it; in idle time it runs beside the game, one at a time. A kind of
+work makes the summary (`work/kinds/compact.py`). It is asked for here, and what comes of it is
+checked against what the conversation is by then and committed, all of it or nothing. A summary that
+is no good changes nothing; before a turn, when room is short, an extract takes its place. The
 prompt made afterwards meets the check that every prompt meets.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -17,47 +19,47 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import (
     EvenniaAIError,
-    HistoryConflictError,
-    ModelError,
-    SummaryRefused,
+    StaleError,
     ThrashError,
-    TranscriptTooLongError,
 )
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
-from evennia_ai.game.upkeep.summarising import (
-    Fullness,
-    InThread,
-    ReplyRefusedError,
-    Summariser,
-    Summary,
-    Task,
-    fullness_of,
-    summaries_in,
-    summarisable,
-    tokens_since,
+from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
+from evennia_ai.game.work.applying import Ending, GameKind
+from evennia_ai.game.work.in_process import InThread, done_here
+from evennia_ai.game.work.work import Work
+from evennia_ai.history.compaction.extract import a_name
+from evennia_ai.history.compaction.planning import Breaker, CompactionSettings, When
+from evennia_ai.history.compaction.summaries import (
+    Reply,
+    SummaryAttempt,
+    attempt_record,
+    summary_record,
 )
-from evennia_ai.history.compaction.planning import (
-    Breaker,
-    By,
-    CompactionPlan,
-    CompactionSettings,
-    NoPlan,
-    When,
-    plan,
-)
-from evennia_ai.history.compaction.summaries import SummaryAttempt, attempt_record, summary_record
-from evennia_ai.history.projection import message_of
+from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
-from evennia_ai.prompt.history import History
+from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, model_requests, turns
-from evennia_ai.store.history.conversations import begin_segment, opening_summary
+from evennia_ai.store.history.conversations import begin_segment
+from evennia_ai.store.history.model_requests import ModelRequest
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.segments import head_of, refuse_moved
 from evennia_ai.store.history.windows import windows
+from evennia_ai.work.job import Job
+from evennia_ai.work.kinds.compact import (
+    COMPACT,
+    CompactGiven,
+    CompactMade,
+    SummaryTry,
+)
+from evennia_ai.work.kinds.forms import SentRequest, digest_of, plain, read_form
+
+LAPSES_SECONDS: Final = 3600.0
+"""So late no worker begins a compaction any more: the game has long done without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,38 +80,31 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a compaction; `record` is the summary, None where nothing was changed.
-
-    `stopped`: the server stops, and nothing is to be begun any more.
-    """
+    """What became of a compaction."""
 
     told: str
     record: Record | None = None
+    """The summary, None where nothing was changed."""
     stopped: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
-    """A wanted compaction with the history as it is now, and how the last try went."""
-
-    wanted: Wanted
-    history: History
-    summaries: frozenset[str]
-    other_tokens: int
-    newest: SummaryAttempt
-    turn: int
+    """The server stops, and nothing is to be begun any more."""
 
 
 class Compactor:
     """Compacts the histories of one process, each at most once at a time."""
 
     def __init__(
-        self, settings: CompactionSettings, calls: ModelCalls, *, in_thread: InThread
+        self,
+        settings: CompactionSettings,
+        calls: ModelCalls,
+        *,
+        in_thread: InThread,
+        work: Work,
     ) -> None:
         self._settings: Final = settings
         self._threads: Final = in_thread
+        self._calls: Final = calls
+        self._work: Final = work
         self._write: Final = calls.writer.write
-        self._summariser: Final = Summariser(settings, calls, in_thread=self._in_thread)
         self._is_closed = False
         # Who else waits for the compaction of a conversation that is under way.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
@@ -123,6 +118,9 @@ class Compactor:
 
         What went wrong is logged, and committed where a summary was no good.
         """
+        if self._work.in_workers and not wanted.is_pressing:
+            asked = Deferred.fromCoroutine(self._asked_of_workers(wanted))
+            return asked.addErrback(_given_up, wanted)
         key = wanted.conversation.id
         if key in self._waiting:
             joined: Deferred[Outcome] = Deferred()
@@ -179,24 +177,61 @@ class Compactor:
             await self._write(partial(model_requests.tell_attempt, where, attempt_record(thrash)))
             raise
 
+    def job_of(self, wanted: Wanted) -> Job | Outcome:
+        """The work that makes the summary, or why nothing is tried now."""
+        where, rules = wanted.conversation, self._settings.rules
+        newest, turn = model_requests.newest_attempt(where), turns.next_number(where.npc_ref)
+        is_open = newest.breaker.is_open(turn, rules=rules)
+        if is_open and (_was_no_use(newest) or not wanted.is_pressing):
+            return Outcome(told=self._resting(newest))
+        window, fullness = windows(where.id), wanted.fullness
+        waiting = (m.record for m in window.history if m.record in wanted.unanswered)
+        given = CompactGiven(
+            head=head_of(where),
+            cut=window.cut,
+            npc_ref=where.npc_ref,
+            npc_name=a_name(wanted.npc_name),
+            asked_by=wanted.asked_by,
+            is_pressing=wanted.is_pressing,
+            by_model=self._asks_a_model and not is_open,
+            has_model=self._asks_a_model,
+            until=next(waiting, None) or "",
+            attempt=newest.place,
+            turn=turn,
+            counter=fullness.counter.name,
+            tokens=fullness.tokens,
+            limit_tokens=fullness.limit_tokens,
+            rules=rules,
+        )
+        return Job(
+            kind=COMPACT.name,
+            idempotency=f"compact:{where.id}:{given.head.place}:{digest_of(given)}",
+            lock=f"npc:{where.npc_ref}",
+            queueing_lock=f"compact:{where.id}",
+            given=plain(given),
+            deadline=self._calls.clock.seconds() + LAPSES_SECONDS,
+        )
+
+    @property
+    def _asks_a_model(self) -> bool:
+        """Whether there is a model to ask, and the game wants it asked."""
+        return self._settings.by == "model" and bool(self._calls.models.thinking(SUMMARISER))
+
     async def _compacted(self, wanted: Wanted) -> Outcome:
-        work = _work(wanted)
-        if self._rests(work):
-            return Outcome(told=self._resting(work))
-        made = await self._in_thread(self._plan, work)
-        if isinstance(made, NoPlan):
-            return Outcome(told=f"{made.reason}{f' ({made.detail})' if made.detail else ''}")
-        task = _task(work, made)
-        summary = None
-        if self._summariser.asks_a_model and not self._is_open(work):
-            summary, work = await self._of_model(work, task)
-            if summary is None and not wanted.is_pressing:
-                return Outcome(told=work.newest.reason)
-        if summary is None:
-            summary, work = await self._of_extract(work, task)
-        if summary is None:
-            return Outcome(told=work.newest.reason)
-        return await self._committed(work, made, summary)
+        job = self.job_of(wanted)
+        if isinstance(job, Outcome):
+            return job
+        outcome = await done_here(KIND, job, self._calls, self._in_thread)
+        assert isinstance(outcome, Outcome)  # it is what `apply` returns
+        return outcome
+
+    async def _asked_of_workers(self, wanted: Wanted) -> Outcome:
+        """Ask workers for it; nobody waits for them."""
+        job = self.job_of(wanted)
+        if isinstance(job, Outcome):
+            return job
+        self._work.submit(job)
+        return Outcome(told="a worker is asked for it")
 
     def _in_thread(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
         """What `work` makes of values in another thread; CancelledError after a stop."""
@@ -208,144 +243,140 @@ class Compactor:
 
         return self._threads(work, *values).addCallback(unless_closed)
 
-    def _plan(self, work: _Work) -> CompactionPlan | NoPlan:
-        fullness = work.wanted.fullness
-        return plan(
-            work.history,
-            rules=self._settings.rules,
-            counter=fullness.counter,
-            limit_tokens=fullness.limit_tokens,
-            other_tokens=work.other_tokens,
-            summaries=work.summaries,
-        )
-
-    def _is_open(self, work: _Work) -> bool:
-        return work.newest.breaker.is_open(work.turn, rules=self._settings.rules)
-
-    def _rests(self, work: _Work) -> bool:
-        """Whether nothing is tried now: nothing presses, or not even an extract was of use."""
-        newest = work.newest
-        is_no_use = newest.result == "thrash" or (newest.result, newest.by) == (
-            "refused",
-            "extract",
-        )
-        return self._is_open(work) and (is_no_use or not work.wanted.is_pressing)
-
-    def _resting(self, work: _Work) -> str:
-        newest = work.newest
+    def _resting(self, newest: SummaryAttempt) -> str:
         until = (newest.breaker.opened_at or 0) + self._settings.rules.rest_turns
         return (
             f"nothing is tried before turn {until}, after {newest.breaker.failures} failures in a"
             f" row; the last one: {newest.reason}"
         )
 
-    async def _of_model(self, work: _Work, task: Task) -> tuple[Summary | None, _Work]:
-        """The summary of a model, None where it is no good, and the work after the try."""
-        try:
-            summary = await self._summariser.by_model(task)
-        except TranscriptTooLongError as error:  # that is nobody's failure, and will stay so
-            _log(work.wanted, str(error))
-            summary = await self._summariser.by_extract(task)
-        except (ModelError, SummaryRefused) as error:
-            return None, await self._failed(work, error, by="model")
-        return summary, work
 
-    async def _of_extract(self, work: _Work, task: Task) -> tuple[Summary | None, _Work]:
-        """The same without a model."""
-        try:
-            summary = await self._summariser.by_extract(task)
-        except SummaryRefused as error:
-            return None, await self._failed(work, error, by="extract")
-        return summary, work
-
-    async def _failed(self, work: _Work, error: ModelError | SummaryRefused, *, by: By) -> _Work:
-        """Commit that a summary was no good; the work after it."""
-        wanted = work.wanted
-        failed = SummaryAttempt(
-            result="failed" if isinstance(error, ModelError) else "refused",
-            asked_by=wanted.asked_by,
-            by=by,
-            reason=str(error),
-            breaker=work.newest.breaker.after_failure(work.turn, rules=self._settings.rules),
-        )
-        model_requests.refuse_another_segment(wanted.conversation, work.history.segment)
-        _log(wanted, f"{error} ({failed.breaker.failures} in a row)")
-        reply = error.reply if isinstance(error, ReplyRefusedError) else None
-        attempt = attempt_record(failed, reply=reply)
-        await self._write(partial(model_requests.tell_attempt, wanted.conversation, attempt))
-        return replace(work, newest=failed)
-
-    async def _committed(self, work: _Work, made: CompactionPlan, summary: Summary) -> Outcome:
-        """Commit the summary as a new segment, once more where another process wrote first."""
-        keeps_failures = summary.by == "extract" and self._summariser.asks_a_model
-        taken = SummaryAttempt(
-            asked_by=work.wanted.asked_by,
-            by=summary.by,
-            breaker=work.newest.breaker if keeps_failures else Breaker(),
-        )
-        begin = partial(_begun, work, made, summary, taken)
-        try:
-            record = await self._write(begin)
-        except HistoryConflictError as error:
-            _log(work.wanted, f"the summary is committed again: {error}")
-            record = await self._write(begin)
-        how = "an extract" if summary.by == "extract" else "a summary of the model"
-        told = (
-            f"{len(made.summarised)} messages of {made.summarised_tokens} tokens were replaced by"
-            f" {how}; the {len(made.tail)} after them stay as they are"
-        )
-        return Outcome(told=told, record=record)
+def _was_no_use(newest: SummaryAttempt) -> bool:
+    """Whether not even an extract was of use."""
+    by_extract = (newest.result, newest.by) == ("refused", "extract")
+    return newest.result == "thrash" or by_extract
 
 
-def _work(wanted: Wanted) -> _Work:
-    """What there is to compact, as values for another thread."""
-    where, fullness = wanted.conversation, wanted.fullness
-    now = windows(where.id).history
-    first = opening_summary(where)
-    opening = message_of(first) if first is not None else None
-    history = summarisable(now, opening=opening, unanswered=wanted.unanswered)
-    own_tokens = tokens_since(windows(where.id).cut, history, fullness.counter)
-    return _Work(
-        wanted=wanted,
-        history=history,
-        summaries=summaries_in(now) | ({first.id} if first is not None else set()),
-        other_tokens=max(0, fullness.tokens - own_tokens),
-        newest=model_requests.newest_attempt(where),
-        turn=turns.next_number(where.npc_ref),
-    )
+def commit_request(job: Job, request: SentRequest) -> ModelRequest:
+    """Commit what a model is asked for a summary, before it is asked or with what came of it.
 
-
-def _task(work: _Work, made: CompactionPlan) -> Task:
-    wanted = work.wanted
-    return Task(
-        conversation=wanted.conversation,
-        segment=work.history.segment,
-        npc_name=wanted.npc_name,
-        asked_by=wanted.asked_by,
-        plan=made,
-        counter=wanted.fullness.counter,
-    )
-
-
-def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: SummaryAttempt) -> Record:
-    """Commit what came of the try and the new segment together, behind the last summarised record.
-
-    It is looked for by its id: what was said meanwhile belongs to what is kept.
+    HistoryConflictError: the conversation has left the segment since, and may have been erased.
+    StoreError: another reason. Nothing was committed, so ask no model.
     """
-    where = work.wanted.conversation
-    model_requests.refuse_another_segment(where, work.history.segment)
+    given = read_form(CompactGiven, job.given, where=job.idempotency)
+    return model_requests.ask_for_summary(
+        conversations.numbered(given.head.conversation),
+        [one.message for one in request.messages],
+        asked_by=given.asked_by,
+        model=request.model,
+        messages=request.about,
+        segment=given.head.segment,
+    )
+
+
+def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
+    """Commit what came of the work: its requests, its tries and the new segment, or nothing.
+
+    StaleError: the conversation has gone on in another segment, or another try was made.
+    HistoryConflictError: another process wrote at the same moment; do it again.
+    """
+    given = read_form(CompactGiven, job.given, where=job.idempotency)
+    made = read_form(CompactMade, body, where=job.idempotency)
+    where = conversations.numbered(given.head.conversation)
+    refuse_moved(where, given.head)
+    newest = model_requests.newest_attempt(where)
+    if newest.place != given.attempt:
+        raise StaleError(f"another try to compact {where} was made")
+    if not made.tries:
+        return Outcome(told=made.nothing)
+    attempts = _attempts(given, made, newest.breaker)
+    with one_transaction(f"compacting {where}"):
+        later = made.requests[len(made.recorded) :]
+        asked = [*made.recorded, *(commit_request(job, one).record.place for one in later)]
+        pairs = zip(attempts, made.tries, strict=True)
+        told = [attempt_record(one, reply=_reply(tried, asked)) for one, tried in pairs]
+        conversations.append(where, told)
+        record = _begun(where, given, made) if made.summary else None
+    for problem in (*made.warnings, *(_problem(one) for one in attempts if one.reason)):
+        _log(where, problem)
+    told_of = made.tries[-1].reason if record is None else _replaced(made)
+    return Outcome(told=told_of, record=record)
+
+
+def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[SummaryAttempt]:
+    """The tries as their records tell them, each with the breaker after it."""
+    found = []
+    for tried in made.tries:
+        if tried.result != "accepted":
+            breaker = breaker.after_failure(given.turn, rules=given.rules)
+        elif tried.by == "model" or not given.has_model:
+            breaker = breaker.after_success()
+        attempt = SummaryAttempt(
+            result=tried.result,
+            asked_by=given.asked_by,
+            by=tried.by,
+            reason=tried.reason,
+            breaker=breaker,
+        )
+        found.append(attempt)
+    return found
+
+
+def _reply(tried: SummaryTry, asked: Sequence[str]) -> Reply | None:
+    """What a model said in this try, None for nothing; `asked` are the places of the requests."""
+    if tried.request is None:
+        return None
+    return Reply(
+        asked=asked[tried.request],
+        text=tried.reply,
+        model=tried.model,
+        tokens=tried.tokens,
+    )
+
+
+def _begun(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Record:
+    """Begin the segment behind the last summarised record; what was said since is kept."""
     now = windows(where.id).history
-    last = made.summarised[-1].record
-    found = (at for at in range(now.earlier, now.stop) if now[at].record == last)
+    places = ((at, record_of(now[at])) for at in range(now.earlier, now.stop))
+    found = (at for at, record in places if record is not None and record.place == made.last)
     at = next(found, None)
     if at is None:
-        raise HistoryConflictError(str(where))
+        raise StaleError(f"record {made.last} of {where} is history no more")
     new = summary_record(
-        summary.text, by=summary.by, asked_by=taken.asked_by, messages=len(made.summarised)
+        made.summary,
+        by=made.tries[-1].by,
+        asked_by=given.asked_by,
+        messages=made.messages,
     )
-    with one_transaction(f"compacting {where}"):
-        conversations.append(where, [attempt_record(taken, reply=summary.reply)])
-        return begin_segment(where, new, summarised=now, first_kept=at + 1)
+    return begin_segment(where, new, summarised=now, first_kept=at + 1)
+
+
+def _replaced(made: CompactMade) -> str:
+    how = "an extract" if made.tries[-1].by == "extract" else "a summary of the model"
+    return (
+        f"{made.messages} messages of {made.messages_tokens} tokens were replaced by {how};"
+        f" the {made.kept} after them stay as they are"
+    )
+
+
+def _problem(attempt: SummaryAttempt) -> str:
+    return f"{attempt.reason} ({attempt.breaker.failures} in a row)"
+
+
+class _Applies:
+    """The game's half of this kind of work."""
+
+    name = COMPACT.name
+
+    def apply(self, job: Job, body: Mapping[str, Any]) -> Outcome:
+        """Commit what came of it."""
+        return apply(job, body)
+
+    def ended(self, job: Job, ending: Ending, reason: str) -> None:
+        """Nobody waits for what workers do; the next turn looks anew whether it is due."""
+
+
+KIND: Final = GameKind(does=COMPACT, applies=_Applies(), records=commit_request)
 
 
 def _given_up(failure: Failure, wanted: Wanted) -> Outcome:
@@ -354,9 +385,9 @@ def _given_up(failure: Failure, wanted: Wanted) -> Outcome:
         return Outcome(told="the server stops", stopped=True)
     known = failure.check(EvenniaAIError, DatabaseError)
     why = failure.getErrorMessage()
-    _log(wanted, f"not compacted: {why if known else failure.getTraceback()}")
+    _log(wanted.conversation, f"not compacted: {why if known else failure.getTraceback()}")
     return Outcome(told=f"nothing was changed: {why}")
 
 
-def _log(wanted: Wanted, problem: str) -> None:
-    logger.log_err(f"evennia_ai: {wanted.conversation}, compacting: {problem}")
+def _log(where: ConversationRef, problem: str) -> None:
+    logger.log_err(f"evennia_ai: {where}, compacting: {problem}")

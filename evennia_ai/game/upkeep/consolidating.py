@@ -1,14 +1,14 @@
 """Consolidating: in idle time a model notes what of a conversation is worth remembering.
 
-A model of the role `summariser` is asked through the same queue, limits and breaker as for replies,
-with messages that were committed before. Each of its observations has to pass what a memory of the
-NPC's own has to pass. Without a model nothing is learnt; what fades and what says the same twice is
+A kind of work asks it (`work/kinds/observe.py`); what it found is judged and kept here, with the
+record that says so, all of it or nothing. Each observation has to pass what a memory of the NPC's
+own has to pass. Without a model nothing is learnt; what fades and what says the same twice is
 tidied up all the same, once a day of the game.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -17,59 +17,53 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import EvenniaAIError, ModelError, ReplayError
+from evennia_ai.errors import EvenniaAIError, ReplayError, StaleError
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.models.endpoints import Access
-from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.upkeep.remembering import remember
+from evennia_ai.game.upkeep.remembering import considered, kept
+from evennia_ai.game.work.applying import Ending, GameKind
+from evennia_ai.game.work.in_process import InThread, done_here
+from evennia_ai.game.work.work import Work
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import RecordKind
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply
-from evennia_ai.llm.roles import chat_messages
-from evennia_ai.llm.structured import answered, asking
-from evennia_ai.memory.learning import Observation, Observations, observing_request
-from evennia_ai.memory.memories import OF_NPC, Held, Memory, standing
+from evennia_ai.llm.profiles import SUMMARISER
+from evennia_ai.memory.memories import OF_NPC, Held, Learnt, Memory, standing
 from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.game import Conf
 from evennia_ai.store import memories
-from evennia_ai.store.history import model_requests, turns
-from evennia_ai.store.history.model_requests import (
-    Consolidated,
-    ModelRequest,
-    Observed,
-    Place,
-)
+from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.store.history import conversations, model_requests, turns
+from evennia_ai.store.history.model_requests import Consolidated, ModelRequest, Observed
 from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.segments import head_of, refuse_moved
 from evennia_ai.store.history.windows import windows
+from evennia_ai.work.job import Job
+from evennia_ai.work.kinds.forms import SentRequest, digest_of, plain, read_form
+from evennia_ai.work.kinds.observe import (
+    OBSERVE,
+    ObserveGiven,
+    ObserveMade,
+    RawObservation,
+    place_of,
+    said_since,
+)
 
-ROLE: Final = "summariser"
-ANSWER_TOKENS: Final = 800
-MOST_REQUEST_TOKENS: Final = 8_000
+LAPSES_SECONDS: Final = 3600.0
+"""So late no worker begins to observe any more: there is more to observe by then."""
+
 MOST_TIDIED: Final = 4096
 _DAY_HOURS: Final = 24.0
-_SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
-"""What somebody said or did, and no summary of that."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Work:
-    """A conversation that is observed: its new messages, and what was asked about them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Observed:
+    """A conversation and what was observed of it."""
 
     where: ConversationRef
-    npc_name: str
-    segment: int
+    given: ObserveGiven
     messages: Sequence[Message]
-    upto: Place
-    before: Consolidated
-    turn: int
-    access: Access
-    asked: ModelRequest | None = None
-    reply: str = ""
 
     @property
     def people(self) -> dict[str, str]:
@@ -86,12 +80,58 @@ class _Work:
         return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _JudgedObservation:
+    """An observation as a memory, or the refusal."""
+
+    refusal: str = ""
+    text: str = ""
+    about: str = ""
+    importance: int = 0
+    hours: float = 0.0
+    learnt: Learnt = "aloud"
+    place_ref: str = ""
+    scene: str = ""
+
+    def memory(self, given: ObserveGiven) -> Memory:
+        """The memory that is to be kept."""
+        return Memory(
+            id=memories.NEW,
+            text=self.text,
+            about=self.about,
+            importance=self.importance,
+            created_at=self.hours,
+            recalled_at=self.hours,
+            learnt=self.learnt,
+            place_ref=self.place_ref,
+            turn=given.turn,
+            author=OF_NPC,
+            scene=self.scene,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What came of the work, and what of it may be remembered."""
+
+    made: ObserveMade
+    observations: tuple[_JudgedObservation, ...]
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        return self.made.recorded
+
+
 class Consolidator:
     """Has NPCs learn from their conversations, and forget what fades."""
 
-    def __init__(self, conf: Conf, calls: ModelCalls) -> None:
+    name = OBSERVE.name
+
+    def __init__(self, conf: Conf, calls: ModelCalls, *, in_thread: InThread, work: Work) -> None:
         self._settings: Final = conf.memory
         self._calls: Final = calls
+        self._in_thread: Final = in_thread
+        self._work: Final = work
         self._rules: Final = conf.compaction.rules  # how often it may fail, and how long it rests
         # When, in hours of the game, by NPC; of those that were tidied last.
         self._tidied: OrderedDict[str, float] = OrderedDict()
@@ -101,12 +141,12 @@ class Consolidator:
         after = self._settings.after_messages
         if not (self._settings.enabled and after) or len(windows(where.id).history) < after:
             return False
-        if self._calls.models.ready(ROLE) is None:
+        if self._calls.models.ready(SUMMARISER) is None:
             return False
         known = model_requests.consolidated(where.id)
         if known.breaker.is_open(turns.next_number(where.npc_ref), rules=self._rules):
             return False
-        return len(_said_since(where, known.upto, most=after)) >= after
+        return len(said_since(windows(where.id).history, known.upto, most=after)) >= after
 
     def consolidate(
         self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int]
@@ -117,6 +157,75 @@ class Consolidator:
         """
         done = Deferred.fromCoroutine(self._consolidated(where, npc_name, npc_limits))
         return done.addErrback(partial(_given_up, where))
+
+    def job_of(self, where: ConversationRef, *, npc_name: str) -> Job:
+        """The work that observes what was said since the last time."""
+        before = model_requests.consolidated(where.id)
+        given = ObserveGiven(
+            head=head_of(where),
+            cut=windows(where.id).cut,
+            npc_ref=where.npc_ref,
+            npc_name=a_name(npc_name),
+            upto=before.upto,
+            failures=before.breaker.failures,
+            opened_at=before.breaker.opened_at,
+            turn=turns.next_number(where.npc_ref) - 1,
+            most=self._settings.most_observations,
+        )
+        return Job(
+            kind=OBSERVE.name,
+            idempotency=f"observe:{where.id}:{given.head.place}:{digest_of(given)}",
+            lock=f"npc:{where.npc_ref}",
+            queueing_lock=f"observe:{where.id}",
+            given=plain(given),
+            deadline=self._calls.clock.seconds() + LAPSES_SECONDS,
+        )
+
+    def prepare(self, job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A `_Judged` as JSON: which observations the NPC may remember, as those around it judge.
+
+        On the reactor's thread, for objects of the game are asked.
+        """
+        given = read_form(ObserveGiven, job.given, where=job.idempotency)
+        made = read_form(ObserveMade, body, where=job.idempotency)
+        where = conversations.numbered(given.head.conversation)
+        new = said_since(windows(where.id).history, given.upto)
+        messages = [message for message in new if place_of(message) <= made.upto]
+        observed = _Observed(where=where, given=given, messages=messages)
+        found = [_considered(observed, one, rules=self._settings) for one in made.observations]
+        return plain(_Judged(made=made, observations=tuple(found)))
+
+    def apply(self, job: Job, body: Mapping[str, Any]) -> str:
+        """Keep what may be remembered, with what the model was asked, or nothing; in words.
+
+        StaleError: the conversation has gone on in another segment, or was observed since.
+        HistoryConflictError: another process wrote at the same moment.
+        """
+        given = read_form(ObserveGiven, job.given, where=job.idempotency)
+        judged = read_form(_Judged, body, where=job.idempotency)
+        made, where = judged.made, conversations.numbered(given.head.conversation)
+        refuse_moved(where, given.head)
+        before = Breaker(failures=given.failures, opened_at=given.opened_at)
+        if model_requests.consolidated(where.id) != Consolidated(upto=given.upto, breaker=before):
+            raise StaleError(f"{where} was observed since")
+        if made.nothing:
+            return made.nothing
+        with one_transaction(f"learning from {where}"):
+            later = made.requests[len(judged.recorded) :]
+            asked = [*judged.recorded, *(commit_request(job, one).record.place for one in later)]
+            observed = (
+                self._failed(where, given, made) if made.failed else self._kept(given, judged)
+            )
+            model_requests.tell_observed(where, observed, asked=asked[-1] if asked else None)
+        return f"nothing was learnt: {made.failed}" if made.failed else observed.outcome
+
+    def ended(self, job: Job, ending: Ending, reason: str) -> None:
+        """Nobody waits for it; the next turn looks anew whether enough was said."""
+
+    @property
+    def kind(self) -> GameKind:
+        """Both halves of this kind of work."""
+        return GameKind(does=OBSERVE, applies=self, records=commit_request, prepares=self.prepare)
 
     def tidy(self, npc_ref: str) -> None:
         """Once a day of the game, let go what faded and make one of what says the same twice."""
@@ -129,8 +238,8 @@ class Consolidator:
         if len(self._tidied) > MOST_TIDIED:
             self._tidied.popitem(last=False)
         held = memories.held_by(npc_ref)
-        for kept, others in _doubles(held):
-            memories.merge(npc_ref, kept, others, by=OF_NPC)
+        for first, others in _doubles(held):
+            memories.merge(npc_ref, first, others, by=OF_NPC)
         if gone := self._faded(memories.held_by(npc_ref), now):
             memories.fade(npc_ref, (memory.id for memory in gone), by=OF_NPC)
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
@@ -149,134 +258,91 @@ class Consolidator:
     async def _consolidated(
         self, where: ConversationRef, npc_name: str, npc_limits: Mapping[str, int]
     ) -> str:
-        work = self._work(where, npc_name)
-        if work is None:
-            return "there is nothing new to learn from"
         refusal = self._calls.limits.refusal(npc_ref=where.npc_ref, npc_limits=npc_limits)
         if refusal is not None:
             return refusal.told
-        try:
-            answer = await self._asked(work)
-        except ModelError as error:
-            return self._failed(work, error)
-        return self._kept(work, answer.observations[: self._settings.most_observations])
+        job = self.job_of(where, npc_name=npc_name)
+        if self._work.in_workers:
+            self._work.submit(job)
+            return "a worker is asked for it"
+        return str(await done_here(self.kind, job, self._calls, self._in_thread))
 
-    def _work(self, where: ConversationRef, npc_name: str) -> _Work | None:
-        access, before = self._calls.models.ready(ROLE), model_requests.consolidated(where.id)
-        new = _said_since(where, before.upto)
-        last = record_of(new[-1]) if new else None
-        if access is None or last is None:
-            return None
-        return _Work(
-            where=where,
-            npc_name=npc_name,
-            segment=windows(where.id).end.segment,
-            messages=new,
-            upto=(last.segment, last.seq),
-            before=before,
-            turn=turns.next_number(where.npc_ref) - 1,
-            access=access,
-        )
+    def _failed(self, where: ConversationRef, given: ObserveGiven, made: ObserveMade) -> Observed:
+        """That the model gave nothing of use; after some failures it rests."""
+        before = Breaker(failures=given.failures, opened_at=given.opened_at)
+        breaker = before.after_failure(given.turn + 1, rules=self._rules)
+        _log(where, f"{made.failed} ({breaker.failures} in a row)")
+        state = Consolidated(upto=given.upto, breaker=breaker)
+        return Observed(outcome=f"failed: {made.failed}", reply=made.reply, state=state)
 
-    def _asked(self, work: _Work) -> "Deferred[Observations]":
-        profile = work.access.profile
-        request = observing_request(
-            work.messages,
-            npc_name=work.npc_name,
-            most=self._settings.most_observations,
-            counter=ESTIMATE,
-            most_tokens=min(MOST_REQUEST_TOKENS, profile.context_tokens - ANSWER_TOKENS),
-        )
-        messages, schema = asking(
-            chat_messages(request), Observations, native=work.access.is_held_to_schemas
-        )
-        return answered(partial(self._ask, work, schema), messages, Observations)
-
-    def _ask(
-        self, work: _Work, schema: AnswerSchema | None, messages: tuple[ChatMessage, ...]
-    ) -> "Deferred[ChatReply]":
-        """Commit the messages, then ask."""
-        access = work.access
-        work.asked = asked = model_requests.ask_to_observe(
-            work.where,
-            [Message(role=said.role, content=said.content) for said in messages],
-            model=access.model_id or access.name,
-            segment=work.segment,
-            schema=schema.schema if schema is not None else None,
-        )
-        messages = chat_messages(asked.messages)
-        request = access.request(messages, max_tokens=ANSWER_TOKENS, schema=schema)
-        key = CallKey(npc_ref=work.where.npc_ref, role=ROLE, name="observing")
-        answer = self._calls.asked(access, request, key, prompt=asked.messages)
-        return answer.addCallback(partial(_noted, work))
-
-    def _failed(self, work: _Work, error: ModelError) -> str:
-        """Write down that the model gave nothing of use; after some failures it rests."""
-        breaker = work.before.breaker.after_failure(work.turn + 1, rules=self._rules)
-        state = replace(work.before, breaker=breaker)
-        model_requests.refuse_another_segment(work.where, work.segment)
-        _tell(work, Observed(outcome=f"failed: {error}", reply=work.reply, state=state))
-        _log(work.where, f"{error} ({breaker.failures} in a row)")
-        return f"nothing was learnt: {error}"
-
-    def _kept(self, work: _Work, found: Sequence[Observation]) -> str:
-        """Keep what passes the rules, and write down what came of it."""
-        model_requests.refuse_another_segment(work.where, work.segment)
-        made = [_remembered(work, one, rules=self._settings) for one in found]
-        kept = [memory for memory, _ in made if memory is not None]
-        refusals = [refusal for memory, refusal in made if memory is None]
-        told = f"{len(kept)} remembered, {len(refusals)} refused"
+    def _kept(self, given: ObserveGiven, judged: "_Judged") -> Observed:
+        """Keep what may be remembered; what came of it."""
+        made, npc_ref = judged.made, given.npc_ref
+        allowed = [one.memory(given) for one in judged.observations if not one.refusal]
+        new = [kept(npc_ref, one, by=OF_NPC, most=self._settings.kept) for one in allowed]
+        refusals = [one.refusal for one in judged.observations if one.refusal]
+        told = f"{len(new)} remembered, {len(refusals)} refused"
         if refusals:
             told += f": {'; '.join(dict.fromkeys(refusals))}"
-        observed = Observed(
+        return Observed(
             outcome=told,
-            reply=work.reply,
-            model=work.access.model_id or work.access.name,
-            memories=tuple(memory.origin for memory in kept),
+            reply=made.reply,
+            model=made.requests[-1].model if made.requests else "",
+            memories=tuple(one.memory.origin for one in new if one.memory is not None),
             refused=len(refusals),
-            state=Consolidated(upto=work.upto, breaker=Breaker()),
+            state=Consolidated(upto=made.upto, breaker=Breaker()),
         )
-        _tell(work, observed)
-        return told
 
 
-def _remembered(
-    work: _Work, one: Observation, *, rules: MemorySettings
-) -> tuple[Memory | None, str]:
-    """The memory that an observation became, or why it became none."""
-    about = ""
+def commit_request(job: Job, request: SentRequest) -> ModelRequest:
+    """Commit what a model is asked to remember, before it is asked or with what came of it.
+
+    HistoryConflictError: the conversation has left the segment since, and may have been erased.
+    StoreError: another reason. Nothing was committed, so ask no model.
+    """
+    given = read_form(ObserveGiven, job.given, where=job.idempotency)
+    return model_requests.ask_to_observe(
+        conversations.numbered(given.head.conversation),
+        [one.message for one in request.messages],
+        model=request.model,
+        segment=given.head.segment,
+        schema=request.schema,
+    )
+
+
+def _considered(
+    observed: _Observed, one: RawObservation, *, rules: MemorySettings
+) -> _JudgedObservation:
+    """The memory that an observation may become, or why it may not."""
+    about, given = "", observed.given
     if one.about.strip():
-        about = work.people.get(a_name(one.about).casefold(), "")
-        if one.about.strip().casefold() == work.npc_name.casefold():
-            return None, "it is about the NPC itself"
+        about = observed.people.get(a_name(one.about).casefold(), "")
+        if a_name(one.about).casefold() == given.npc_name.casefold():
+            return _JudgedObservation(refusal="it is about the NPC itself")
         if not about:
-            return None, "it is about somebody who did not speak, or one of several of that name"
-    done = remember(
-        work.where.npc_ref,
+            why = "it is about somebody who did not speak, or one of several of that name"
+            return _JudgedObservation(refusal=why)
+    new = considered(
+        given.npc_ref,
         one.text,
         importance=one.importance,
         about=about,
-        where=work.where,
-        source=work.turn,
+        where=observed.where,
+        source=given.turn,
         rules=rules,
-        lines=work.messages,
+        lines=observed.messages,
     )
-    return done.memory, done.refusal
-
-
-def _said_since(where: ConversationRef, upto: Place, *, most: int | None = None) -> list[Message]:
-    """What was said and done after a record, oldest first; at most the newest `most` of it."""
-    history = windows(where.id).history
-    found: list[Message] = []
-    for message in reversed(history.between(history.earlier, history.stop)):
-        record = record_of(message)
-        if not message.counted or record is None:
-            continue
-        if (record.segment, record.seq) <= upto or len(found) == most:
-            break
-        if record.kind in _SAID:
-            found.append(message)
-    return found[::-1]
+    if isinstance(new, str):
+        return _JudgedObservation(refusal=new)
+    return _JudgedObservation(
+        text=new.text,
+        about=new.about,
+        importance=new.importance,
+        hours=new.created_at,
+        learnt=new.learnt,
+        place_ref=new.place_ref,
+        scene=new.scene,
+    )
 
 
 def _doubles(held: Held) -> list[tuple[Memory, list[Memory]]]:
@@ -285,15 +351,6 @@ def _doubles(held: Held) -> list[tuple[Memory, list[Memory]]]:
     for memory in held.memories:
         groups.setdefault((memory.about, memory.learnt, memory.wording), []).append(memory)
     return [(first, others) for first, *others in groups.values() if others]
-
-
-def _noted(work: _Work, reply: ChatReply) -> ChatReply:
-    work.reply = reply.text
-    return reply
-
-
-def _tell(work: _Work, observed: Observed) -> None:
-    model_requests.tell_observed(work.where, observed, asked=work.asked)
 
 
 def _given_up(where: ConversationRef, failure: Failure) -> str:

@@ -15,7 +15,7 @@ from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.consolidating import Consolidator
-from evennia_ai.game.upkeep.summarising import Fullness, fullness_after
+from evennia_ai.game.upkeep.fullness import Fullness, fullness_after
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store.history.record_rows import ConversationRef

@@ -82,19 +82,49 @@ def remember(
     are what it was learnt from, None for what was said last. In private it is about the partner,
     whatever `about` says. StoreError: nothing was written.
     """
+    new = considered(
+        npc_ref,
+        text,
+        importance=importance,
+        about=about,
+        where=where,
+        source=source,
+        rules=rules,
+        lines=lines,
+    )
+    if isinstance(new, str):
+        return Remembered(refusal=new)
+    return kept(npc_ref, new, by=OF_NPC, most=rules.kept)
+
+
+def considered(
+    npc_ref: str,
+    text: str,
+    *,
+    importance: int,
+    about: str,
+    where: ConversationRef,
+    source: int,
+    rules: MemorySettings,
+    lines: Sequence[Message] | None = None,
+) -> Memory | str:
+    """The memory that an NPC would have of it, as `remember` keeps it, or why it may not have it.
+
+    Objects of the game are asked, so this belongs to the reactor's thread.
+    """
     if not rules.enabled:
-        return Remembered(refusal=SWITCHED_OFF)
+        return SWITCHED_OFF
     is_private = where.kind == "private"
     about = where.partner_ref if is_private else about
     plain = plain_text(text)
     if refusal := _unfit(plain):
-        return Remembered(refusal=refusal)
+        return refusal
     found = judged(plain, people_of(npc_ref, about=about))
     told = _with_label(found.text, npc_ref, about=about)
     if refusal := found.refusal or _unfit(told):
-        return Remembered(refusal=refusal)
+        return refusal
     now = hours_now()
-    new = Memory(
+    return Memory(
         id=memories.NEW,
         text=told,
         about=about,
@@ -107,7 +137,6 @@ def remember(
         author=OF_NPC,
         scene=_scene(told, npc_ref, where, lines, rules.recall.languages),
     )
-    return kept(npc_ref, new, by=OF_NPC, most=rules.kept)
 
 
 def kept(npc_ref: str, new: Memory, *, by: str, most: int) -> Remembered:

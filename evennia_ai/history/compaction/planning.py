@@ -101,6 +101,12 @@ class NoPlan:
     detail: str = ""
 
 
+def tokens_since(cut: int, history: History, counter: TokenCounter) -> int:
+    """Tokens of a history from the index on at which prompts cut it."""
+    first = min(max(cut, history.earlier), history.stop)
+    return history.tokens_from(first, counter=counter)
+
+
 def is_due(
     history_tokens: int,
     *,

@@ -225,6 +225,8 @@ class SummaryAttempt:
     """The breaker after it."""
     made_at: float = 0.0
     """In epoch seconds."""
+    place: str = ""
+    """Where its record stands in the conversation."""
 
 
 NO_ATTEMPT: Final = SummaryAttempt()
@@ -285,6 +287,7 @@ def attempt_from(record: Record) -> SummaryAttempt | None:
         reason=meta["reason"],
         breaker=Breaker(failures=meta["failures"], opened_at=meta["opened_at"]),
         made_at=record.created_at,
+        place=record.place,
     )
 
 

@@ -284,9 +284,9 @@ def _shown(conversation: ConversationRef) -> list[Record]:
 
     And the summary that it begins with, which the window may have left behind.
     """
-    history = windows(conversation.id).history
-    shown = [record for message in history if (record := record_of(message)) is not None]
-    opening = opening_summary(conversation)
+    window = windows(conversation.id)
+    shown = [record for message in window.history if (record := record_of(message)) is not None]
+    opening = opening_summary(conversation.id, window.end.segment)
     if opening is None or any(one.id == opening.id for one in shown):
         return shown
     return [opening, *shown]

@@ -103,6 +103,14 @@ def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ref for ref in found if isinstance(ref, str) and ref))
 
 
+def numbered(number: int) -> ConversationRef:
+    """The conversation of this number. StoreError: there is none."""
+    row = models.Conversation.objects.filter(pk=number).first()
+    if row is None:
+        raise StoreError(f"there is no conversation {number}")
+    return ref_of(row)
+
+
 def is_conversation(number: int) -> bool:
     """Whether a conversation has this number."""
     return models.Conversation.objects.filter(pk=number).exists()
@@ -316,16 +324,17 @@ def segment_begun(
     return record
 
 
-def opening_summary(conversation: ConversationRef) -> Record | None:
-    """The summary that the newest segment begins with; None where it begins with none.
+def opening_summary(conversation_id: int, segment: int) -> Record | None:
+    """The summary that a segment begins with; None where it begins with none.
 
     A segment that a control began begins with the first record that the control kept.
     """
-    newest = windows(conversation.id).end.segment
-    first = next(records_in(conversation, newest), None) if newest > 1 else None
+    rows = models.Record.objects.filter(conversation_id=conversation_id, segment=segment)
+    row = rows.order_by("seq").first() if segment > 1 else None
+    first = None if row is None else record_from(row)
     if first is not None and first.kind is RecordKind.CONTROL:
         first = next(
-            iter(records_at(conversation.id, first.meta.get("tail", ())[:1]).values()), None
+            iter(records_at(conversation_id, first.meta.get("tail", ())[:1]).values()), None
         )
     return first if first is not None and first.kind is RecordKind.SUMMARY else None
 

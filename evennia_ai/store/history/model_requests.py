@@ -155,14 +155,12 @@ def ask_to_observe(
     return _committed(conversation, request, asking=asking, doing=doing)
 
 
-def tell_observed(
-    conversation: ConversationRef, observed: Observed, *, asked: ModelRequest | None
-) -> None:
-    """Commit what came of it."""
+def tell_observed(conversation: ConversationRef, observed: Observed, *, asked: str | None) -> None:
+    """Commit what came of it; `asked` is the place of the record of the request."""
     state = observed.state
     meta = {
         "of": _CONSOLIDATION,
-        "asked": asked.record.place if asked is not None else None,
+        "asked": asked,
         "outcome": observed.outcome,
         "model": observed.model,
         "memories": list(observed.memories),

@@ -15,7 +15,7 @@ from evennia.commands.cmdset import CmdSet
 
 from commands.pose import CmdPose
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.game.models.endpoints import Access
+from evennia_ai.endpoints import Access
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import Line, ScriptedModel

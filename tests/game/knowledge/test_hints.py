@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.endpoints import Models
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.endpoints import Models
 from evennia_ai.knowledge.pages.page import PageDraft
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, pages

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.endpoints import Models
 from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
-from evennia_ai.game.models.endpoints import Models
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.components import Scope

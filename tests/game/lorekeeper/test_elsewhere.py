@@ -6,11 +6,11 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import deferLater
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.lorekeeper import asking
 from evennia_ai.game.lorekeeper.keeping import lorekeeper
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.knowledge.pages.page import BackendError
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.wiki.backend import Intro

@@ -8,11 +8,12 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.models.calls import CountedCall
-from evennia_ai.game.models.limits import CallKey, ModelStopped, is_stopped, why_halted
+from evennia_ai.game.models.limits import CallKey, is_stopped, why_halted
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.turns import last_turn
+from evennia_ai.work.counting import ModelStopped
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="hello"),),

@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.mind.news import MOST, SECONDS, News
-from evennia_ai.game.models.limits import ModelStopped
+from evennia_ai.work.counting import ModelStopped
 
 
 @pytest.fixture

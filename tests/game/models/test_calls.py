@@ -10,11 +10,12 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable, StoreError
 from evennia_ai.game.models import calls
 from evennia_ai.game.models.calls import CountedCall
-from evennia_ai.game.models.limits import CallKey, ModelStopped
+from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import Halt, halt
+from evennia_ai.work.counting import ModelStopped
 from tests.store.builders import newest_calls
 
 REQUEST = ChatRequest(

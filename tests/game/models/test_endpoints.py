@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 from django.test import override_settings
 from evennia.server.models import ServerConfig
+from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
-from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.endpoints import (
-    GAME_ID,
+from evennia_ai.endpoints import (
     OFFLINE,
     Access,
     Models,
+    Surroundings,
     client_of,
-    endpoint_of,
-    game_id,
 )
+from evennia_ai.errors import ModelUnavailable
+from evennia_ai.game.models.naming import GAME_ID, game_id
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatRequest
 from evennia_ai.llm.clients.scripted import ScriptedModel
@@ -158,7 +158,7 @@ def models_of(stage, *, profiles=PROFILES, roles=None, game=None):
     roles = {"speaker": "cheap"} if roles is None else roles
     named = {"EVENNIA_AI_PROFILES": profiles, "EVENNIA_AI_MODEL_ROLES": roles, **(game or {})}
     with override_settings(**named):
-        models = Models(conf(), clock=stage.clock)
+        models = Models(conf(), log_error=logger.log_err, clock=stage.clock)
         yield models
         models.close()
 
@@ -184,7 +184,7 @@ def test_an_access_is_made_once_and_when_it_is_asked(stage, monkeypatch):
         made.append(profile.name)
         return client_of(profile, around)
 
-    monkeypatch.setattr("evennia_ai.game.models.endpoints.client_of", watched)
+    monkeypatch.setattr("evennia_ai.endpoints.client_of", watched)
     with models_of(stage) as models:
         assert made == []
         assert models.of_role("speaker")[0] is models.of_role("speaker")[0]
@@ -210,7 +210,7 @@ def test_profiles_of_one_model_share_its_queue_and_the_strictest_counts(stage, m
         def close(self):
             """Nothing is open."""
 
-    monkeypatch.setattr("evennia_ai.game.models.endpoints.client_of", lambda *_: Silent())
+    monkeypatch.setattr("evennia_ai.endpoints.client_of", lambda *_: Silent())
     request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
     with models_of(stage) as models:
         asked_for = [access for access in models.accesses() if access.model_id == "large"]
@@ -316,6 +316,7 @@ def test_a_game_has_one_random_name_for_ever(stage):
     profile = replace(
         conf().profiles["default"], client="openai", base_url="http://127.0.0.1:1", model="tiny"
     )
-    assert endpoint_of(profile, conf()).game_id == named
+    around = Surroundings(conf=conf(), clock=stage.clock, bridge=AsyncBridge(), game_id=game_id)
+    assert client_of(profile, around).endpoint.game_id == named
     ServerConfig.objects.conf(GAME_ID, delete=True)
     assert game_id() != named

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.game.models.limits import CallKey, Limits
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.clients.scripted import ScriptedModel

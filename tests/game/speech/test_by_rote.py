@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.llm.offline.responder import OfflineResponder
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.prompt.components import GAME

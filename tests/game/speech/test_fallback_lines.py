@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.models.endpoints import Access
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.offline.responder import OfflineResponder
 from evennia_ai.llm.quotas import Quota, Quotas

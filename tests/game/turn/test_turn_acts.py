@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evennia_ai.game.models.endpoints import Access
+from evennia_ai.endpoints import Access
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.llm.chat import ChatReply

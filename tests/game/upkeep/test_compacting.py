@@ -190,7 +190,7 @@ def test_hidden_reasoning_is_no_part_of_a_summary(stage):
 
 
 def test_without_a_model_the_summary_is_an_extract(stage):
-    from evennia_ai.game.models.endpoints import Access
+    from evennia_ai.endpoints import Access
     from evennia_ai.llm.offline.responder import OfflineResponder
 
     stage.opens(Access(model=OfflineResponder("Hm.", name="offline")), compaction=rules(), **SMALL)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from twisted.internet.defer import maybeDeferred
 
 from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.npc_settings import changed
@@ -309,7 +310,7 @@ class TestTidying:
         from evennia_ai.game.runtime import runtime
 
         live = runtime()
-        return Consolidator(live.conf, live.calls)
+        return Consolidator(live.conf, live.calls, in_thread=maybeDeferred, work=live.work)
 
     def learn(self, stage, text: str, **fields: Any) -> int:
         new = a_memory(text, id=memories.NEW, **fields)

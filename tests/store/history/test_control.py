@@ -341,7 +341,10 @@ class TestCorrect:
 
         assert said(quay) == [f"{FRAME}They spoke of nothing.", "Line 3.", "Answer 3."]
         assert (now.stop, now.user_messages) == (before.stop, before.user_messages)
-        assert opening_summary(quay).body == f"{FRAME}They spoke of nothing."
+        assert (
+            opening_summary(quay.id, windows(quay.id).end.segment).body
+            == f"{FRAME}They spoke of nothing."
+        )
         assert is_whole(quay)
 
     def test_what_a_summary_stands_for_tells_that_the_summary_can_be_corrected(self, quay):

@@ -184,11 +184,11 @@ def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
 
 
 def test_the_summary_a_segment_begins_with_is_found_however_long_it_is(quay):
-    assert opening_summary(quay) is None
+    assert opening_summary(quay.id, windows(quay.id).end.segment) is None
     made = compacted(quay, keep=1)
     talked(quay, 3)
 
-    assert opening_summary(quay).id == made.id
+    assert opening_summary(quay.id, windows(quay.id).end.segment).id == made.id
 
 
 def test_texts_of_prompts_are_stored_once_in_each_segment(quay):

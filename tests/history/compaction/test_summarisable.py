@@ -1,7 +1,7 @@
-"""Fullness: what of a history may be summarised, and as which messages."""
+"""What of a history may be summarised, and as which messages."""
 
-from evennia_ai.game.upkeep.summarising import summaries_in, summarisable
 from evennia_ai.history.compaction.summaries import FRAME, summary_record
+from evennia_ai.history.compaction.summarisable import summaries_in, summarisable
 from evennia_ai.history.projection import message_of
 from evennia_ai.prompt.history import History
 from tests.history.builders import a_new_record, stored

@@ -1,20 +1,20 @@
 """Endpoints: the models of the profiles, each guarded, and who is asked in which role.
 
+Of the game or of a worker, which both ask them; so what is Evennia's is handed in.
+
 One `Access` a profile, made when it is first asked; one thread for all of them; one breaker and
 one queue for a model at an address, however many profiles ask it. Each provider has a client of its
 kind; its library is imported when it is first needed, in the thread of the bridge. None configured
 means the offline responder: a game works, and says so, before it has a model.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, Final
 
-from evennia.server.models import ServerConfig
-from evennia.utils import logger
 from twisted.internet.defer import Deferred, FirstError, fail, gatherResults, succeed
 from twisted.python.failure import Failure
 
@@ -41,8 +41,8 @@ from evennia_ai.settings.game import Conf
 from evennia_ai.settings.npc import NPCSettings
 
 OFFLINE: Final = "offline responder"
-GAME_ID: Final = "evennia_ai_game_id"
-"""Under which name Evennia's `ServerConfig` keeps it."""
+
+log: Final = logging.getLogger(__name__)
 
 
 class NotReady:
@@ -79,17 +79,11 @@ def title_of(profile: ModelProfile) -> str:
     return f"{profile.name} ({profile.model})" if profile.model else profile.name
 
 
-def game_id() -> str:
-    """A random name of this game: its requests are told from another game's at one router by it."""
-    found: str | None = ServerConfig.objects.conf(GAME_ID)
-    if found is None:
-        found = token_hex(16)
-        ServerConfig.objects.conf(GAME_ID, found)
-    return found
+def endpoint_of(profile: ModelProfile, conf: Conf, *, game_id: str = "") -> Endpoint:
+    """Where the model of a profile is, with its key; EndpointError: it cannot be there.
 
-
-def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
-    """Where the model of a profile is, with its key; EndpointError: it cannot be there."""
+    `game_id` tells this game's requests from another game's at one router.
+    """
     return Endpoint(
         name=title_of(profile),
         base_url=profile.base_url,
@@ -100,7 +94,7 @@ def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
         max_retries=profile.max_retries,
         max_concurrent=profile.max_concurrent,
         stream=profile.stream,
-        game_id=game_id(),
+        game_id=game_id,
         session_header=conf.session_header,
     )
 
@@ -117,6 +111,8 @@ class Surroundings:
     conf: Conf
     clock: Clock
     bridge: AsyncBridge
+    game_id: Callable[[], str] = str
+    """Asked when the first client is made that sends it."""
 
 
 def client_of(profile: ModelProfile, around: Surroundings) -> ChatModel:
@@ -131,11 +127,11 @@ def prepared(client: ChatModel) -> Deferred[None]:
 
 
 def _openai(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    return OpenAIChat(endpoint_of(profile, around.conf), around.bridge)
+    return OpenAIChat(endpoint_of(profile, around.conf, game_id=around.game_id()), around.bridge)
 
 
 def _anthropic(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    return AnthropicChat(endpoint_of(profile, around.conf), around.bridge)
+    return AnthropicChat(endpoint_of(profile, around.conf, game_id=around.game_id()), around.bridge)
 
 
 def _scripted(profile: ModelProfile, around: Surroundings) -> ChatModel:
@@ -248,10 +244,16 @@ class Models:
         clock: Clock,
         bridge: AsyncBridge | None = None,
         only: Access | None = None,
+        game_id: Callable[[], str] = str,
+        log_error: Callable[[str], object] = log.error,
     ) -> None:
+        """`game_id` gives the name of the game, "" for none, when it is first sent."""
         self._clock: Final = clock
         self._bridge: Final = bridge or AsyncBridge()
-        self._around: Final = Surroundings(conf=conf, clock=clock, bridge=self._bridge)
+        self._around: Final = Surroundings(
+            conf=conf, clock=clock, bridge=self._bridge, game_id=game_id
+        )
+        self._log_error: Final = log_error
         self._only: Final = only
         self._profiles: Final = conf.profiles
         self._roles: Final = conf.model_roles
@@ -338,7 +340,7 @@ class Models:
         try:
             client = client_of(profile, self._around)
         except EvenniaAIError as error:
-            logger.log_err(f"evennia_ai: profile '{profile.name}' cannot be asked: {error}")
+            self._log_error(f"evennia_ai: profile '{profile.name}' cannot be asked: {error}")
             client = NotReady(title_of(profile), str(error))
         if isinstance(client, NotReady) or client.offline:
             model_id = profile.model or profile.client

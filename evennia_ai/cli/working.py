@@ -1,0 +1,92 @@
+"""`evennia-ai worker` and `worker-file`: background work of a game, here or on another machine."""
+
+import asyncio
+import logging
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evennia_ai.cli.options import FILE, FORCE, GAME
+
+if TYPE_CHECKING:
+    from evennia_ai.work.worker.configured import WorkerFile
+
+_LOG_LINE: Final = "%(asctime)s %(levelname)s %(message)s"
+
+
+@click.command("worker")
+@click.argument("place", type=FILE, default=Path(), metavar="[PLACE]")
+@click.option("--name", help="By which the game shows it; default: machine and process.")
+@click.option("--kinds", multiple=True, metavar="KIND", help="Only these; default: all there are.")
+@click.option("--at-once", type=click.IntRange(1, 64), default=4, help="So many jobs at one time.")
+@click.option("--until-idle", is_flag=True, help="End when nothing waits any more.")
+def worker(
+    place: Path, *, name: str | None, kinds: tuple[str, ...], at_once: int, until_idle: bool
+) -> int:
+    """Do background work of a game until it is ended (SIGTERM), after the jobs under way.
+
+    PLACE is the game's folder, or a file that `evennia-ai worker-file` wrote there; a worker with
+    such a file needs no Evennia.
+    """
+    from evennia_ai.work.registry import kinds_of
+    from evennia_ai.work.worker.configured import configure
+
+    logging.basicConfig(level=logging.INFO, format=_LOG_LINE, stream=sys.stderr)
+    logging.getLogger("procrastinate").setLevel(logging.ERROR)
+    configure(_settings_at(place))
+    from evennia_ai.work.worker.living import WorkerOptions, live
+
+    own_name = name or f"{socket.gethostname()}:{os.getpid()}"
+    options = WorkerOptions(name=own_name, at_once=at_once, ends_when_idle=until_idle)
+    asyncio.run(live(kinds_of(kinds), options))
+    return 0
+
+
+@click.command("worker-file")
+@click.argument("target", type=click.Path(path_type=Path, allow_dash=True), metavar="OUT")
+@FORCE
+@GAME
+def worker_file(target: Path, *, force: bool, game: Path) -> int:
+    """Write what a worker has to know of a game: its database and its settings of ours.
+
+    The file may hold the database's password and is its owner's alone; OUT may be - for standard
+    output.
+    """
+    from evennia_ai.cli.game import opened_game
+    from evennia_ai.cli.output import write_file
+
+    path = target.absolute()
+    opened_game(game)
+    from django.conf import settings
+
+    from evennia_ai.work.worker.configured import file_of_game
+
+    text = file_of_game(settings).text()
+    if str(target) == "-":
+        click.echo(text, nl=False)
+        return 0
+    write_file(path, text.encode(), kind="worker's file", force=force)
+    click.echo(f"{target}: what a worker of {game} has to know; keep it as you keep a password")
+    return 0
+
+
+def _settings_at(place: Path) -> "WorkerFile":
+    """The settings in a file, or those of a game's folder, which a process of its own reads."""
+    from evennia_ai.work.worker.configured import WorkerSettingsError, read_file
+
+    if not place.is_dir():
+        try:
+            text = place.read_text(encoding="utf-8")
+        except OSError as error:
+            raise WorkerSettingsError(f"{place}: cannot be read: {error.strerror}") from error
+        return read_file(text, where=str(place))
+    command = [sys.executable, "-m", "evennia_ai.cli", "worker-file", "-", "--game", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise WorkerSettingsError(done.stderr.strip().removeprefix("evennia-ai: "))
+    return read_file(done.stdout, where=str(place))

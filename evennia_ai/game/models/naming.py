@@ -1,0 +1,18 @@
+"""The name of this game, by which its requests are told from another game's at one router."""
+
+from secrets import token_hex
+from typing import Final
+
+from evennia.server.models import ServerConfig
+
+GAME_ID: Final = "evennia_ai_game_id"
+"""Under which name Evennia's `ServerConfig` keeps it."""
+
+
+def game_id() -> str:
+    """A random name, made when it is first asked for and kept."""
+    found: str | None = ServerConfig.objects.conf(GAME_ID)
+    if found is None:
+        found = token_hex(16)
+        ServerConfig.objects.conf(GAME_ID, found)
+    return found

@@ -1,0 +1,1 @@
+"""Background work in the database: the queue, what workers offer, may take, and who they are."""

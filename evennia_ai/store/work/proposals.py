@@ -1,0 +1,122 @@
+"""What workers made of jobs, one row each, unique by the job's name: a second answer is none.
+
+The game handles each row once, in the transaction that writes what came of it.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+
+from evennia_ai import models
+from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED
+from evennia_ai.store.model_calls import NewCall
+
+MOST_AT_ONCE: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What came of a job; nothing but a `reason` where it is not OFFERED."""
+
+    idempotency: str
+    kind: str
+    job: str
+    """The job as JSON."""
+    state: str = OFFERED
+    head_sha256: str = ""
+    body: str = ""
+    calls: tuple[NewCall, ...] = ()
+    reason: str = ""
+    worker: str = ""
+    begun_at: float = 0.0
+    offered_at: float = 0.0
+
+
+def offer(new: Offer) -> bool:
+    """Write down what came of a job, in a transaction of its own; False: somebody did before."""
+    values = asdict(new)
+    values["calls"] = json.dumps([asdict(call) for call in new.calls], separators=(",", ":"))
+    try:
+        with transaction.atomic():
+            models.Proposal.objects.create(**values)
+    except IntegrityError:
+        if models.Proposal.objects.filter(idempotency=new.idempotency).exists():
+            return False
+        raise
+    return True
+
+
+def unhandled(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
+    """The numbers of what workers offered and the game did not look at, the oldest first."""
+    rows = models.Proposal.objects.filter(handled_at=None).order_by("pk")
+    return tuple(rows.values_list("pk", flat=True)[:most])
+
+
+def locked(number: int) -> Offer | None:
+    """One of these, locked until the end of the transaction; None: it was handled meanwhile."""
+    return _offer(models.Proposal.objects.select_for_update(), number)
+
+
+def waiting(number: int) -> Offer | None:
+    """The same without a lock."""
+    return _offer(models.Proposal.objects, number)
+
+
+def _offer(rows: Any, number: int) -> Offer | None:
+    row = rows.filter(pk=number, handled_at=None).first()
+    if row is None:
+        return None
+    names = Offer.__dataclass_fields__
+    calls = tuple(NewCall(**call) for call in json.loads(row.calls))
+    return Offer(**{name: getattr(row, name) for name in names if name != "calls"}, calls=calls)
+
+
+def handled(number: int, state: str, *, reason: str = "") -> None:
+    """Write down what the game made of it, in the transaction that `locked` it.
+
+    The body goes: what came of it stands where it was written, and is erased there when somebody
+    asks for it.
+    """
+    models.Proposal.objects.filter(pk=number).update(
+        state=state, reason=reason, body="", calls="[]", handled_at=time.time()
+    )
+
+
+def forget_old(before: float) -> int:
+    """Forget jobs that were handled before a moment and are not set aside; how many."""
+    rows = models.Proposal.objects.filter(handled_at__lt=before).exclude(state=POISONED)
+    return int(rows.delete()[0])
+
+
+def ended(idempotency: str) -> str:
+    """How a job of this name ended, "" where it did not. What may be asked again is forgotten."""
+    row = models.Proposal.objects.filter(idempotency=idempotency).first()
+    if row is None:
+        return ""
+    if row.handled_at is not None and row.state in (FAILED, LAPSED):
+        row.delete()
+        return ""
+    state: str = row.state
+    return state
+
+
+def poisoned(most: int = 20) -> tuple[tuple[str, str], ...]:
+    """The jobs that are set aside, with the reason of each."""
+    rows = models.Proposal.objects.filter(state=POISONED).order_by("idempotency")
+    return tuple(rows.values_list("idempotency", "reason")[:most])
+
+
+def release(idempotency: str) -> bool:
+    """Have a job that is set aside asked for again; False: none of this name is."""
+    rows = models.Proposal.objects.filter(idempotency=idempotency, state=POISONED)
+    return bool(rows.exclude(handled_at=None).delete()[0])
+
+
+def states(idempotencies: Sequence[str]) -> Mapping[str, str]:
+    """How jobs of these names ended, as far as they were handled."""
+    rows: Any = models.Proposal.objects.filter(idempotency__in=idempotencies)
+    return dict(rows.exclude(handled_at=None).values_list("idempotency", "state"))

@@ -1,0 +1,105 @@
+"""A game's process for these tests: a reactor, a writer, models and its work, and no world.
+
+Its one argument is JSON: the jobs to submit (fields of `Job`), how many `seconds` it lives at most,
+and where it dies: {"die_at": "before commit" | "after commit", "after": so many}. It prints a line
+of JSON for each job that ended, in order, and "ready" when what it was given is in the queue.
+"""
+
+import json
+import os
+import signal
+import sys
+
+
+def main(given):
+    import django
+
+    django.setup()
+    import evennia
+
+    evennia._init()
+    from twisted.internet import reactor
+
+    from evennia_ai.game.runtime import runtime_of
+    from evennia_ai.game.work.work import Work
+    from evennia_ai.settings.conf import conf
+    from evennia_ai.work.job import Job
+    from tests.work.ledger import LEDGER
+
+    live = runtime_of(conf(), clock=reactor)
+    work = Work(
+        conf().workers,
+        live.calls,
+        in_thread=lambda do, *values: _in_thread(reactor, do, values),
+        game_id=lambda: "0" * 32,
+    )
+    work.add(LEDGER, LEDGER)
+    die_at(given.get("die_at", ""), given.get("after", 1))
+    jobs = [Job(kind="ledger", **fields) for fields in given.get("jobs", [])]
+    left = {job.idempotency for job in jobs}
+    at_least = given.get("lives_seconds", 0)
+
+    def ended(how, job):
+        ending, reason = how
+        print(json.dumps({"name": job.idempotency, "ending": ending, "reason": reason}), flush=True)
+        left.discard(job.idempotency)
+        if not left and not at_least:
+            reactor.callLater(0, reactor.stop)
+
+    def begin():
+        live.writer.begin()
+        work.begin()
+        for job in jobs:
+            work.submit(job).addCallback(ended, job)
+        live.writer.read(lambda: print("ready", flush=True))
+
+    reactor.callWhenRunning(begin)
+    reactor.callLater(at_least or given.get("seconds", 60), reactor.stop)
+    reactor.run()
+    status = work.status
+    print(
+        json.dumps(
+            {
+                "left": sorted(left),
+                "workers": [one.name for one in status.workers] if status else [],
+                "over": dict(status.over) if status else {},
+            }
+        ),
+        flush=True,
+    )
+    live.writer.end()
+    work.close()
+
+
+def die_at(point, after):
+    """Kill this process at a point of the applying, the so manieth time it comes there."""
+    from django.db import transaction
+
+    from evennia_ai.store.work import proposals
+
+    if not point:
+        return
+    handled, times = proposals.handled, []
+
+    def die():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def doomed(number, state, **said):
+        handled(number, state, **said)
+        times.append(number)
+        if len(times) >= after:
+            if point == "before commit":
+                die()
+            transaction.on_commit(die)
+
+    proposals.handled = doomed
+
+
+def _in_thread(reactor, do, values):
+    from twisted.internet.threads import deferToThreadPool
+
+    return deferToThreadPool(reactor, reactor.getThreadPool(), do, *values)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
