@@ -3,6 +3,10 @@
 import pytest
 
 from evennia_ai import models
+from evennia_ai.commands.ai.status import work_lines
+from evennia_ai.game.work.queued import WorkStatus
+from evennia_ai.store.work.queue import QueueStatus
+from evennia_ai.store.work.workers import SeenWorker
 from tests.commands.stage import on_screen, one_line
 
 BAD_INPUT = {
@@ -153,3 +157,30 @@ def test_what_players_say_is_shown_harmlessly(stage, mood):
     assert "{x} $eval(1+1)" in on_screen(sent)
     assert "|lc" not in on_screen(sent)
     assert "\x1b" not in sent
+
+
+def worker(name: str, *, seen_at: float) -> SeenWorker:
+    return SeenWorker(name=name, version=1, kinds="compact", begun_at=0.0, seen_at=seen_at)
+
+
+def test_the_overview_tells_of_workers_what_waits_and_what_was_set_aside():
+    status = WorkStatus(
+        queues=(QueueStatus(kind="compact", version=1, waiting=3, taken=1, waits_since=90.0),),
+        workers=(worker("w1", seen_at=99.0), worker("w2", seen_at=-200.0)),
+        poisoned=(("compact:481:3", "ValueError: no such |rhistory"),),
+        over={"observe": 2},
+    )
+
+    told = " ".join(" ".join(work_lines(status, now=100.0)).split())
+
+    assert told == (
+        "Work beside speaking: 2 workers; w2 has given no sign for 5 m; compact 3 waiting, 1 taken;"
+        " the oldest waits 10 s; observe done without 2 times. ! set aside: compact:481:3: ValueError: no such |rhistory"
+    )
+    assert [*work_lines(None, now=100.0)] == []
+
+
+def test_the_overview_tells_that_the_queue_is_away():
+    lines = work_lines(WorkStatus(is_away=True, unsent=2), now=0.0)
+
+    assert "the queue is away, 2 jobs kept here" in " ".join(lines)

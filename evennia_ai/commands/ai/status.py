@@ -15,6 +15,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.registry import problems_of
 from evennia_ai.game.upkeep.compacting import Outcome
+from evennia_ai.game.work.queued import WorkStatus
 from evennia_ai.llm.quotas import LIMITS
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls
@@ -25,6 +26,9 @@ from evennia_ai.store.model_calls import DAY_SECONDS, halts
 from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20
+MOST_SET_ASIDE: Final = 5
+SILENT_SECONDS: Final = 60.0
+"""After so long without a sign of it a worker is told of; it shows itself every few seconds."""
 _WIDTHS: Final = (14, 11, 12, 3, 13, 5, 6)
 _HEADS: Final = ("name", "room", "state", "q", "last turn", "calls", "tokens", "model")
 _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
@@ -42,6 +46,7 @@ def overview_lines(part: str, number: int) -> list[str]:
     return [
         *stop_lines(),
         *_total_lines(overview.totals(live, len(found)), part),
+        *work_lines(live.work.status, now=time.time()),
         _columns(_HEADS),
         "-" * WIDTH,
         *map(_row, rows),
@@ -89,6 +94,27 @@ def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
         f"{npcs}; in all {all_of.answering} answering, {all_of.waiting} waiting; today"
         f" {counted(all_of.calls, 'call')}, {thousands(all_of.tokens)} tokens."
     )
+
+
+def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
+    """How the work of workers stands; nothing where the game does it itself."""
+    if status is None:
+        return
+    told = [counted(len(status.workers), "worker")]
+    told += [
+        f"{visible(one.name)} has given no sign for {ago(now - one.seen_at)}"
+        for one in status.workers
+        if now - one.seen_at > SILENT_SECONDS
+    ]
+    told += [f"{one.kind} {one.waiting} waiting, {one.taken} taken" for one in status.queues]
+    if lag := status.lag_seconds(now):
+        told.append(f"the oldest waits {ago(lag)}")
+    if status.is_away:
+        told.append(f"the queue is away, {counted(status.unsent, 'job')} kept here")
+    told += [f"{kind} done without {often} times" for kind, often in status.over.items()]
+    yield from hanging(f"Work beside speaking: {'; '.join(told)}.")
+    for name, reason in status.poisoned[:MOST_SET_ASIDE]:
+        yield from hanging(f"! set aside: {visible(name)}: {visible(reason)}")
 
 
 def _row(row: NPCRow) -> str:

@@ -13,15 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.settings.database import DatabaseAddressError, database
 from evennia_ai.settings.workers import QUEUE_APP
 
 DATABASE: Final = "EVENNIA_AI_DATABASE"
-ENGINE: Final = "django.db.backends.postgresql"
 _PREFIX: Final = "EVENNIA_AI_"
-_SCHEMES: Final = ("postgres", "postgresql")
 _TAKEN: Final = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
 
 
@@ -75,30 +73,17 @@ def read_file(text: str, *, where: str) -> WorkerFile:
                 f"{where}: {name!r} is no setting of evennia_ai; its settings begin with {_PREFIX}"
             )
     given = said.get("database", {})
-    database = database_at(given, where=where) if isinstance(given, str) else given
+    database = _database_at(given, where=where) if isinstance(given, str) else given
     folder = str(said.get("game_folder", "."))
     return WorkerFile(database=database, game_folder=folder, settings=said.get("settings", {}))
 
 
-def database_at(address: str, *, where: str) -> dict[str, Any]:
+def _database_at(address: str, *, where: str) -> dict[str, Any]:
     """Django's dictionary of a database at an address. WorkerSettingsError: it is none."""
-    parts = urlsplit(address)
-    if parts.scheme not in _SCHEMES or not parts.path.strip("/"):
-        raise WorkerSettingsError(
-            f"{where}: the database must be like postgres://user:password@host:5432/name"
-        )
     try:
-        port = parts.port or 5432
-    except ValueError as error:
-        raise WorkerSettingsError(f"{where}: the database's port is no number") from error
-    return {
-        "ENGINE": ENGINE,
-        "NAME": unquote(parts.path.strip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": parts.hostname or "",
-        "PORT": port,
-    }
+        return database(address)["default"]
+    except DatabaseAddressError as error:
+        raise WorkerSettingsError(f"{where}: {error}") from error
 
 
 def configure(file: WorkerFile) -> None:
@@ -107,8 +92,8 @@ def configure(file: WorkerFile) -> None:
     from django.conf import settings
 
     address = os.environ.get(DATABASE, "")
-    database = database_at(address, where=DATABASE) if address else dict(file.database)
-    if not str(database.get("ENGINE", "")).endswith("postgresql"):
+    found = _database_at(address, where=DATABASE) if address else dict(file.database)
+    if not str(found.get("ENGINE", "")).endswith("postgresql"):
         raise WorkerSettingsError(
             "workers need the game's database to be PostgreSQL: name it in the worker's file or in"
             f" {DATABASE}; docs/workers.md says how"
@@ -116,7 +101,7 @@ def configure(file: WorkerFile) -> None:
     own = {"queue": "procrastinate", **file.settings.get(f"{_PREFIX}WORKERS", {})}
     settings.configure(
         INSTALLED_APPS=["evennia_ai", QUEUE_APP],
-        DATABASES={"default": {**database, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}},
+        DATABASES={"default": {**found, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}},
         USE_TZ=True,
         GAME_DIR=file.game_folder,
         **{**file.settings, f"{_PREFIX}WORKERS": own},
