@@ -175,7 +175,8 @@ def test_the_overview_tells_of_workers_what_waits_and_what_was_set_aside():
 
     assert told == (
         "Work beside speaking: 2 workers; w2 has given no sign for 5 m; compact 3 waiting, 1 taken;"
-        " the oldest waits 10 s; observe done without 2 times. ! set aside: compact:481:3: ValueError: no such |rhistory"
+        " the oldest waits 10 s; observe done without 2 times."
+        " ! set aside: compact:481:3: ValueError: no such |rhistory"
     )
     assert [*work_lines(None, now=100.0)] == []
 
