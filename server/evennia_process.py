@@ -73,9 +73,9 @@ class Evennia:
         logs = _log_ends(self.root)
         with _for_the_owner_alone():
             _record(self.root, self.ports)
-        said = self._evennia("Starting Evennia", "start")
+        wants_server = self._start_portal()
         try:
-            if _GAVE_UP in said:
+            if wants_server:
                 self._start_server(seconds=120)
             self._wait_until_usable(logs, seconds=120)
         except StepError:
@@ -84,15 +84,26 @@ class Evennia:
         for made in _DEMO.findall(_since(logs)):
             say(f"   {made}")
 
+    def _start_portal(self) -> bool:
+        """Start the Portal, and the Server if that is soon up; whether the Server is wanted yet."""
+        return _GAVE_UP in self._evennia("Starting Evennia", "start")
+
     def _start_server(self, *, seconds: float) -> None:
-        """Start the Server beside a Portal that a slow machine was long in starting."""
+        """Start the Server beside a Portal that may be long in starting."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            with contextlib.suppress(OSError), socket.create_connection((HOST, self.ports.amp), 1):
-                self._evennia("Starting Evennia's Server", "start")
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection((HOST, self.ports.amp), 1) as portal,
+            ):
+                self._ask_for_server(portal)
                 return
             time.sleep(0.2)
         raise StepError(f"Evennia's Portal did not come up in {seconds:.0f} s")
+
+    def _ask_for_server(self, _: socket.socket) -> None:
+        """Have the Server started by the Portal, which listens at the other end of the socket."""
+        self._evennia("Starting Evennia's Server", "start")
 
     def stop(self) -> None:
         """End every process of this checkout's game: they are asked first, then told."""

@@ -1,6 +1,5 @@
 """Real games for tests: a copy of this checkout's game, on free ports of its own."""
 
-import os
 import shutil
 import socket
 import sqlite3
@@ -12,18 +11,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from server.evennia_process import Evennia, close_to_others, is_running
+from server.evennia_process import Evennia, is_running
 from server.installation import Installation
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
 from server.telnet import Connection
+from tests.acceptance.launching import Prepared, Unchecked
 from tests.once_a_run import made_once
-from tests.unchecked import UNCHECKED
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = Path("server", "evennia.db3")
 PROGRAMS = Path(sys.executable).parent
 GAME = ("commands", "evennia_ai", "server", "world")
+QUICK_LOGINS = 'PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]'
+"""For copied games: a million rounds at each login are half of what it costs, and Django's."""
 MADE_BY_RUNNING = shutil.ignore_patterns(
     "__pycache__",
     "logs",
@@ -46,29 +47,12 @@ def copied_game(root: Path, *, settings: str = "") -> Evennia:
     played = made_once("played", partial(_make_played, before), beside=root)
     shutil.copytree(played, root, dirs_exist_ok=True)
     _add_settings(root, settings)
-    return _Prepared(installation=_unchecked(root), ports=free_ports())
+    return Prepared(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
 
 
 def migrated_database(*, beside: Path) -> Path:
     """The file of a database with all tables and nothing in them; copy it."""
     return made_once("migrated", _make_migrated, beside=beside) / DATABASE
-
-
-class _Prepared(Evennia):
-    """A game for which everything is made that git does not hold."""
-
-    def prepare(self) -> None:
-        (self.root / "server" / "logs").mkdir(exist_ok=True)
-        close_to_others(self.root)
-
-
-class _Unchecked(Installation):
-    """An installation in which Evennia does not wait for what `tests/unchecked` stands in for."""
-
-    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        made = Installation.environment(self, more)
-        path = (str(UNCHECKED), made.get("PYTHONPATH", ""))
-        return {**made, "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
 def untouched_game(root: Path, *, settings: str = "") -> Evennia:
@@ -81,16 +65,18 @@ def untouched_game(root: Path, *, settings: str = "") -> Evennia:
 def _make_migrated(root: Path) -> None:
     """Make a game in `root` that may be started for the first time."""
     _copy_code(root)
-    Evennia(installation=_unchecked(root), ports=free_ports()).prepare()
+    _add_settings(root, QUICK_LOGINS)
+    Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports()).prepare()
 
 
 def _make_played(before: Path, root: Path) -> None:
     """Make a game in `root` that was started for the first time, and stopped."""
     shutil.copytree(before, root, dirs_exist_ok=True)
-    game = _Prepared(installation=_unchecked(root), ports=free_ports())
-    game.prepare()
+    (root / "server" / "logs").mkdir(exist_ok=True)
+    # Evennia's launcher makes the superuser, so the first start is left to it.
+    game = Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
     game.start()
-    game.stop()
+    game.end()
     shutil.rmtree(root / "server" / "logs")
     for number in (root / "server").glob("*.pid"):  # soon that of a stranger
         number.unlink()
@@ -104,10 +90,6 @@ def _copy_code(root: Path) -> None:
 def _add_settings(root: Path, settings: str) -> None:
     with (root / "server" / "conf" / "settings.py").open("a", encoding="utf-8") as file:
         file.write(f"\n{settings}\n")
-
-
-def _unchecked(root: Path) -> Installation:
-    return _Unchecked(root=root, programs=PROGRAMS)
 
 
 def free_ports() -> Ports:

@@ -37,10 +37,6 @@ EVENNIA_AI_LIMITS = {{"player": {{"calls_per_minute": 1000}}, "npc": {{"calls_pe
 # Attackers come by the dozen, from one address, and each types as fast as a program does.
 CREATION_THROTTLE_LIMIT = LOGIN_THROTTLE_LIMIT = 10000
 MAX_COMMAND_RATE = 100000
-PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.MD5PasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-]
 MAX_NR_CHARACTERS = 1000
 """
 

@@ -1,0 +1,93 @@
+"""Starting a copied game without Evennia's launcher.
+
+The launcher imports all of Evennia to start the Portal, waits for it, and collects static files:
+a third of the processor time of a start. A copied game has those files. What the launcher does is
+asserted where a newcomer plays (`test_newcomer_plays.py`), with a game as git holds it.
+"""
+
+import importlib.util
+import os
+import pickle
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from server.evennia_process import Evennia, close_to_others
+from server.installation import Installation
+from server.steps import nothing, run
+from tests.unchecked import UNCHECKED
+
+_START_SERVER = bytes([15])
+"""Evennia's `SSTART` (`evennia.server.portal.amp`)."""
+
+
+class Prepared(Evennia):
+    """A game for which everything is made that git does not hold."""
+
+    def prepare(self) -> None:
+        (self.root / "server" / "logs").mkdir(exist_ok=True)
+        close_to_others(self.root)
+
+    def _start_portal(self) -> bool:
+        run(
+            "Starting Evennia's Portal",
+            self._daemon("portal", "portal/portal.py", observer="GetPortalLogObserver"),
+            cwd=self.root,
+            environment=self.environment,
+            shown=nothing,
+        )
+        return True
+
+    def _ask_for_server(self, portal: socket.socket) -> None:
+        """Ask as the launcher does, and keep the connection until the Portal has answered."""
+        command = self._daemon("server", "server.py", observer="GetServerLogObserver")
+        asked = {
+            "_ask": b"1",
+            "_command": b"MsgLauncher2Portal",
+            "operation": _START_SERVER,
+            "arguments": pickle.dumps(command),
+        }
+        portal.settimeout(60)
+        portal.sendall(_box(asked))
+        if not portal.recv(1):
+            raise ConnectionError("the Portal hung up instead of starting the Server")
+
+    def _daemon(self, name: str, file: str, *, observer: str) -> list[str]:
+        """The command of Evennia's launcher that starts this process of the game."""
+        return [
+            str(self.installation.programs / "twistd"),
+            f"--python={_evennia() / 'server' / file}",
+            f"--logger=evennia.utils.logger.{observer}",
+            f"--pidfile={self.root / 'server' / name}.pid",
+        ]
+
+
+class Unchecked(Installation):
+    """An installation in which Evennia does not wait for what `tests/unchecked` stands in for.
+
+    The game's own modules are found first, and its settings are those it plays with, as the
+    launcher sees to it.
+    """
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        made = Installation.environment(self, more)
+        path = (str(self.root), str(UNCHECKED), made.get("PYTHONPATH", ""))
+        return {
+            **made,
+            "PYTHONPATH": os.pathsep.join(filter(None, path)),
+            "DJANGO_SETTINGS_MODULE": "server.conf.settings",
+        }
+
+
+def _evennia() -> Path:
+    """The folder of Evennia, which is not imported."""
+    found = importlib.util.find_spec("evennia")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent
+
+
+def _box(values: Mapping[str, bytes]) -> bytes:
+    """These values as AMP sends them: each key and value behind its length, an empty key last."""
+    words = (word for key, value in values.items() for word in (key.encode(), value))
+    return b"".join(len(word).to_bytes(2, "big") + word for word in words) + bytes(2)
