@@ -1,22 +1,153 @@
-"""Workers and games as processes: the same results as in the game, each job applied once."""
+"""Workers and games as processes that die: the same results as in the game, each job applied once.
+
+Few tests with many jobs each, as it is the processes that take their time.
+"""
+
+import os
+import signal
+import time
 
 import pytest
 
-from tests.work.processes import a_job
+from tests.work.processes import a_job, told
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.long, pytest.mark.minutes(4)]
+
+SECONDS = 150
 
 
-def test_workers_make_the_same_as_the_game(cluster, place, tmp_path):
-    jobs = [a_job(number, lock=f"npc:{number % 5}") for number in range(20)]
-    here = place.game(jobs=jobs, workers={"queue": "inprocess"})
-    assert set(place.ends(here).values()) == {"applied"}
+def until(is_so, *, seconds=SECONDS):
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not come to be so"
+        time.sleep(0.2)
+
+
+def test_workers_make_the_same_as_the_game_and_know_no_evennia(place):
+    jobs = [a_job(number, lock=f"npc:{number % 5}") for number in range(200)]
+    here = place.game(jobs=jobs, workers={"queue": "inprocess"}, seconds=SECONDS)
+    assert set(place.ends(here, seconds=SECONDS).values()) == {"applied"}
     by_game = place.ledger()
-    assert len(by_game) == 20
+    assert len(by_game) == 200
 
     place.sql("DELETE FROM evennia_ai_memory")
-    place.worker("w1")
-    place.worker("w2")
-    assert set(place.ends(place.game(jobs=jobs)).values()) == {"applied"}
-    assert place.ledger() == by_game
+    first, second = place.worker("w1"), place.worker("w2")
+    look = a_job(900, look=True)
+    game = place.game(jobs=[*jobs, look], seconds=SECONDS)
+    assert set(place.ends(game, seconds=SECONDS).values()) == {"applied"}
+    assert place.ledger() == [*by_game, "loaded []"]
     assert place.queued() == 0
+    assert set(told(game)[-1]["workers"]) <= {"w1", "w2"}
+    calls = place.sql("SELECT count(*) FROM evennia_ai_modelcall WHERE outcome = 'answered'")
+    assert calls == [(401,)]
+    for worker in (first, second):
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+    assert place.sql("SELECT count(*) FROM evennia_ai_worker") == [(0,)]
+
+
+def test_every_job_ends_once_though_workers_die_at_each_step(place, tmp_path):
+    steps = ("claimed", "asked", "offered")
+    jobs = [a_job(number, lock=f"npc:{number % 3}") for number in range(9)]
+    jobs += [
+        a_job(100 + number, die_at=step, mark=str(tmp_path / step))
+        for number, step in enumerate(steps[:2])
+    ]
+    jobs += [
+        a_job(200, fails="foreseen"),
+        a_job(201, fails="unforeseen"),
+        a_job(202, fails="in apply"),
+        a_job(203, stale=True),
+        a_job(204, deadline=1.0),
+    ]
+    doomed = {"die_at": "offered", "mark": str(tmp_path / "offered")}
+    workers = [place.worker(f"w{number}", **doomed) for number in range(2)]
+    game = place.game(jobs=jobs, seconds=SECONDS)
+    deaths = 0
+
+    def is_over():
+        nonlocal deaths
+        for number, worker in enumerate(workers):
+            if worker.poll() is not None:
+                assert worker.returncode == -signal.SIGKILL, worker.err.read_text()
+                deaths += 1
+                workers[number] = place.worker(f"again{deaths}", **doomed)
+        return game.poll() is not None
+
+    until(is_over)
+    ends = place.ends(game)
+    assert deaths == len(steps)
+    others = {"ledger:200": "failed", "ledger:201": "poisoned", "ledger:202": "poisoned"}
+    others |= {"ledger:203": "stale", "ledger:204": "lapsed"}
+    expected = {job["idempotency"]: "applied" for job in jobs} | others
+    assert ends == expected
+    assert place.proposals() == expected
+    applied = sorted(name for name, ending in ends.items() if ending == "applied")
+    assert sorted(line.partition(": ")[0] for line in place.ledger()) == applied
+    assert place.sql("SELECT count(*) FROM evennia_ai_memory WHERE npc_ref = 'half'") == [(0,)]
+    reasons = dict(place.sql("SELECT idempotency, reason FROM evennia_ai_proposal"))
+    assert reasons["ledger:201"] == "ZeroDivisionError: by zero"
+    assert reasons["ledger:202"] == "KeyError: 'what nobody foresaw'"
+    assert place.queued() == 0
+
+
+def test_a_game_that_dies_as_it_applies_applies_each_once(place):
+    jobs = [a_job(number) for number in range(12)]
+    place.worker("w1")
+    for point in ("before commit", "after commit"):
+        game = place.game(jobs=jobs, seconds=SECONDS, die_at=point, after=3)
+        assert game.wait(SECONDS) == -signal.SIGKILL, game.err.read_text()
+    assert set(place.ends(place.game(jobs=jobs, seconds=SECONDS)).values()) == {"applied"}
+    entered = sorted(line.partition(": ")[0] for line in place.ledger())
+    assert entered == sorted(job["idempotency"] for job in jobs)
+
+
+def test_a_stopped_worker_and_lost_connections_cost_no_job_and_double_none(place, tmp_path):
+    jobs = [a_job(number, tokens=20) for number in range(12)]
+    stopped = place.worker("stopped", at_once=1)
+    until(lambda: place.sql("SELECT count(*) FROM evennia_ai_worker") == [(1,)])
+    game = place.game(jobs=jobs, seconds=SECONDS)
+    until(lambda: place.proposals())
+    os.kill(stopped.pid, signal.SIGSTOP)
+    place.worker("w2")
+    until(lambda: place.sql("SELECT count(*) FROM evennia_ai_worker") == [(2,)])
+    place.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    assert set(place.ends(game, seconds=SECONDS).values()) == {"applied"}
+    os.kill(stopped.pid, signal.SIGCONT)
+    more = place.game(jobs=[a_job(number) for number in range(20, 26)], seconds=SECONDS)
+    assert set(place.ends(more, seconds=SECONDS).values()) == {"applied"}
+    assert len(place.ledger()) == len(set(place.ledger())) == 18
+    assert stopped.poll() is None, stopped.err.read_text()
+
+
+def test_a_worker_of_another_version_leaves_jobs_alone_and_names_what_it_refuses(place):
+    game = place.game(jobs=[a_job(1)], seconds=SECONDS)
+    other = place.worker("old", version=0)
+    until(lambda: "leaves jobs ledger of version 1 alone" in other.err.read_text())
+    assert place.queued() == 1
+    assert place.proposals() == {}
+    other.kill()
+
+    place.worker("older", version=0, any_queue=True)  # as if it had been handed one
+    assert place.ends(game, seconds=SECONDS) == {"ledger:1": "failed"}
+    ((reason,),) = place.sql("SELECT reason FROM evennia_ai_proposal")
+    assert "'ledger:1' is of version 1 and this does version 0: update this worker" in reason
+
+
+def test_without_a_queue_or_workers_the_game_goes_on_and_catches_up(place):
+    place.workers_set = {**place.workers_set, "caps": {"ledger": 5}}
+    jobs = [a_job(number) for number in range(8)]
+    place.sql("ALTER TABLE procrastinate_jobs RENAME TO away")
+    game = place.game(jobs=jobs, seconds=SECONDS)
+    until(lambda: "the queue of workers is away" in game.err.read_text() + game.out.read_text())
+    assert game.poll() is None
+    place.sql("ALTER TABLE away RENAME TO procrastinate_jobs")
+    until(lambda: sum(one.get("ending") == "over" for one in told(game)) == 3)
+    place.worker("w1")
+    ends = place.ends(game, seconds=SECONDS)
+    assert sorted(ends.values()) == ["applied"] * 5 + ["over"] * 3
+    assert len(place.ledger()) == 5
