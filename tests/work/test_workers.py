@@ -151,3 +151,17 @@ def test_without_a_queue_or_workers_the_game_goes_on_and_catches_up(place):
     ends = place.ends(game, seconds=SECONDS)
     assert sorted(ends.values()) == ["applied"] * 5 + ["over"] * 3
     assert len(place.ledger()) == 5
+
+
+def test_a_job_lapses_where_its_worker_died_and_a_newer_one_waits_for_its_lock(place, tmp_path):
+    locks = {"lock": "npc:7", "queueing_lock": "observe:7"}
+    mark = str(tmp_path / "mark")
+    older = place.game(jobs=[a_job(1, die_at="asked", mark=mark, **locks)], lives_seconds=15)
+    assert place.worker("dies").wait(60) == -9
+    game = place.game(jobs=[a_job(2, **locks)])
+    until(lambda: place.queued() == 2)
+    place.worker("lives")
+
+    assert place.ends(game) == {"ledger:2": "applied"}
+    assert place.proposals() == {"ledger:1": "lapsed", "ledger:2": "applied"}
+    assert older.wait(60) == 0

@@ -74,6 +74,10 @@ class Doer:
         """Offer a job as one that no worker is to try again."""
         await self._offered(text, begun_at=time.time(), state=POISONED, reason=reason)
 
+    async def lapsed(self, text: str, reason: str) -> None:
+        """Offer a job as one that nobody does any more."""
+        await self._offered(text, begun_at=time.time(), state=LAPSED, reason=reason)
+
     async def refused(self, text: str, reason: str) -> None:
         """Offer a job as one that cannot be done here; the game may ask anew."""
         await self._offered(text, begun_at=time.time(), state=FAILED, reason=reason)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
 from procrastinate.contrib.django.utils import connector_params
-from procrastinate.exceptions import ConnectorException
+from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job as QueueJob
 from procrastinate.jobs import Status
 
@@ -213,13 +213,18 @@ class _Life:
             if job.queue not in self._queues or job.id is None:
                 continue
             name = job.lock or job.id
+            text = str(job.task_kwargs["job"])
             try:
                 if job.attempts + 1 < MOST_TRIES:
                     log.warning("the worker of job %s gave no sign, it is handed out again", name)
                     await jobs.retry_job(job)
                     continue
-                text = str(job.task_kwargs["job"])
                 await self._doer.set_aside(text, f"{MOST_TRIES} workers ended over it")
+                await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
+            except UniqueViolation:
+                # A newer one with its queueing lock waits, and that one for this one's lock.
+                log.warning("job %s lapses: a newer one waits for it to end", name)
+                await self._doer.lapsed(text, "its worker gave no sign, and a newer one waits")
                 await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
             except ConnectorException as error:  # another worker was faster
                 log.info("job %s is left: %s", name, error)
