@@ -125,5 +125,8 @@ def test_workers_observe_what_was_said_and_one_that_is_killed_is_stood_in_for(ga
     with logged_in(evennia, *demo.builder) as builder:
         assert "Anna fears the eel." in shown(builder, "ai/memory oren", until="eel")
         until("it is shown", lambda: "Work beside speaking" in shown(builder, "ai", until="NPC"))
-    assert column(PROPOSALS) == ["applied"]
+    # What the dead one had is done again, or lapses where newer work waited for it.
+    states = column(PROPOSALS)
+    assert states.count("applied") == 1
+    assert set(states) <= {"applied", "lapsed"}
     assert "Traceback" not in logs_of(evennia)
