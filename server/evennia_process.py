@@ -71,7 +71,7 @@ class Evennia:
         """
         _forget(self.root)
         logs = _log_ends(self.root)
-        with _for_the_owner_alone():
+        with for_the_owner_alone():
             _record(self.root, self.ports)
         wants_server = self._start_portal()
         try:
@@ -133,7 +133,7 @@ class Evennia:
         shown: Callable[[str], str | None] = nothing,
         limit_seconds: float = 300,
     ) -> str:
-        with _for_the_owner_alone():
+        with for_the_owner_alone():
             return run(
                 title,
                 [self.installation.programs / "evennia", *words],
@@ -160,7 +160,7 @@ class Evennia:
 
 
 @contextlib.contextmanager
-def _for_the_owner_alone() -> Iterator[None]:
+def for_the_owner_alone() -> Iterator[None]:
     """Let programs that are started meanwhile make files that nobody else can read."""
     before = os.umask(0o077)
     try:

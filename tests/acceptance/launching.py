@@ -12,7 +12,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from server.evennia_process import Evennia, close_to_others
+from server.evennia_process import Evennia, close_to_others, for_the_owner_alone
 from server.installation import Installation
 from server.steps import nothing, run
 from tests.unchecked import UNCHECKED
@@ -29,13 +29,14 @@ class Prepared(Evennia):
         close_to_others(self.root)
 
     def _start_portal(self) -> bool:
-        run(
-            "Starting Evennia's Portal",
-            self._daemon("portal", "portal/portal.py", observer="GetPortalLogObserver"),
-            cwd=self.root,
-            environment=self.environment,
-            shown=nothing,
-        )
+        with for_the_owner_alone():
+            run(
+                "Starting Evennia's Portal",
+                self._daemon("portal", "portal/portal.py", observer="GetPortalLogObserver"),
+                cwd=self.root,
+                environment=self.environment,
+                shown=nothing,
+            )
         return True
 
     def _ask_for_server(self, portal: socket.socket) -> None:
