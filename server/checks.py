@@ -17,7 +17,7 @@ from pathlib import Path
 from server.installation import Installation
 from server.locking import OtherPython, for_development, other_python, this_version, version_of
 from server.preparing import FUZZER, elsewhere, has
-from server.steps import Meanwhile, Shown, StepError, everything, nothing, run, say
+from server.steps import Meanwhile, Shown, StepError, Times, everything, nothing, run, say
 
 WORKERS = str(min(os.cpu_count() or 1, 8))
 """How many processes share the tests."""
@@ -140,13 +140,14 @@ def test(root: Path) -> None:
     Raises:
         StepError: one or more failed; the text names them.
     """
-    installation = for_development(root)
+    installation, times = for_development(root), Times()
     with (
-        _meanwhile(installation, TYPES) as types,  # one process, and so are the other static steps
-        _meanwhile(installation, ONE_EXCHANGE) as exchange,  # it mostly waits
+        _meanwhile(installation, TYPES, times) as types,  # one process, as other static steps
+        _meanwhile(installation, ONE_EXCHANGE, times) as exchange,  # it mostly waits
     ):
-        failed = _failing(installation, (*STATIC, TESTS))
+        failed = _failing(installation, (*STATIC, TESTS), times)
         failed += _waited(types) + _waited(exchange)
+    say(times.table())
     _raise_for(failed)
     say(f"All of `make test` passed on Python {this_version()}; `make check` runs the rest.")
 
@@ -158,23 +159,24 @@ def check(root: Path) -> None:
         StepError: one or more steps failed; the text names them.
     """
     began = time.monotonic()
-    installation = for_development(root)
+    installation, times = for_development(root), Times()
     other = other_python()
-    with _meanwhile(installation, PREPARING) as preparing:
-        failed = _failing(installation, (*STATIC, TYPES)) + _waited(preparing)
-    with _meanwhile(installation, GAMES) as games:
-        failed += _failing(installation, (ALL_TESTS, *FLOORS))
-        failed += _fuzzed(installation)
-        failed += _elsewhere(root, other)
-        failed += _failing(installation, (MUTATIONS,))
+    with _meanwhile(installation, PREPARING, times) as preparing:
+        failed = _failing(installation, (*STATIC, TYPES), times) + _waited(preparing)
+    with _meanwhile(installation, GAMES, times) as games:
+        failed += _failing(installation, (ALL_TESTS, *FLOORS), times)
+        failed += _fuzzed(installation, times)
+        failed += _elsewhere(root, other, times)
+        failed += _failing(installation, (MUTATIONS,), times)
         failed += _waited(games)
+    say(times.table())
     say(f"`make check` took {(time.monotonic() - began) / 60:.1f} minutes.")
     _raise_for(failed)
     versions = sorted({this_version(), *([other.version] if other else [])})
     say(f"All of `make check` passed on Python {' and '.join(versions)}.")
 
 
-def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:
+def _elsewhere(root: Path, other: OtherPython | None, times: Times) -> list[str]:
     """What failed on the other Python; nothing, loudly, where there is none."""
     if other is None:
         say("!! SKIPPED: no other supported Python is on this machine, so nothing ran on one")
@@ -186,19 +188,19 @@ def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:
         return [f"the installation on Python {other.version}"]
     found = version_of(str(installation.python))
     say(f"   on Python {found}, with the newest Evennia for it")
-    return _failing(installation, (ELSEWHERE,))
+    return _failing(installation, (ELSEWHERE,), times)
 
 
-def _fuzzed(installation: Installation) -> list[str]:
+def _fuzzed(installation: Installation, times: Times) -> list[str]:
     """What failed of the fuzzing; nothing, loudly, where there is no fuzzer for this Python."""
     if not has(FUZZER, installation):
         say(f"!! SKIPPED: no {FUZZER} for Python {this_version()} here, so nothing was fuzzed")
         return []
-    return _failing(installation, FUZZING)
+    return _failing(installation, FUZZING, times)
 
 
-def _failing(installation: Installation, steps: Iterable[Step]) -> list[str]:
-    """The titles of those that failed; each of them is run."""
+def _failing(installation: Installation, steps: Iterable[Step], times: Times) -> list[str]:
+    """The titles of those that failed; each of them is run, and noted in `times`."""
     failed = []
     for step in steps:
         try:
@@ -208,6 +210,7 @@ def _failing(installation: Installation, steps: Iterable[Step]) -> list[str]:
                 cwd=installation.root,
                 environment=installation.environment(_VARIABLES),
                 shown=step.shown,
+                times=times,
             )
         except StepError as error:
             say(f"!! {error}")
@@ -216,7 +219,7 @@ def _failing(installation: Installation, steps: Iterable[Step]) -> list[str]:
 
 
 @contextmanager
-def _meanwhile(installation: Installation, step: Step) -> Iterator[Meanwhile]:
+def _meanwhile(installation: Installation, step: Step, times: Times) -> Iterator[Meanwhile]:
     """The step in a process of its own while the block runs."""
     with Meanwhile(
         step.title,
@@ -224,6 +227,7 @@ def _meanwhile(installation: Installation, step: Step) -> Iterator[Meanwhile]:
         root=installation.root,
         environment=installation.environment(_VARIABLES),
         shown=step.shown,
+        times=times,
     ) as started:
         yield started
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,8 +50,11 @@ def run(
     environment: Mapping[str, str],
     shown: Shown = everything,
     limit_seconds: float = 1800,
+    times: "Times | None" = None,
 ) -> str:
     """Run `command` under a title, showing what `shown` makes of its lines; returns all of them.
+
+    What it took is noted in `times`.
 
     Raises:
         StepError: the command failed or took too long; everything it said has been printed.
@@ -73,6 +77,8 @@ def run(
         lines = [line.show(each.rstrip("\n"), shown) for each in process.stdout]
         took = clock.ended(process)
         limit.cancel()
+    if times is not None:
+        times.note(title, took)
     output = "\n".join(lines)
     if process.returncode:
         line.end("failed")
@@ -89,12 +95,54 @@ class Clock:
     def __init__(self) -> None:
         self._began = time.monotonic()
 
-    def ended(self, process: "subprocess.Popen[Any]") -> str:
-        """Wait for it: `31 s (CPU 58 s)`, with those that it waited for, not with daemons."""
+    def ended(self, process: "subprocess.Popen[Any]") -> "Took":
+        """Wait for it, with those that it waited for, not with daemons."""
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        cpu_seconds = used.ru_utime + used.ru_stime
-        return f"{time.monotonic() - self._began:.0f} s (CPU {cpu_seconds:.0f} s)"
+        return Took(
+            seconds=time.monotonic() - self._began, cpu_seconds=used.ru_utime + used.ru_stime
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What a process took; as a text `31 s (CPU 58 s)`."""
+
+    seconds: float
+    """By the clock."""
+    cpu_seconds: float
+    """Of processor time."""
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.0f} s (CPU {self.cpu_seconds:.0f} s)"
+
+
+class Times:
+    """What each step of a run took."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[str, Took]] = []
+
+    def note(self, title: str, took: Took) -> None:
+        """Note a step that ended."""
+        self._steps.append((title, took))
+
+    def table(self) -> str:
+        """A line a step, the one with most processor time first, and one for all of them."""
+        steps = sorted(self._steps, key=lambda step: -step[1].cpu_seconds)
+        width = max((len(title) for title, _ in steps), default=0)
+        lines = [
+            f"{title:<{width}} {took.seconds:>7.0f} {took.cpu_seconds:>7.0f}"
+            for title, took in steps
+        ]
+        whole = sum(took.cpu_seconds for _, took in steps)
+        return "\n".join(
+            (
+                f"{'seconds':<{width}} {'clock':>7} {'CPU':>7}",
+                *lines,
+                f"{'all':<{width}} {'':>7} {whole:>7.0f}",
+            )
+        )
 
 
 class _Line:
@@ -141,13 +189,15 @@ class Meanwhile:
         root: Path,
         environment: Mapping[str, str],
         shown: Shown = nothing,
+        times: Times | None = None,
     ) -> None:
         self.title = title
+        self._times = times
         self._shown = shown
         self._log = root / LOGS / f"{title.lower().replace(' ', '-')}.log"
         self._log.parent.mkdir(exist_ok=True)
         self._clock = Clock()
-        self._took = ""
+        self._took: Took | None = None
         with self._log.open("w", encoding="utf-8") as output:
             self.process = subprocess.Popen(
                 command,
@@ -179,6 +229,8 @@ class Meanwhile:
             StepError: it failed; everything it said has been printed.
         """
         self._waiter.join()
+        if self._times is not None and self._took is not None:
+            self._times.note(self.title, self._took)
         status = self.process.returncode
         how = "failed after" if status else "done in"
         say(f"== {self.title}: {how} {self._took}, beside the steps above")

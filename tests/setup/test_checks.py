@@ -10,7 +10,7 @@ import pytest
 from server import checks, preparing
 from server.checks import ALL_TESTS, ALONE, EVERY_EXAMPLE, GAMES, PLAYED, TESTS, results
 from server.locking import OtherPython
-from server.steps import Meanwhile, StepError, nothing, run
+from server.steps import Meanwhile, StepError, Times, Took, nothing, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -147,6 +147,31 @@ def test_a_step_that_says_nothing_is_one_line(capsys, tmp_path):
     assert capsys.readouterr().out == "== Looking: done in 0 s (CPU 0 s)\n"
 
 
+def test_what_each_step_took_is_told_the_dearest_first(tmp_path):
+    times = Times()
+    times.note("Style", Took(seconds=3, cpu_seconds=2))
+    times.note("Whole games", Took(seconds=400, cpu_seconds=550))
+
+    assert times.table().splitlines() == [
+        "seconds       clock     CPU",
+        "Whole games     400     550",
+        "Style             3       2",
+        "all                     552",
+    ]
+
+
+def test_steps_after_and_beside_each_other_are_noted_also_where_they_fail(capsys, tmp_path):
+    times = Times()
+    fails = [sys.executable, "-c", "raise SystemExit(3)"]
+    with pytest.raises(StepError):
+        run("Looking", fails, cwd=tmp_path, environment={}, times=times)
+    with Meanwhile("Aside", fails, root=tmp_path, environment={}, times=times) as aside:
+        with pytest.raises(StepError):
+            aside.wait()
+
+    assert {line.split()[0] for line in times.table().splitlines()[1:-1]} == {"Looking", "Aside"}
+
+
 def test_a_step_that_runs_beside_others_tells_its_output_when_it_is_waited_for(capsys, tmp_path):
     command = [sys.executable, "-c", "print('said')"]
     with Meanwhile("Aside", command, root=tmp_path, environment={}, shown=str) as aside:
@@ -191,7 +216,7 @@ def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
     monkeypatch.setattr(checks, "run", fails)
     installation = checks.Installation(root=ROOT, programs=ROOT)
 
-    failed = checks._failing(installation, checks.STATIC)
+    failed = checks._failing(installation, checks.STATIC, Times())
 
     assert failed == ran == [step.title for step in checks.STATIC]
 
