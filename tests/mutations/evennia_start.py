@@ -34,6 +34,9 @@ def start_without_ours() -> None:
 
     _all_apps[:] = settings.INSTALLED_APPS
     settings.INSTALLED_APPS = [app for app in _all_apps if app != "evennia_ai"]
+    # The settings read where the database is by a module of ours; each child imports it anew.
+    for name in [name for name in sys.modules if name.split(".")[0] == "evennia_ai"]:
+        del sys.modules[name]
     with contextlib.redirect_stdout(io.StringIO()):  # what a start says is no news here
         django.setup()
         import evennia

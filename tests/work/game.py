@@ -19,7 +19,9 @@ def main(given):
 
     evennia._init()
     from twisted.internet import reactor
+    from twisted.python import log
 
+    log.startLogging(sys.stderr, setStdout=False)
     from evennia_ai.game.runtime import runtime_of
     from evennia_ai.game.work.work import Work
     from evennia_ai.settings.conf import conf

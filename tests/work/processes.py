@@ -128,7 +128,7 @@ class Place:
         self.processes.append(process)
         return process
 
-    def ends(self, game, *, seconds=60):
+    def ends(self, game, *, seconds=150):
         """How the jobs ended that a game asked for, by name, when it has ended itself."""
         status = game.wait(seconds)
         assert status == 0, game.err.read_text()
