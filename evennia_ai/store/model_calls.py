@@ -141,9 +141,16 @@ def used(since: float, scope: Scope = GAME) -> Used:
     return _used(_of(rows, scope).aggregate(**_SUMS))
 
 
-def used_by(whom: Literal["npc_ref", "player_ref"], since: float) -> Mapping[str, Used]:
-    """What each NPC or player used since a moment, "" for calls that were nobody's; one query."""
+def used_by(
+    whom: Literal["npc_ref", "player_ref"], since: float, *, among: Collection[str] | None = None
+) -> Mapping[str, Used]:
+    """What each NPC or player used since a moment, "" for calls that were nobody's; one query.
+
+    `among` are those that are asked for, None for all.
+    """
     rows = models.ModelCall.objects.filter(started_at__gte=since).values(whom)
+    if among is not None:
+        rows = rows.filter(**{f"{whom}__in": among})
     return {row[whom]: _used(row) for row in rows.annotate(**_SUMS)}
 
 

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.base import CommandError, counted, day_and_time, in_words, name_of
 from evennia_ai.game.mind import overview
+from evennia_ai.game.mind.npc_list import NPCList
 from evennia_ai.game.mind.overview import NPCRow, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
 from evennia_ai.game.npc_settings import settings_of
@@ -37,21 +38,20 @@ _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
 def overview_lines(part: str, number: int) -> list[str]:
     """One page of the NPCs whose name or room has `part` in it."""
     live = runtime()
-    found = overview.all_npcs(part, busy_refs=live.scheduler.busy_keys)
-    first = (number - 1) * PAGE_NPCS
-    shown = found[first : first + PAGE_NPCS]
+    found = NPCList(part, first_refs=live.scheduler.busy_keys)
+    shown = found.page(number, size=PAGE_NPCS)
     if not shown:
         raise CommandError(_nobody(part, number))
     rows = overview.rows_of(live, shown, now=time.time())
     return [
         *stop_lines(),
-        *_total_lines(overview.totals(live, len(found)), part),
+        *_total_lines(overview.totals(live, found), part),
         *work_lines(live.work.status, now=time.time()),
         _columns(_HEADS),
         "-" * WIDTH,
         *map(_row, rows),
         *_legend(rows),
-        *_more(part, number, pages=-(-len(found) // PAGE_NPCS)),
+        *_more(part, number, pages=-(-found.count // PAGE_NPCS)),
     ]
 
 
@@ -89,7 +89,8 @@ def _nobody(part: str, number: int) -> str:
 
 def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
     which = f"with '{visible(part)}'" if part else "in the game"
-    npcs = f"{counted(all_of.npcs, 'NPC')} {which}"
+    more = "more than " if all_of.are_more else ""
+    npcs = f"{more}{counted(all_of.npcs, 'NPC')} {which}"
     yield from hanging(
         f"{npcs}; in all {all_of.answering} answering, {all_of.waiting} waiting; today"
         f" {counted(all_of.calls, 'call')}, {thousands(all_of.tokens)} tokens."

@@ -20,6 +20,7 @@ from evennia_ai.errors import NotStoredError
 from evennia_ai.game.knowledge import search
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
+from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named
 from evennia_ai.game.mind.viewers import allows, viewer_of
 from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
@@ -31,10 +32,12 @@ from evennia_ai.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
 from evennia_ai.store.knowledge import knowledge_bases
 
 __all__ = [
+    "NPCList",
     "breakers",
+    "called",
     "doing",
     "may_edit",
-    "npcs",
+    "named",
     "pause",
     "played_by",
     "resume",
@@ -50,11 +53,6 @@ TOOLS: Final = "tools"
 _WHY: Final = "stopped on the web page"
 
 
-def npcs(part: str = "") -> tuple[overview.ListedNPC, ...]:
-    """The NPCs with `part` in their name or room, by name; one query, no object is made."""
-    return overview.all_npcs(part)
-
-
 def may_edit(account: Any, locks: str) -> bool:
     """Whether a lock string lets an account change what it is on."""
     return allows(account, locks, "edit")
@@ -66,7 +64,7 @@ def played_by(account: Any) -> tuple[str, ...]:
     return tuple(map(str, ids))
 
 
-def doing(npcs: Sequence[overview.ListedNPC]) -> Mapping[str, overview.NPCRow]:
+def doing(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
     """How these NPCs are doing, by their references; a few queries, no object is made."""
     rows = _in_the_reactor(lambda: overview.rows_of(runtime(), npcs, now=time.time()))
     return {row.found.ref: row for row in rows}

@@ -1,14 +1,13 @@
-"""The overview: all NPCs of the game and how each is doing, however many there are.
+"""The overview: how NPCs of the game's list are doing, however many there are.
 
-Their names and rooms are read in one query, without making an object of any of them; what else is
-in the database is read for those that are shown, in one query each; the rest is in memory.
+What is in the database is read for those that are shown, in one query each; the rest is in memory.
 
 Whom the locks of restricted bases hold is looked at before anybody changes it: when a base changes,
 when the server starts, and before and after an NPC gets or loses a tag or a permission. What any
 builder can take away ends no guard then; whatever else a lock asks is looked at in each turn.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from typing import Any, Final
@@ -20,10 +19,10 @@ from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import Attribute, AttributeProperty
 
 from evennia_ai.game.knowledge.guarding import is_held, names_some, notice
+from evennia_ai.game.mind.npc_list import ListedNPC, NPCList
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.presence import NPC, HasMind, class_with_mind, minds
-from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.witness import safely
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.resilience import BreakerState
@@ -33,22 +32,6 @@ from evennia_ai.store.knowledge.knowledge_bases import bases
 from evennia_ai.store.model_calls import halts
 
 ENABLED: Final = "ai_enabled"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedNPC:
-    """An NPC by name and room; `is_busy` while it answers or somebody waits for it."""
-
-    id: int
-    name: str
-    room: str
-    typeclass: str
-    is_busy: bool
-
-    @property
-    def ref(self) -> str:
-        """The NPC's reference."""
-        return str(self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,27 +89,12 @@ class Totals:
     """How the game is doing; `calls` and `tokens` are those of today."""
 
     npcs: int
+    are_more: bool
+    """Whether there are more NPCs than are counted."""
     answering: int
     waiting: int
     calls: int
     tokens: int
-
-
-def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[ListedNPC, ...]:
-    """The NPCs with `part` in their name or in that of their room; the busy ones first, by name."""
-    wanted, busy = part.casefold(), set(busy_refs)
-    found = []
-    for key, name, room, typeclass in minds():
-        one = ListedNPC(
-            id=key,
-            name=plain_name(name),
-            room=plain_name(room) if room else "",
-            typeclass=typeclass,
-            is_busy=str(key) in busy,
-        )
-        if wanted in one.name.casefold() or wanted in one.room.casefold():
-            found.append(one)
-    return tuple(sorted(found, key=lambda one: (not one.is_busy, one.name.casefold(), one.id)))
 
 
 def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[NPCRow, ...]:
@@ -147,11 +115,12 @@ def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[N
     )
 
 
-def totals(live: Runtime, npcs: int) -> Totals:
-    """How the game of so many NPCs is doing; no query."""
+def totals(live: Runtime, npcs: NPCList) -> Totals:
+    """How the game of these NPCs is doing; no query but for their count."""
     used = live.limits.reading("game")
     return Totals(
-        npcs=npcs,
+        npcs=npcs.count,
+        are_more=npcs.are_more,
         answering=live.scheduler.running,
         waiting=live.scheduler.waiting_in_all,
         calls=used.calls_per_day,
@@ -222,8 +191,8 @@ def look_at_all(info: BaseInfo) -> None:
     """The same for one base; nothing where it is restricted for nobody or for everybody."""
     if not names_some(info):
         return
-    for found in all_npcs():
-        npc: NPC = ObjectDB.objects.get_id(found.id)
+    for key, *_ in minds():
+        npc: NPC = ObjectDB.objects.get_id(key)
         if npc is not None:
             is_held(npc, info)
 

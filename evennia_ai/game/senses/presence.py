@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, Final, Protocol
 
 from django.conf import settings
+from django.db import connection
 from evennia.locks.lockfuncs import perm
 from evennia.locks.lockhandler import LockHandler, get_all_lockfuncs
 from evennia.objects.models import ObjectDB
@@ -128,12 +129,30 @@ def is_npc(character: Any) -> bool:
 
 def minds() -> Iterable[tuple[int, str, str | None, str]]:
     """Id, name, room and typeclass of every object with a mind; none of them is made."""
-    paths = ObjectDB.objects.order_by().values_list("db_typeclass_path", flat=True).distinct()
-    with_mind = [path for path in paths if class_with_mind(path) is not None]
     rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
-        db_typeclass_path__in=with_mind
+        db_typeclass_path__in=paths_with_mind()
     ).values_list("id", "db_key", "db_location__db_key", "db_typeclass_path")
     return rows
+
+
+_PATHS: Final = """
+    WITH RECURSIVE found (path) AS (
+        SELECT min(db_typeclass_path) FROM objects_objectdb
+        UNION ALL
+        SELECT (SELECT min(db_typeclass_path) FROM objects_objectdb WHERE db_typeclass_path > path)
+        FROM found WHERE path IS NOT NULL
+    )
+    SELECT path FROM found WHERE path IS NOT NULL
+"""
+"""The typeclasses that objects have: one step in the index for each, and none for each object."""
+
+
+def paths_with_mind() -> list[str]:
+    """The paths of the typeclasses with a mind of which there is an object; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PATHS)
+        paths = [path for (path,) in cursor.fetchall()]
+    return [path for path in paths if class_with_mind(path) is not None]
 
 
 @lru_cache(maxsize=512)

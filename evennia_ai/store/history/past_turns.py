@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 from evennia_ai import models
 from evennia_ai.errors import ReplayError
@@ -304,6 +304,24 @@ def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
     keys = [key for key in newest.distinct() if key is not None]
     rows = models.Turn.objects.filter(pk__in=keys).defer("manifest")
     return {row.npc_ref: _line(row) for row in rows}
+
+
+def had_turn(npc_ref: Any) -> Exists:
+    """Whether the NPC of a row of another table had one; `npc_ref` is its column's expression."""
+    return Exists(models.Turn.objects.filter(npc_ref=npc_ref))
+
+
+def refs_since(since: float, *, most: int) -> frozenset[str]:
+    """The NPCs that had a turn since then, of the newest so many turns of the game."""
+    rows = models.Turn.objects.order_by("-pk").values_list("npc_ref", "created_at")[:most]
+    return frozenset(ref for ref, created_at in rows if created_at >= since)
+
+
+def refs_failed(*, most: int) -> frozenset[str]:
+    """The NPCs whose last turn failed or was interrupted; of so many that did, the newest ones."""
+    later = models.Turn.objects.filter(npc_ref=OuterRef("npc_ref"), number__gt=OuterRef("number"))
+    failed = models.Turn.objects.filter(~Exists(later), state__in=("failed", "interrupted"))
+    return frozenset(failed.order_by("-pk").values_list("npc_ref", flat=True)[:most])
 
 
 def newest_of_all(count: int) -> tuple[TurnLine, ...]:

@@ -24,7 +24,8 @@ from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile, file_of
 from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.page import Page, named_npc, names_of_npcs
+from evennia_ai.web.site.door import door
+from evennia_ai.web.site.page import Page, named_npc
 
 MOST_REVISIONS: Final = 20
 _WITH_PICTURES: Final = ("png", "apng", "charx")
@@ -143,14 +144,15 @@ class CardPage(Page):
 
 
 def _players(name: str) -> list[dict[str, Any]]:
-    names = names_of_npcs()
+    refs = cards.players_of(name)
+    names = door().named(refs)
     return [
         {
             "ref": ref,
             "name": names.get(ref, f"#{ref}"),
             "greeting": found.greeting if (found := cards.assignment_of(ref)) else None,
         }
-        for ref in cards.players_of(name)
+        for ref in refs
     ]
 
 

@@ -1,6 +1,6 @@
 """What the pages ask of the game, by the module that the app names: they import nothing of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
@@ -22,6 +22,18 @@ class ListedNPC(Protocol):
 
     @property
     def room(self) -> str: ...
+
+
+class NPCList(Protocol):
+    """The NPCs of a search, of which a page is read at a time."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def are_more(self) -> bool: ...
+
+    def page(self, number: int, *, size: int) -> Sequence[ListedNPC]: ...
 
 
 class Doing(Protocol):
@@ -79,8 +91,16 @@ class FoundBy(Protocol):
 class Door(Protocol):
     """What that module offers."""
 
-    def npcs(self, part: str = "") -> Sequence[ListedNPC]:
-        """The NPCs with `part` in their name or room, by name."""
+    def NPCList(  # noqa: N802 - a class of the game
+        self, part: str = "", *, among: Collection[str] | None = None, without_turn: bool = False
+    ) -> NPCList:
+        """The NPCs with `part` in their name or room."""
+
+    def named(self, refs: Collection[str]) -> Mapping[str, str]:
+        """What those of them that there are, are called, by their references."""
+
+    def called(self, text: str) -> tuple[str, ...]:
+        """The references of the NPCs that are called so, or have this number."""
 
     def viewer_of(self, looker: Any) -> Viewer:
         """An account as somebody who looks."""
@@ -92,7 +112,7 @@ class Door(Protocol):
         """The references of the characters that an account plays now."""
 
     def doing(self, npcs: Sequence[ListedNPC]) -> Mapping[str, Doing]:
-        """How these NPCs, of those that `npcs` gave, are doing, by their references."""
+        """How these NPCs, of those that a list gave, are doing, by their references."""
 
     def settings(self, ref: str) -> Sequence[Setting]:
         """What is set for an NPC, its tools among it."""

@@ -4,7 +4,7 @@ What is read here is in the game's own database; of a base that is elsewhere it 
 text of a restricted base stands on no page but that of its vault.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
@@ -20,7 +20,7 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site import page as site
 from evennia_ai.web.site.differing import difference
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import name_of, named_npc, names_of_npcs
+from evennia_ai.web.site.page import name_of, named_npc
 
 PAGE_TITLES: Final = 50
 MOST_HITS: Final = 10
@@ -49,7 +49,7 @@ class BasesPage(site.Page):
     def told(self) -> dict[str, Any]:
         viewer = door().viewer_of(self.request.user)
         seen = [info for info in knowledge_bases.bases() if viewer.may_view(info.locks)]
-        names = names_of_npcs()
+        names = _names_of_bound(seen)
         return {
             "bases": [_base(info, names) for info in seen],
             "drafts": [draft for info in seen for draft in _drafts(viewer, info)],
@@ -82,7 +82,7 @@ class BasePage(site.Page):
             "restricted": info.restricted,
             "tells_texts": tells_texts(info),
             "elsewhere": "" if info.backend == STORED else info.backend,
-            "bound_to": _bound(info, names_of_npcs()),
+            "bound_to": _bound(info, _names_of_bound([info])),
             "namespaces": list(NAMESPACES),
             "namespace": namespace,
             "find": part,
@@ -185,6 +185,12 @@ def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
         "restricted": info.restricted,
         "bound_to": _bound(info, names),
     }
+
+
+def _names_of_bound(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
+    """What the NPCs are called to which these bases are bound; one query."""
+    bindings = (scope for info in infos for scope in knowledge_bases.bindings(info.key))
+    return door().named([scope.ref for scope in bindings if scope.kind == "npc"])
 
 
 def _bound(info: BaseInfo, names: Mapping[str, str]) -> list[str]:

@@ -75,7 +75,7 @@ class MindPage(Page):
 
 def refuse_unknown(ref: str) -> None:
     """NotStoredError where there is no such NPC, and never was one that had a turn."""
-    if turns.last_turn(ref) is None and not any(npc.ref == ref for npc in door().npcs()):
+    if turns.last_turn(ref) is None and ref not in door().named([ref]):
         raise NotStoredError("NPC with the number", ref)
 
 

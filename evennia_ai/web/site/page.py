@@ -116,24 +116,14 @@ def revision_seen(text: str) -> int:
     return int(text)
 
 
-def names_of_npcs() -> dict[str, str]:
-    """What every NPC is called, by its reference."""
-    return {npc.ref: npc.name for npc in door().npcs()}
-
-
 def name_of(ref: str) -> str:
     """What the NPC of this reference is called; one that is gone by its number."""
-    return names_of_npcs().get(ref, f"#{ref}")
+    return door().named([ref]).get(ref, f"#{ref}")
 
 
 def named_npc(text: str) -> str:
     """The number of the one NPC that is called so; FormatError where it is not one."""
-    wanted = text.strip().casefold()
-    found = [
-        npc.ref
-        for npc in door().npcs()
-        if wanted and wanted in (npc.ref, f"#{npc.ref}", npc.name.casefold())
-    ]
+    found = door().called(text)
     if len(found) != 1:
         several = ", ".join(f"#{ref}" for ref in found[:12])
         raise FormatError(

@@ -9,12 +9,14 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, Used, halts
-from evennia_ai.web.site.door import Doing, ListedNPC, door
+from evennia_ai.web.site.door import Doing, ListedNPC, NPCList, door
 from evennia_ai.web.site.page import Page
 
 PAGE_NPCS: Final = 50
 MOST_CALLS: Final = 2000
 """Calls of the last day that the shares of caches are read from."""
+MOST_TURNS: Final = 10_000
+"""Turns that are looked at for who had one today, or whose last one failed."""
 MOST_SHARES: Final = 24
 POOR_PERCENT: Final = 50
 MOST_BROKEN: Final = 5
@@ -38,24 +40,23 @@ class VillagePage(Page):
         shown = shown if shown in SHOWN else ""
         now = time.time()
         day = now - now % DAY_SECONDS
-        found = door().npcs(part)
-        newest = past_turns.newest_of_each([npc.ref for npc in found])
-        wanted = [npc for npc in found if _is_shown(shown, npc.ref, newest, day)]
-        page, pages = self.paged(len(wanted), PAGE_NPCS)
-        here = wanted[(page - 1) * PAGE_NPCS : page * PAGE_NPCS]
-        used = model_calls.used_by("npc_ref", day)
+        found = _found(part, shown, day)
+        page, pages = self.paged(found.count, PAGE_NPCS)
+        here = found.page(page, size=PAGE_NPCS)
         refs = [npc.ref for npc in here]
+        newest = past_turns.newest_of_each(refs)
+        used = model_calls.used_by("npc_ref", day, among=refs)
         doing = door().doing(here)
-        newest_here = {ref: newest[ref] for ref in refs if ref in newest}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
-        broken = _broken(newest_here, shares)
+        broken = _broken(newest, shares)
         game = halts().get(GAME_REF)
         return {
             "find": part,
             "show": shown,
             "page": page,
             "pages": pages,
-            "count": len(wanted),
+            "count": found.count,
+            "are_more": found.are_more,
             "stopped": str(game) if game else "",
             "today": _used(model_calls.used(day)),
             "npcs": [
@@ -84,15 +85,15 @@ def _broken(newest: Mapping[str, TurnLine], shares: Mapping[str, Sequence[int]])
     return {ref: broken_words(told) for ref, told in manifests if told.broken_by is not None}
 
 
-def _is_shown(shown: str, ref: str, newest: Mapping[str, TurnLine], day: float) -> bool:
-    last = newest.get(ref)
-    return {
-        "": True,
-        "today": last is not None and last.created_at >= day,
-        "failed": last is not None and last.state in ("failed", "interrupted"),
-        "paused": ref in halts(),
-        "never": last is None,
-    }[shown]
+def _found(part: str, shown: str, day: float) -> NPCList:
+    """The NPCs that are to be shown; who had a turn is asked of the newest turns of the game."""
+    if shown == "today":
+        return door().NPCList(part, among=past_turns.refs_since(day, most=MOST_TURNS))
+    if shown == "failed":
+        return door().NPCList(part, among=past_turns.refs_failed(most=MOST_TURNS))
+    if shown == "paused":
+        return door().NPCList(part, among=[ref for ref in halts() if ref != GAME_REF])
+    return door().NPCList(part, without_turn=shown == "never")
 
 
 def _rows(

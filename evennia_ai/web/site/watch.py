@@ -11,7 +11,7 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, halts
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import ADMIN, Page, names_of_npcs
+from evennia_ai.web.site.page import ADMIN, Page
 
 MOST_TURNS: Final = 50
 MOST_REFUSED: Final = 20
@@ -30,11 +30,18 @@ class WatchPage(Page):
         return self.shown(told)
 
     def told(self) -> dict[str, Any]:
-        names = names_of_npcs()
         newest = past_turns.newest_of_all(MOST_TURNS)
         now = time.time()
         day = now - now % DAY_SECONDS
         used = model_calls.used(day)
+        refused = model_calls.refused_times(day, limit=MOST_REFUSED)
+        calls = model_calls.newest(MOST_CALLS)
+        told_of = {
+            *(line.npc_ref for line in newest),
+            *(one.npc_ref for one in refused),
+            *(call.npc_ref for call in calls),
+        }
+        names = door().named(told_of | set(halts()))
         game = halts().get(GAME_REF)
         moment: float = max((line.ended_at or line.created_at for line in newest), default=0.0)
         return {
@@ -53,7 +60,7 @@ class WatchPage(Page):
                     "times": one.times,
                     "at": one.last_at,
                 }
-                for one in model_calls.refused_times(day, limit=MOST_REFUSED)
+                for one in refused
             ],
             "breakers": [
                 {"model": name, "state": state} for name, state in door().breakers().items()
@@ -72,7 +79,7 @@ class WatchPage(Page):
                     "output_tokens": call.output_tokens,
                     "outcome": call.outcome,
                 }
-                for call in model_calls.newest(MOST_CALLS)
+                for call in calls
             ],
             "turns": [
                 {
