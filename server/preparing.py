@@ -35,6 +35,7 @@ SERVICES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "postgresql": "knowledge bases in a game on PostgreSQL",
         "chromium": "the pages for builders in a browser",
+        "nginx-light": "models behind a router",
         **MEDIAWIKI,
     }
 )

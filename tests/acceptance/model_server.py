@@ -52,6 +52,11 @@ class ModelServer:
         """How many tokens the model reads for a text."""
         return len(self._post("/tokenize", {"content": text, "parse_special": True})["tokens"])
 
+    def kill(self) -> None:
+        """End the process as a crash would, whatever it is at."""
+        self._process.kill()
+        self._process.wait(timeout=START_SECONDS)
+
     def close(self) -> None:
         """End the process and wait for its end."""
         with self._process as process:

@@ -1,0 +1,207 @@
+"""Three real model servers behind a real router: what of a prompt is found in a cache.
+
+What is sent goes through our own client, with its session key; what was found in a cache is what
+the servers tell. `python -m tests.acceptance.test_model_router` prints the figures.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+import pytest
+
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
+from evennia_ai.llm.clients.openai import OpenAIChat
+from evennia_ai.llm.profiles import Endpoint
+from evennia_ai.net.bridge import AsyncBridge
+from tests.acceptance.model_router import Router
+from tests.acceptance.model_server import ModelServer
+from tests.llm.builders import a_message, a_request
+from tests.net.handover import Handover
+
+pytestmark = pytest.mark.service
+
+REPLICAS: Final = 3
+NPCS: Final = 10
+"""No multiple of the replicas: with one, taking turns would ask the same replica by chance."""
+TURNS: Final = 6
+REPLY_TOKENS: Final = 8
+LONG_REPLY_TOKENS: Final = 6000
+NEAR: Final = 0.03
+"""How far the share of replicas behind the router may be below one replica's."""
+FAR: Final = 0.1
+"""How far it is above that of replicas that take turns, at least."""
+
+
+@dataclass
+class Talks:
+    """What some NPCs say to the model at one address; `used` are tokens in, and of them cached."""
+
+    base_url: str
+    used: list[tuple[int, int]] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        self._reactor = Handover()
+        self._bridge = AsyncBridge(self._reactor)
+        self.endpoint = Endpoint(
+            name="tiny",
+            model="tiny",
+            base_url=self.base_url,
+            game_id="a game",
+            session_header="x-session-id",
+        )
+        self._chat = OpenAIChat(self.endpoint, self._bridge)
+        self._said: dict[int, list[ChatMessage]] = {}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bridge.stop()
+
+    def key_of(self, npc: int) -> str:
+        """What the router knows the NPC by."""
+        return self.endpoint.session_key(f"npc-{npc}")
+
+    def says(self, npc: int, text: str) -> ChatReply:
+        """One more line, and what is answered to it."""
+        reply = self._outcome(self._request(npc, text))
+        self._said[npc].append(a_message("assistant", reply.text or "aye"))
+        assert reply.usage is not None
+        self.used.append((reply.usage.input_tokens, reply.usage.cached_tokens))
+        return reply
+
+    def says_and(self, npc: int, text: str, do: Iterator[None]) -> ChatReply:
+        """The same with a long reply, and while the model writes it `do` goes on."""
+        deferred = self._chat.complete(self._request(npc, text, max_tokens=LONG_REPLY_TOKENS))
+        next(do)
+        reply = self._reactor.outcome_of(deferred, within_seconds=120)
+        assert isinstance(reply, ChatReply), reply
+        return reply
+
+    def all_say(self) -> None:
+        """Every NPC has so many turns, one after another as at a table."""
+        for turn in range(TURNS):
+            for npc in range(NPCS):
+                self.says(npc, f"And on day {turn}, what of the tide and of boat {turn * npc}?")
+
+    @property
+    def share(self) -> float:
+        """What of the tokens of all prompts was found in a cache."""
+        return sum(cached for _, cached in self.used) / sum(tokens for tokens, _ in self.used)
+
+    def _request(self, npc: int, text: str, *, max_tokens: int = REPLY_TOKENS) -> ChatRequest:
+        whole = f"You are number {npc}, who keeps boat {npc}. " * 30
+        said = self._said.setdefault(npc, [a_message("system", whole)])
+        said.append(a_message("user", text))
+        return a_request(
+            messages=tuple(said),
+            max_tokens=max_tokens,
+            timeout_seconds=90.0,
+            cache_key=f"npc-{npc}",
+        )
+
+    def _outcome(self, request: ChatRequest) -> ChatReply:
+        reply = self._reactor.outcome_of(self._chat.complete(request), within_seconds=120)
+        assert isinstance(reply, ChatReply), reply
+        return reply
+
+
+@contextmanager
+def replicas(root: Path, count: int) -> Iterator[list[ModelServer]]:
+    """So many model servers with empty caches."""
+    root.mkdir()
+    with ExitStack() as stack:
+        started = []
+        for number in range(count):
+            folder = root / str(number)
+            folder.mkdir()
+            started.append(ModelServer(folder))
+            stack.callback(started[-1].close)
+        yield started
+
+
+def _places(servers: list[ModelServer]) -> list[str]:
+    return [one.address.removeprefix("http://") for one in servers]
+
+
+def share_of_one(root: Path) -> float:
+    """The share of one server that is asked for all."""
+    with replicas(root, 1) as (server,), Talks(server.base_url) as talks:
+        talks.all_say()
+    return talks.share
+
+
+def share_behind(root: Path, *, by_key: bool) -> float:
+    """The share of three servers behind the router."""
+    with (
+        replicas(root, REPLICAS) as servers,
+        Router(root / "router", _places(servers), by_key=by_key) as router,
+        Talks(router.base_url) as talks,
+    ):
+        talks.all_say()
+    return talks.share
+
+
+@pytest.fixture(autouse=True)
+def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def test_behind_the_router_as_much_is_found_in_caches_as_at_one_server(tmp_path: Path) -> None:
+    one = share_of_one(tmp_path / "one")
+    by_key = share_behind(tmp_path / "by_key", by_key=True)
+    in_turn = share_behind(tmp_path / "in_turn", by_key=False)
+    assert by_key > one - NEAR
+    assert by_key > in_turn + FAR
+
+
+def test_who_was_answered_by_a_server_that_dies_is_answered_by_another(tmp_path: Path) -> None:
+    with (
+        replicas(tmp_path / "models", REPLICAS) as servers,
+        Router(tmp_path / "router", _places(servers)) as router,
+        Talks(router.base_url) as talks,
+    ):
+        for npc in range(NPCS):
+            talks.says(npc, "Are you there?")
+        at_first = {key: tried[-1] for key, tried in router.routed}
+        assert len(at_first) == NPCS
+        dying = servers[_places(servers).index(at_first[talks.key_of(0)])]
+        (place,) = _places([dying])
+        assert set(at_first.values()) - {place}
+
+        def dies() -> Iterator[None]:
+            time.sleep(1.0)
+            dying.kill()
+            yield
+
+        talks.says_and(0, "Tell me of the sea, at length.", dies())
+        key, tried = router.routed[-1]
+        assert key == talks.key_of(0)
+        assert tried[0] == place != tried[-1]
+
+        for npc in range(1, NPCS):
+            talks.says(npc, "And now?")
+        later = {key: tried[-1] for key, tried in router.routed[NPCS + 1 :]}
+        assert place not in later.values()
+        for key, before in at_first.items():
+            if key in later and before != place:
+                assert later[key] == before
+
+
+if __name__ == "__main__":
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    with tempfile.TemporaryDirectory() as folder:
+        figures = {
+            "one server": share_of_one(Path(folder, "one")),
+            f"{REPLICAS} servers, by the session key": share_behind(
+                Path(folder, "by_key"), by_key=True
+            ),
+            f"{REPLICAS} servers in turn": share_behind(Path(folder, "in_turn"), by_key=False),
+        }
+    for name, share in figures.items():
+        sys.stdout.write(f"{name}: {share:.1%} of all prompt tokens were found in a cache\n")
