@@ -93,8 +93,6 @@ class Felt:
     rows_made_seconds: float = 0.0
     cold_start_seconds: float = 0.0
     """From the launcher's command until the log says that players can log in."""
-    cold_start_processor_seconds: float = 0.0
-    """What the Server alone used of a processor until then."""
     memory_at_start: float = 0.0
     memory_at_end: float = 0.0
     ai_ms: list[float] = field(default_factory=list)
@@ -158,7 +156,6 @@ def _in_order(load: Load, game: Evennia, port: int, felt: Felt) -> None:
         print(f"{load.npcs} NPCs made in {felt.rows_made_seconds:.0f} s", file=sys.stderr)
         felt.cold_start_seconds, _ = _timed(game.start)
         felt.memory_at_start = _memory(game)
-        felt.cold_start_processor_seconds = _processor_seconds(game)
         _look(game, felt)
         for name in (WAKING, LOADED):
             _speak(load, game, crowd, felt, name=name, connection=connection)
@@ -178,18 +175,9 @@ def _timed(do: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def _memory(game: Evennia) -> float:
-    pages = int((_process(game) / "statm").read_text(encoding="utf-8").split()[1])
+    pid = int((game.root / "server" / "server.pid").read_text(encoding="utf-8"))
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def _processor_seconds(game: Evennia) -> float:
-    told = (_process(game) / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return sum(map(int, told[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
-def _process(game: Evennia) -> Path:
-    pid = (game.root / "server" / "server.pid").read_text(encoding="utf-8").strip()
-    return Path("/proc", pid)
 
 
 def _look(game: Evennia, felt: Felt) -> None:
@@ -287,10 +275,9 @@ def _note_lags(felt: Felt, root: Path) -> None:
 def report(felt: Felt, load: Load) -> str:
     """The figures, as a person reads them."""
     end = f"{felt.memory_at_end:.0f} MB at the end (asked {RSS_MB:g})"
-    clock, processor = felt.cold_start_seconds, felt.cold_start_processor_seconds
     lines = [
         f"{load.npcs} NPCs made in {felt.rows_made_seconds:.0f} s, {load.awake} of them awake",
-        f"cold start: {clock:.1f} s (asked {COLD_SECONDS:g}), {processor:.1f} s of processor",
+        f"cold start: {felt.cold_start_seconds:.1f} s (asked {COLD_SECONDS:g})",
         f"memory of the Server: {felt.memory_at_start:.0f} MB after the start, {end}",
         f"ai: {_in_words(felt.ai_ms)}",
         f"the Village page: {_in_words(felt.page_ms)}",
