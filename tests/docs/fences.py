@@ -7,6 +7,7 @@ one that its player does not know: a page cannot show what nobody has tried.
 |---|---|
 | `console` | lines typed into a shell; after `$ ` a command, below it what it prints |
 | none, `game` | lines typed in the game, by a builder of the demo village |
+| `nginx` | a router of models, which nginx is started with |
 | `text` | what something prints; or lines typed in the game, where each begins like a command |
 | `python` | code, or settings, or a file named in its first line |
 | `yaml`, `json` | a file; with a name behind the language it is there for the page's commands |
@@ -29,6 +30,7 @@ KINDS: Final = {
     "": "typed",
     "game": "typed",
     "text": "output",
+    "nginx": "router",
     "python": "python",
     "yaml": "file",
     "json": "file",

@@ -10,6 +10,7 @@ PLAYERS = {
     "console": "test_console.py",
     "file": "test_files.py",
     "output": "test_printed.py",
+    "router": "test_files.py",
     "python": "test_followed.py",
     "typed": "test_followed.py",
     "wiki": "test_files.py",

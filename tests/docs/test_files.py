@@ -19,6 +19,7 @@ from evennia_ai.lorebook.formats.extension import read_own
 from evennia_ai.minds.edits import read_edit_file
 from evennia_ai.presets.reading import read_preset
 from evennia_ai.scenario import run_scenario
+from tests.acceptance.model_router import PAGE, Router
 from tests.docs.fences import ROOT, Block, blocks
 from tests.wiki.real_wiki import SETTINGS
 
@@ -49,6 +50,18 @@ def _book(data: Any) -> None:
     read_book(data)
 
 
+def _compose(data: Any) -> None:
+    """Services whose GPUs are told apart, before which stands a router that knows all of them."""
+    models = {key: one for key, one in data["services"].items() if key != "router"}
+    assert all(one["image"] and one["volumes"] for one in data["services"].values())
+    assert data["services"]["router"]["depends_on"] == list(models)
+    devices = [
+        one["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"]
+        for one in models.values()
+    ]
+    assert devices == [[str(number)] for number in range(len(models))]
+
+
 def _preset(data: Any) -> None:
     assert read_preset(data, name="Example").notices == ()
 
@@ -63,6 +76,7 @@ READERS: dict[str, Callable[[Any], object]] = {
     "components": run_scenario,
     "lorebooks": run_scenario,
     "prompts": _preset,
+    "services": _compose,
 }
 """What reads a file, by a key that its kind has."""
 
@@ -86,3 +100,11 @@ def test_a_file_of_a_page_is_read_by_what_reads_such_files(block: Block, tmp_pat
 @pytest.mark.parametrize("block", blocks("wiki"), ids=lambda block: block.place)
 def test_the_settings_of_a_wiki_are_those_of_the_wiki_that_tests_run(block: Block) -> None:
     assert [line for line in block.lines if line not in SETTINGS.splitlines()] == []
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("block", blocks("router"), ids=lambda block: block.place)
+def test_nginx_starts_with_what_a_page_tells_it(block: Block, tmp_path: Path) -> None:
+    assert block.page == PAGE.name
+    with Router(tmp_path / "router", [f"127.0.0.1:{port}" for port in (1, 2, 3)]) as router:
+        assert router.routed == []
