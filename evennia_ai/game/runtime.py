@@ -222,8 +222,8 @@ def runtime_of(
     work = Work(conf.workers, calls, in_thread=in_thread, game_id=game_id)
     compactor = Compactor(conf.compaction, calls, in_thread=in_thread, work=work)
     consolidator = Consolidator(conf, calls, in_thread=in_thread, work=work)
-    work.add_kind(compacting.KIND)
-    work.add_kind(consolidator.kind)
+    work.add(compacting.KIND)
+    work.add(consolidator.kind)
     return Runtime(
         conf=conf,
         clock=clock,

@@ -14,6 +14,8 @@ from typing import Any, Final, Protocol
 
 VERSION: Final = 1
 """Of the form of jobs and proposals: a worker of another version does none of them."""
+MOST_TRIES: Final = 3
+"""So often a job is tried, and its proposal applied, that fails in a way nobody foresaw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ def main(given):
 
     log.startLogging(sys.stderr, setStdout=False)
     from evennia_ai.game.runtime import runtime_of
+    from evennia_ai.game.work.applying import GameKind
     from evennia_ai.game.work.work import Work
     from evennia_ai.settings.conf import conf
     from evennia_ai.work.job import Job
@@ -35,7 +36,7 @@ def main(given):
         in_thread=lambda do, *values: _in_thread(reactor, do, values),
         game_id=lambda: "0" * 32,
     )
-    work.add(LEDGER, LEDGER)
+    work.add(GameKind(does=LEDGER, applies=LEDGER))
     die_at(given.get("die_at", ""), given.get("after", 1))
     jobs = [Job(kind="ledger", **fields) for fields in given.get("jobs", [])]
     left = {job.idempotency for job in jobs}

@@ -26,6 +26,7 @@ from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
+from evennia_ai.game.upkeep.conversation_jobs import job_about
 from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
 from evennia_ai.game.work.applying import Ending, GameKind
 from evennia_ai.game.work.in_process import InThread, done_here
@@ -56,10 +57,7 @@ from evennia_ai.work.kinds.compact import (
     CompactMade,
     SummaryTry,
 )
-from evennia_ai.work.kinds.forms import SentRequest, digest_of, plain, read_form
-
-LAPSES_SECONDS: Final = 3600.0
-"""So late no worker begins a compaction any more: the game has long done without."""
+from evennia_ai.work.kinds.forms import SentRequest, read_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,14 +201,7 @@ class Compactor:
             limit_tokens=fullness.limit_tokens,
             rules=rules,
         )
-        return Job(
-            kind=COMPACT.name,
-            idempotency=f"compact:{where.id}:{given.head.place}:{digest_of(given)}",
-            lock=f"npc:{where.npc_ref}",
-            queueing_lock=f"compact:{where.id}",
-            given=plain(given),
-            deadline=self._calls.clock.seconds() + LAPSES_SECONDS,
-        )
+        return job_about(given, kind=COMPACT.name, now=self._calls.clock.seconds())
 
     @property
     def _asks_a_model(self) -> bool:

@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import EvenniaAIError, ReplayError, StaleError
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import ModelCalls
+from evennia_ai.game.upkeep.conversation_jobs import job_about
 from evennia_ai.game.upkeep.remembering import considered, kept
 from evennia_ai.game.work.applying import Ending, GameKind
 from evennia_ai.game.work.in_process import InThread, done_here
@@ -40,7 +41,7 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.segments import head_of, refuse_moved
 from evennia_ai.store.history.windows import windows
 from evennia_ai.work.job import Job
-from evennia_ai.work.kinds.forms import SentRequest, digest_of, plain, read_form
+from evennia_ai.work.kinds.forms import SentRequest, plain, read_form
 from evennia_ai.work.kinds.observe import (
     OBSERVE,
     ObserveGiven,
@@ -49,9 +50,6 @@ from evennia_ai.work.kinds.observe import (
     place_of,
     said_since,
 )
-
-LAPSES_SECONDS: Final = 3600.0
-"""So late no worker begins to observe any more: there is more to observe by then."""
 
 MOST_TIDIED: Final = 4096
 _DAY_HOURS: Final = 24.0
@@ -172,14 +170,7 @@ class Consolidator:
             turn=turns.next_number(where.npc_ref) - 1,
             most=self._settings.most_observations,
         )
-        return Job(
-            kind=OBSERVE.name,
-            idempotency=f"observe:{where.id}:{given.head.place}:{digest_of(given)}",
-            lock=f"npc:{where.npc_ref}",
-            queueing_lock=f"observe:{where.id}",
-            given=plain(given),
-            deadline=self._calls.clock.seconds() + LAPSES_SECONDS,
-        )
+        return job_about(given, kind=OBSERVE.name, now=self._calls.clock.seconds())
 
     def prepare(self, job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
         """A `_Judged` as JSON: which observations the NPC may remember, as those around it judge.

@@ -23,10 +23,6 @@ failures that nobody foresaw; "waiting": one with its lock waits already; "over"
 without; "unavailable": the queue cannot be reached, it is tried again.
 """
 
-
-MOST_FAILURES: Final = 3
-"""So often a job may fail in a way that its function did not foresee."""
-
 RECORDED: Final = "recorded"
 """In a body: the places of the records of those requests in it that are committed already."""
 

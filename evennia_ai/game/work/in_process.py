@@ -16,13 +16,13 @@ from evennia_ai.endpoints import Access
 from evennia_ai.errors import EvenniaAIError, HistoryConflictError, StaleError
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.work.applying import MOST_FAILURES, RECORDED, Ending, GameKind
+from evennia_ai.game.work.applying import RECORDED, Ending, GameKind
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.prompt.messages import Message
 from evennia_ai.settings.workers import WorkerSettings
 from evennia_ai.store.history.model_requests import ModelRequest
-from evennia_ai.work.job import Job
+from evennia_ai.work.job import MOST_TRIES, Job
 from evennia_ai.work.kinds.forms import SentRequest
 
 InThread = Callable[..., "Deferred[Any]"]
@@ -125,8 +125,8 @@ class InProcess:
             done.callback(("waiting", f"{job.idempotency} is under way"))
         elif self._is_one_waiting(job):
             done.callback(("waiting", f"one of {job.queueing_lock} waits already"))
-        elif self._failures.get(job.idempotency, 0) >= MOST_FAILURES:
-            done.callback(("poisoned", f"{job.idempotency} failed {MOST_FAILURES} times"))
+        elif self._failures.get(job.idempotency, 0) >= MOST_TRIES:
+            done.callback(("poisoned", f"{job.idempotency} failed {MOST_TRIES} times"))
         elif self.waiting(job.kind) >= self._settings.cap_of(job.kind):
             done.callback(("over", f"{self.waiting(job.kind)} of {job.kind} wait"))
         else:

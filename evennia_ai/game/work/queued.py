@@ -16,17 +16,17 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import StoreError
+from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.work import proposed
-from evennia_ai.game.work.applying import MOST_FAILURES, Ending, GameKind
+from evennia_ai.game.work.applying import Ending, GameKind
 from evennia_ai.game.work.proposed import Handled
 from evennia_ai.models.work import OFFERED
 from evennia_ai.settings.workers import WorkerSettings
 from evennia_ai.store.work import proposals, queue, taking, workers
 from evennia_ai.store.work.queue import QueuedJob, QueueStatus
 from evennia_ai.store.work.workers import SeenWorker
-from evennia_ai.work.job import VERSION, Job
+from evennia_ai.work.job import MOST_TRIES, VERSION, Job
 from evennia_ai.work.wire import text_of
 
 LOOK_SECONDS: Final = 1.0
@@ -195,11 +195,8 @@ class Queued:
         minute = int(self._calls.clock.seconds() // 60)
         with_status = looks % STATUS_LOOKS == 0
 
-        def read() -> _Look:
-            used = (reading.tokens_per_minute, reading.calls_per_minute)
-            return _look(minute, *used, with_status=with_status)
-
-        found = self._calls.writer.read(read)
+        used = (reading.tokens_per_minute, reading.calls_per_minute)
+        found = self._calls.writer.write(partial(_look, minute, *used, with_status=with_status))
         return found.addCallback(self._found).addErrback(self._is_away).addBoth(self._looked)
 
     def _looked(self, _: object) -> None:
@@ -228,11 +225,11 @@ class Queued:
     async def _applied(self, number: int) -> Handled | None:
         """Apply a proposal, with what its kind asks of the game's objects before."""
         prepared: Mapping[str, Any] | None = None
-        if any(kind.prepares for kind in self._kinds.values()):
-            offered = await self._calls.writer.read(partial(proposed.offered, number))
-            job, body = offered or (None, {})
-            kind = self._kinds.get(job.kind) if job is not None else None
-            if kind is not None and kind.prepares is not None and job is not None:
+        offered = await self._calls.writer.read(partial(proposed.offered, number))
+        if offered is not None:
+            job, body = offered
+            kind = self._kinds.get(job.kind)
+            if kind is not None and kind.prepares is not None:
                 prepared = kind.prepares(job, body)
         apply = partial(proposed.handle, number, self._kinds, prepared)
         return await self._calls.writer.write(apply)
@@ -253,12 +250,14 @@ class Queued:
 
     def _not_handled(self, failure: Failure, number: int) -> None:
         """What the database refused is tried again; what `apply` did not foresee, three times."""
+        if failure.check(HistoryConflictError):
+            return  # another process wrote to the conversation just then: it waits for a look
         if failure.check(*_AWAY):
             self._noticed(failure)
             return
         failures = self._failures[number] = self._failures.get(number, 0) + 1
         logger.log_err(f"evennia_ai: proposal {number} failed\n{failure.getTraceback()}")
-        if failures >= MOST_FAILURES:
+        if failures >= MOST_TRIES:
             del self._failures[number]
             reason = f"{failure.type.__name__}: {failure.getErrorMessage()}"
             aside = self._calls.writer.write(partial(proposed.set_aside, number, reason))

@@ -10,11 +10,11 @@ from typing import Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.models.calls import ModelCalls
-from evennia_ai.game.work.applying import Applies, Ending, GameKind
+from evennia_ai.game.work.applying import Ending, GameKind
 from evennia_ai.game.work.in_process import InProcess, InThread
 from evennia_ai.game.work.queued import Queued, WorkStatus
 from evennia_ai.settings.workers import WorkerSettings
-from evennia_ai.work.job import Job, JobKind
+from evennia_ai.work.job import Job
 
 
 class Work:
@@ -34,12 +34,8 @@ class Work:
             Queued(settings, calls, self.kinds, game_id=game_id) if settings.in_workers else None
         )
 
-    def add(self, does: JobKind, applies: Applies) -> None:
+    def add(self, kind: GameKind) -> None:
         """Have jobs of a kind done from now on."""
-        self.add_kind(GameKind(does=does, applies=applies))
-
-    def add_kind(self, kind: GameKind) -> None:
-        """The same of a kind that records what it asks, or prepares what it applies."""
         self.kinds[kind.does.name] = kind
 
     @property

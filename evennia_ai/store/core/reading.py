@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from django.db import OperationalError, close_old_connections, connection, transaction
+from django.db import (
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    transaction,
+)
 
 from evennia_ai.errors import StoreError
 
@@ -50,16 +56,16 @@ def limited(database: Any, *, seconds: float) -> Iterator[None]:
         with bound(database, seconds):
             yield
     except Exception as error:
-        if time.monotonic() < until or not _is_databases(error):
+        if time.monotonic() < until or not is_of_database(error):
             raise
         raise ReadingTooLongError(
             f"reading took longer than {1000 * seconds:g} ms and was given up"
         ) from error
 
 
-def _is_databases(error: BaseException | None) -> bool:
-    """Whether a database's refusal is what this error came of."""
-    while error is not None and not isinstance(error, OperationalError):
+def is_of_database(error: BaseException | None) -> bool:
+    """Whether this error came of a database that is away, busy or unable, now or for good."""
+    while error is not None and not isinstance(error, (OperationalError, InterfaceError)):
         error = error.__cause__
     return error is not None
 

@@ -18,15 +18,14 @@ from evennia_ai.endpoints import Models
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.llm.quotas import Quota
 from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED
+from evennia_ai.store.core.reading import is_of_database
 from evennia_ai.store.work import proposals
 from evennia_ai.store.work.proposals import Offer
-from evennia_ai.work.job import Job, JobKind
+from evennia_ai.work.job import MOST_TRIES, Job, JobKind
 from evennia_ai.work.wire import JobError, job_of
 from evennia_ai.work.worker.tools import Threads, WorkerTools
 
 log: Final = logging.getLogger(__name__)
-MOST_TRIES: Final = 3
-"""So often a job is tried that fails in a way its function did not foresee, or ends its worker."""
 OFFER_SECONDS: Final = 60.0
 """How long a worker tries to offer what it made while the database is away."""
 AGAIN_SECONDS: Final = 1.0
@@ -54,10 +53,11 @@ class Doer:
         self._quota: Final = quota
 
     async def do(self, text: str, *, game_id: str, failures: int) -> None:
-        """Do a job, written as JSON, that failed so often before, and offer what comes of it.
+        """Do a job, written as JSON, that ended so many workers, and offer what comes of it.
 
-        Whatever its function did not foresee is raised, for the queue to try it again; the third
-        time it is offered as poisoned. JobError: it is no job for this worker.
+        What its function did not foresee is tried again a little later, while the job is held: one
+        given back to the queue may find a newer one of its lock there, and neither can be done.
+        After all tries it is offered as poisoned. JobError: it is no job for this worker.
         """
         job = job_of(text)
         kind = self.kinds.get(job.kind)
@@ -91,19 +91,9 @@ class Doer:
             await self._offered(text, begun_at=begun_at, state=LAPSED, reason=reason)
             return
         tools = WorkerTools(self._models_of(game_id), self._threads, self._quota)
-        said: dict[str, Any] = {}
-        try:
-            body = await _run(kind, job, tools)
-            said["body"] = json.dumps(body, separators=(",", ":"))
-        except EvenniaAIError as error:
-            said.update(state=FAILED, reason=str(error))
-        except Exception as error:  # whatever a kind did not foresee ends this job alone
-            reason = f"{type(error).__name__}: {error}"
-            if failures + 1 < MOST_TRIES:
-                log.warning("job %s failed, try %d: %s", job.idempotency, failures + 1, reason)
-                raise
-            log.exception("job %s is set aside", job.idempotency)
-            said.update(state=POISONED, reason=reason)
+        while (said := await _tried(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)) is None:
+            await asyncio.sleep(2.0**failures)
+            failures += 1
         await self._offered(text, begun_at=begun_at, calls=tuple(tools.calls), **said)
 
     async def _offered(self, text: str, *, begun_at: float, **said: Any) -> None:
@@ -131,6 +121,25 @@ class Doer:
                 await asyncio.sleep(AGAIN_SECONDS)
         told = said.get("state", OFFERED) if is_first else "was offered before"
         log.info("job %s: %s %s", offer.idempotency, told, said.get("reason", ""))
+
+
+async def _tried(
+    kind: JobKind, job: Job, tools: WorkerTools, *, is_last: bool
+) -> dict[str, Any] | None:
+    """What is offered of one try; None: it is to be tried again."""
+    try:
+        body = await _run(kind, job, tools)
+    except Exception as error:
+        if isinstance(error, EvenniaAIError) and not is_of_database(error):
+            return {"state": FAILED, "reason": str(error)}
+        # Whatever a kind did not foresee ends this job alone; a database comes back.
+        reason = f"{type(error).__name__}: {error}"
+        if not is_last:
+            log.warning("job %s failed and is tried again: %s", job.idempotency, reason)
+            return None
+        log.exception("job %s is set aside", job.idempotency)
+        return {"state": POISONED, "reason": reason}
+    return {"body": json.dumps(body, separators=(",", ":"))}
 
 
 async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]:

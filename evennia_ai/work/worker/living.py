@@ -12,12 +12,11 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
+from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException, UniqueViolation
-from procrastinate.jobs import Job as QueueJob
 from procrastinate.jobs import Status
 
 from evennia_ai.endpoints import Models
@@ -25,9 +24,9 @@ from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.work import queue, workers
 from evennia_ai.store.work.workers import SeenWorker
-from evennia_ai.work.job import VERSION, JobKind
+from evennia_ai.work.job import MOST_TRIES, VERSION, JobKind
 from evennia_ai.work.wire import JobError
-from evennia_ai.work.worker.doing import MOST_TRIES, Doer
+from evennia_ai.work.worker.doing import Doer
 from evennia_ai.work.worker.loop_clock import LoopClock
 from evennia_ai.work.worker.tools import Threads
 
@@ -47,15 +46,6 @@ class WorkerOptions:
     """How many jobs it does at one time."""
     ends_when_idle: bool = False
     """Whether it ends when nothing waits any more."""
-
-
-class _Again(BaseRetryStrategy):
-    """A job that failed unforeseen is tried again a little later, in all three times."""
-
-    def get_retry_decision(self, *, exception: BaseException, job: QueueJob) -> Any:
-        if isinstance(exception, JobError) or job.attempts + 1 >= MOST_TRIES:
-            return None
-        return RetryDecision(retry_in={"seconds": 2**job.attempts})
 
 
 async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
@@ -134,7 +124,7 @@ class _Life:
     def _app(self) -> App:
         app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
 
-        @app.task(name=queue.TASK, pass_context=True, retry=_Again())
+        @app.task(name=queue.TASK, pass_context=True)
         async def do(context: JobContext, *, job: str, game: str, at: float) -> None:
             await self._do(context, job, game)
 

@@ -6,6 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError, StaleError
+from evennia_ai.game.work.applying import GameKind
 from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.settings.workers import WorkerSettings
 from evennia_ai.work.job import Job
@@ -52,7 +53,7 @@ def a_job(name="sums:1", **fields):
 def sums(stage):
     stage.talks_with("Three.", "Three.", "Three.")
     kind = Sums()
-    stage.running.runtime().work.add(kind, kind)
+    stage.running.runtime().work.add(GameKind(does=kind, applies=kind))
     return kind
 
 
@@ -91,7 +92,7 @@ def test_one_of_a_queueing_lock_waits_at_most(stage, sums):
 def test_over_the_cap_the_game_does_without(stage):
     stage.talks_with("Three.", workers=WorkerSettings(caps={"sums": 1}))
     kind = Sums(gates=[Deferred()])
-    stage.running.runtime().work.add(kind, kind)
+    stage.running.runtime().work.add(GameKind(does=kind, applies=kind))
     jobs = [a_job(name, lock="npc:1") for name in "abc"]
     assert submitted(stage, *jobs) == [("over", "1 of sums wait")]
 
