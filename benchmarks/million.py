@@ -37,7 +37,7 @@ from benchmarks.million_world import DONE, GO, LATENESS
 from server.evennia_process import Evennia
 from server.ports import HOST
 from tests.acceptance.games import logged_in, untouched_game
-from tests.store.postgres import USER, Postgres
+from tests.store.postgres import Cluster, Postgres
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SEED: Final = 20417
@@ -56,15 +56,7 @@ PAGE_MS: Final = 60.0
 SETTINGS: Final = """
 DEMO_WORLD = False
 AT_SERVER_STARTSTOP_MODULE = ["world.load_units", "world.million_world"]
-DATABASES = {{
-    "default": {{
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": {database!r},
-        "USER": {user!r},
-        "HOST": "127.0.0.1",
-        "PORT": {port},
-    }}
-}}
+DATABASES = database({address!r})
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EVENNIA_AI_BASE_URL = {base_url!r}
 EVENNIA_AI_MODEL = "late"
@@ -114,15 +106,16 @@ class Felt:
 def measured(load: Load, root: Path) -> Felt:
     """A game in the empty folder `root` under this load."""
     with Postgres() as postgres:
-        return asyncio.run(_measured(load, root, postgres.port))
+        return asyncio.run(_measured(load, root, Cluster(postgres.port)))
 
 
-async def _measured(load: Load, root: Path, port: int) -> Felt:
+async def _measured(load: Load, root: Path, cluster: Cluster) -> Felt:
     model = LateModel(least_seconds=0.5, most_seconds=2.0, seed=SEED)
-    game = _made_game(root, port=port, base_url=await model.start())
+    address = cluster.make(DATABASE)
+    game = _made_game(root, address=address, base_url=await model.start())
     felt = Felt()
     try:
-        await asyncio.to_thread(_in_order, load, game, port, felt)
+        await asyncio.to_thread(_in_order, load, game, address, felt)
     finally:
         await asyncio.to_thread(game.stop)
         model.close()
@@ -131,8 +124,8 @@ async def _measured(load: Load, root: Path, port: int) -> Felt:
     return felt
 
 
-def _made_game(root: Path, *, port: int, base_url: str) -> Evennia:
-    settings = SETTINGS.format(database=DATABASE, user=USER, port=port, base_url=base_url)
+def _made_game(root: Path, *, address: str, base_url: str) -> Evennia:
+    settings = SETTINGS.format(address=address, base_url=base_url)
     game = untouched_game(root, settings=settings)
     for name in ("million_world.py", "load_units.py"):
         shutil.copy(ROOT / "benchmarks" / name, root / "world" / name)
@@ -142,14 +135,12 @@ def _made_game(root: Path, *, port: int, base_url: str) -> Evennia:
     return game
 
 
-def _in_order(load: Load, game: Evennia, port: int, felt: Felt) -> None:
+def _in_order(load: Load, game: Evennia, address: str, felt: Felt) -> None:
     """Make the game and its crowd, start it cold, and load it."""
-    with _connected(port, "postgres") as connection:
-        connection.execute(f"CREATE DATABASE {DATABASE}")
     game.prepare()
     game.start()
     game.stop()
-    with _connected(port, DATABASE) as connection:
+    with _connected(address) as connection:
         felt.rows_made_seconds, crowd = _timed(
             lambda: made(connection, npcs=load.npcs, awake=load.awake)
         )
@@ -162,10 +153,10 @@ def _in_order(load: Load, game: Evennia, port: int, felt: Felt) -> None:
         felt.memory_at_end = _memory(game)
 
 
-def _connected(port: int, database: str) -> Any:
+def _connected(address: str) -> Any:
     import psycopg
 
-    return psycopg.connect(host=HOST, port=port, user=USER, dbname=database, autocommit=True)
+    return psycopg.connect(address, autocommit=True)
 
 
 def _timed(do: Callable[[], Any]) -> tuple[float, Any]:

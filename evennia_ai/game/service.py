@@ -38,6 +38,7 @@ from evennia_ai.store import erasing, model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.windows import windows
+from evennia_ai.store.work import proposals, workers
 
 NEW_SECONDS: Final = 1.0
 """How often it is asked how much is new."""
@@ -162,6 +163,9 @@ def at_server_start() -> None:
         _forget_old(live)
         _repeat(partial(_forget_old, live), live, seconds=_DAY_SECONDS)
     _repeat(partial(_sum_up_calls, live), live, seconds=_SUMMING_SECONDS)
+    if live.work.in_workers:
+        _forget_work(live)
+        _repeat(partial(_forget_work, live), live, seconds=_DAY_SECONDS)
     if live.conf.slow_ms:
         _watchdogs.append(Watchdog(reactor, slow_ms=live.conf.slow_ms, log=logger.log_warn))
         _watchdogs[-1].begin()
@@ -235,6 +239,17 @@ def _sum_up_calls(live: running.Runtime) -> None:
     """Keep of a few old calls of models their sums; the next ones, and what fails, later."""
     sum_up = partial(model_calls.sum_up_old, time.time(), keep_days=live.conf.keep_call_days)
     live.writer.write(sum_up).addErrback(_not_done, "old calls of models were not summed up")
+
+
+def _forget_work(live: running.Runtime) -> None:
+    """Forget jobs that ended, and workers that died, longer ago than calls of models are kept."""
+    before = time.time() - live.conf.keep_call_days * _DAY_SECONDS
+
+    def forget() -> None:
+        proposals.forget_old(before)
+        workers.forget_old(before)
+
+    live.writer.write(forget).addErrback(_not_done, "old jobs of workers were not forgotten")
 
 
 def _not_done(failure: Failure, what: str) -> None:

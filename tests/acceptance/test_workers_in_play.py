@@ -13,6 +13,7 @@ import pytest
 from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from tests.acceptance.games import copied_game, logged_in, logs_of, shown, started
+from tests.cli.processes import environment, evennia_ai
 from tests.store.postgres import shared_cluster
 from tests.unchecked import UNCHECKED
 
@@ -42,20 +43,11 @@ MEMORIES = "SELECT text FROM evennia_ai_memory"
 PROPOSALS = "SELECT state FROM evennia_ai_proposal"
 
 
-def environment() -> dict[str, str]:
-    path = os.pathsep.join([str(UNCHECKED), str(ROOT)])
-    kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    return {**kept, "PYTHONPATH": path}
-
-
-def evennia_ai(*words: str) -> str:
-    """What a command of ours prints, in a process as users start it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evennia_ai.cli", *words],
-        cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def said(*words: str) -> str:
+    """What a command of ours prints."""
+    called = evennia_ai(*words)
+    assert called.status == 0, called.err
+    return called.out
 
 
 @contextmanager
@@ -89,13 +81,13 @@ def game(tmp_path: Path) -> Iterator[tuple[Evennia, object]]:
     made.prepare()
     (root / "world" / "workers.yaml").write_text(SCRIPT, encoding="utf-8")
     address = cluster.make("by_workers")
-    evennia_ai("move", str(root), "--to", address)
+    said("move", str(root), "--to", address)
     with (root / "server" / "conf" / "settings.py").open("a", encoding="utf-8") as settings:
         settings.write(f'{BY_WORKERS}DATABASES = database("{address}")\n')
     migrated = subprocess.run(
         [sys.executable, "-m", "django", "migrate", "--settings", "server.conf.settings"],
         cwd=root,
-        env=environment() | {"PYTHONPATH": os.pathsep.join([str(UNCHECKED), str(root)])},
+        env=environment(PYTHONPATH=os.pathsep.join([str(UNCHECKED), str(root)])),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert migrated.returncode == 0, migrated.stderr
@@ -106,7 +98,7 @@ def game(tmp_path: Path) -> Iterator[tuple[Evennia, object]]:
 def test_workers_observe_what_was_said_and_one_that_is_killed_is_stood_in_for(game, tmp_path):
     evennia, column = game
     file = tmp_path / "worker.json"
-    evennia_ai("worker-file", str(file), "--game", str(evennia.root))
+    said("worker-file", str(file), "--game", str(evennia.root))
     demo = read_demo(evennia.root / "world" / "build_demo.py")
     with logged_in(evennia, *demo.player) as player:
         for line in ("Is it the eel again?", "I fear the eel, Oren.", "Take me over the river."):

@@ -1,11 +1,9 @@
 """`evennia-ai move`: a played game into a real PostgreSQL, back to a file, killed on the way."""
 
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,12 +13,11 @@ import pytest
 
 from tests.acceptance.games import DATABASE, copied_game
 from tests.cli.conftest import Called
+from tests.cli.processes import evennia_ai
 from tests.store.postgres import Cluster, shared_cluster
-from tests.unchecked import UNCHECKED
 
 pytestmark = [pytest.mark.service, pytest.mark.minutes(2)]
 
-ROOT = Path(__file__).parents[2]
 CHAT = [
     {"user_name": "Anna", "character_name": "Oren", "create_date": "2026-01-01"},
     {"name": "Anna", "is_user": True, "mes": "Is it foggy, Oren? \U0001f32b"},
@@ -51,24 +48,6 @@ class Moved:
 
     def move(self, address: str) -> Called:
         return evennia_ai("move", str(self.folder), "--to", address)
-
-
-def evennia_ai(*words: str, program: tuple[str, ...] = ("evennia_ai.cli",), on: str = "") -> Called:
-    """What `evennia-ai WORDS` says, in a process as users start it; `on` a database or the file."""
-    path = os.pathsep.join([str(UNCHECKED), str(ROOT)])
-    settings = {"PYTHONPATH": path, "PLAYED_ON": on}
-    environment = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
-    done = subprocess.run(
-        [sys.executable, "-m", *program, *words],
-        cwd=ROOT,
-        env={**environment, **settings},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    return Called(status=done.returncode, out=done.stdout, err=done.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +173,7 @@ def test_a_game_that_somebody_writes_is_refused(moved):
 def test_what_is_moved_back_to_a_file_is_the_same(moved, tmp_path):
     path = tmp_path / "back.db3"
     there = moved.cluster.address("moved")
-    called = evennia_ai("move", str(moved.folder), "--to", f"sqlite:///{path}", on=there)
+    called = evennia_ai("move", str(moved.folder), "--to", f"sqlite:///{path}", PLAYED_ON=there)
 
     assert called.status == 0, called.err
     told = [line for line in called.out.splitlines() if " rows, " in line]
@@ -210,7 +189,7 @@ def test_a_move_that_is_killed_anywhere_goes_on_and_ends_as_one_that_was_not(mov
     words = ("move", str(moved.folder), "--to", address)
     deaths = 0
     for at in _KILLS:
-        called = evennia_ai(str(at), *words, program=("tests.cli.dying_move",))
+        called = evennia_ai(str(at), *words, module="tests.cli.dying_move")
         if called.status == 0:
             break
         assert called.status == -9, called.err

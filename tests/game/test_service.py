@@ -11,8 +11,14 @@ from evennia_ai.apps import SERVICE
 from evennia_ai.errors import StoreError
 from evennia_ai.game import service
 from evennia_ai.game.service import Garbage
+from evennia_ai.game.work.queued import Queued
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.models.work import POISONED, Proposal
+from evennia_ai.settings.workers import WorkerSettings
 from evennia_ai.store.history import turns
+from evennia_ai.store.work import proposals, workers
+from evennia_ai.store.work.proposals import Offer
+from evennia_ai.store.work.workers import SeenWorker
 from tests.game.turn.test_turn import Pending
 
 
@@ -148,6 +154,25 @@ class TestRetention:
         service.at_server_start()
         assert any("old conversations were not erased" in line for line in logged)
         service.at_server_stop()
+
+
+def test_old_work_of_workers_is_forgotten_at_the_start(stage, monkeypatch):
+    now, day = time(), 86400.0
+    for name, days in (("old", 31), ("new", 29)):
+        proposals.offer(Offer(idempotency=name, kind="observe", job="{}", state=POISONED))
+        (number,) = proposals.unhandled()
+        with monkeypatch.context() as patch:
+            patch.setattr(proposals.time, "time", lambda at=now - days * day: at)
+            proposals.handled(number, POISONED, reason="by zero")
+        seen = {"begun_at": 0.0, "seen_at": now - days * day}
+        workers.seen(SeenWorker(name=name, version=1, kinds="observe", **seen))
+    proposals.offer(Offer(idempotency="unhandled", kind="observe", job="{}", offered_at=1.0))
+    monkeypatch.setattr(Queued, "begin", lambda self: None)
+    stage.talks_with("Aye.", workers=WorkerSettings(queue="procrastinate"), keep_call_days=30)
+    service.at_server_start()
+    assert set(Proposal.objects.values_list("idempotency", flat=True)) == {"new", "unhandled"}
+    assert [worker.name for worker in workers.workers()] == ["new"]
+    service.at_server_stop()
 
 
 def test_what_is_slow_is_watched_where_the_game_asks_for_it(stage):

@@ -3,17 +3,10 @@
 import json
 import os
 
+from evennia_ai.settings.database import database
 from server.conf.test_settings import *  # noqa: F403 - settings are made so
 
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": os.environ.get("EVENNIA_AI_TEST_DATABASE", "postgres"),
-        "USER": "evennia_ai",
-        "HOST": "127.0.0.1",
-        "PORT": os.environ.get("EVENNIA_AI_TEST_POSTGRES_PORT", "5432"),
-    }
-}
+DATABASES = database(os.environ["EVENNIA_AI_TEST_DATABASE"])
 INSTALLED_APPS = [*INSTALLED_APPS, "procrastinate.contrib.django"]  # noqa: F405
 EVENNIA_AI_PROFILES = {"wise": {"script": "tests.work.ledger.answer"}}
 EVENNIA_AI_MODEL_ROLES = {"summariser": "wise"}

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import psycopg
 
-from tests.store.postgres import USER, Postgres
+from tests.store.postgres import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATE = "made"
 STALLED_SECONDS = 2
 SERVER_CONFIG = "CREATE TABLE server_serverconfig (id serial, db_key text, db_value text)"
 """The one table that Evennia reads while it is imported."""
@@ -20,23 +19,14 @@ SERVER_CONFIG = "CREATE TABLE server_serverconfig (id serial, db_key text, db_va
 WORKERS = {"queue": "procrastinate", "stalled_seconds": STALLED_SECONDS}
 
 
-class Cluster:
-    """A PostgreSQL with a database in which our tables and the queue's are made."""
+class Databases:
+    """Databases of a cluster with our tables and the queue's; those `of` one worker of pytest."""
 
-    def __init__(self, postgres: Postgres) -> None:
-        self.port = postgres.port
+    def __init__(self, cluster: Cluster, *, of: Path) -> None:
+        self._cluster = cluster
+        self._names = f"work_{of.parent.name}".replace("-", "_")
         self._count = 0
-        self._make_tables()
-
-    def sql(self, text, *values, database="postgres"):
-        with psycopg.connect(
-            host="127.0.0.1", port=self.port, user=USER, dbname=database, autocommit=True
-        ) as connection:
-            cursor = connection.execute(text, values)
-            return cursor.fetchall() if cursor.description else []
-
-    def _make_tables(self):
-        self.sql(f"CREATE DATABASE {TEMPLATE}")
+        address = cluster.make(self._names)
         script = (
             "import django; django.setup();"
             "from django.core.management import call_command as call;"
@@ -46,32 +36,28 @@ class Cluster:
         settings = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.work.tables_settings",
-            "EVENNIA_AI_TEST_DATABASE": TEMPLATE,
-            "EVENNIA_AI_TEST_POSTGRES_PORT": str(self.port),
+            "EVENNIA_AI_TEST_DATABASE": address,
         }
         done = subprocess.run(
             [sys.executable, "-c", script],
             cwd=ROOT, env=settings, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        self.sql(SERVER_CONFIG, database=TEMPLATE)
+        cluster.rows(self._names, SERVER_CONFIG)
 
-    def database(self):
-        """A new one with the tables and nothing in them."""
+    def new(self):
+        """The address of a new one with the tables and nothing in them."""
         self._count += 1
-        name = f"game{self._count}"
-        self.sql(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-        return name
+        return self._cluster.make(f"{self._names}_{self._count}", like=self._names)
 
 
 class Place:
     """One game's database, its worker's file, and the processes on it."""
 
-    def __init__(self, cluster: Cluster, folder: Path, **workers) -> None:
-        self.cluster = cluster
-        self.name = cluster.database()
+    def __init__(self, databases: Databases, folder: Path) -> None:
+        self.address = databases.new()
         self.folder = folder
-        self.workers_set = {**WORKERS, **workers}
+        self.workers_set = WORKERS
         self.file = folder / "worker.json"
         self.processes = []
         self.limits = {}
@@ -79,7 +65,7 @@ class Place:
     def write_file(self, **settings):
         wise = {"wise": {"script": "tests.work.ledger.answer"}}
         told = {
-            "database": f"postgres://{USER}@127.0.0.1:{self.cluster.port}/{self.name}",
+            "database": self.address,
             "game_folder": str(ROOT),
             "settings": {
                 "EVENNIA_AI_PROFILES": wise,
@@ -91,15 +77,16 @@ class Place:
         self.file.write_text(json.dumps(told))
 
     def sql(self, text, *values):
-        return self.cluster.sql(text, *values, database=self.name)
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            cursor = connection.execute(text, values)
+            return cursor.fetchall() if cursor.description else []
 
     def game(self, *, workers=None, **given):
         """A game's process."""
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.work.pg_settings",
-            "EVENNIA_AI_TEST_DATABASE": self.name,
-            "EVENNIA_AI_TEST_POSTGRES_PORT": str(self.cluster.port),
+            "EVENNIA_AI_TEST_DATABASE": self.address,
             "EVENNIA_AI_TEST_WORKERS": json.dumps(workers or self.workers_set),
             "EVENNIA_AI_TEST_LIMITS": json.dumps(self.limits),
         }

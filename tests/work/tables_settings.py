@@ -2,14 +2,8 @@
 
 import os
 
+from evennia_ai.settings.database import database
+
 INSTALLED_APPS = ["evennia_ai", "procrastinate.contrib.django"]
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": os.environ["EVENNIA_AI_TEST_DATABASE"],
-        "USER": "evennia_ai",
-        "HOST": "127.0.0.1",
-        "PORT": os.environ["EVENNIA_AI_TEST_POSTGRES_PORT"],
-    }
-}
+DATABASES = database(os.environ["EVENNIA_AI_TEST_DATABASE"])
 USE_TZ = True

@@ -5,7 +5,6 @@ The game handles each row once, in the transaction that writes what came of it.
 
 import json
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -87,9 +86,8 @@ def handled(number: int, state: str, *, reason: str = "") -> None:
 
 
 def forget_old(before: float) -> int:
-    """Forget jobs that were handled before a moment and are not set aside; how many."""
-    rows = models.Proposal.objects.filter(handled_at__lt=before).exclude(state=POISONED)
-    return int(rows.delete()[0])
+    """Forget jobs that were handled before a moment; how many."""
+    return int(models.Proposal.objects.filter(handled_at__lt=before).delete()[0])
 
 
 def ended(idempotency: str) -> str:
@@ -108,15 +106,3 @@ def poisoned(most: int = 20) -> tuple[tuple[str, str], ...]:
     """The jobs that are set aside, with the reason of each."""
     rows = models.Proposal.objects.filter(state=POISONED).order_by("idempotency")
     return tuple(rows.values_list("idempotency", "reason")[:most])
-
-
-def release(idempotency: str) -> bool:
-    """Have a job that is set aside asked for again; False: none of this name is."""
-    rows = models.Proposal.objects.filter(idempotency=idempotency, state=POISONED)
-    return bool(rows.exclude(handled_at=None).delete()[0])
-
-
-def states(idempotencies: Sequence[str]) -> Mapping[str, str]:
-    """How jobs of these names ended, as far as they were handled."""
-    rows: Any = models.Proposal.objects.filter(idempotency__in=idempotencies)
-    return dict(rows.exclude(handled_at=None).values_list("idempotency", "state"))

@@ -34,3 +34,8 @@ def workers() -> tuple[SeenWorker, ...]:
     """The workers that were ever seen and did not end as they should, by name."""
     names = SeenWorker.__dataclass_fields__
     return tuple(SeenWorker(**row) for row in models.Worker.objects.order_by("name").values(*names))
+
+
+def forget_old(before: float) -> int:
+    """Forget workers that gave no sign since a moment; how many."""
+    return int(models.Worker.objects.filter(seen_at__lt=before).delete()[0])

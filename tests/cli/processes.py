@@ -1,0 +1,33 @@
+"""`evennia-ai` in a process of its own, as users start it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.conftest import Called
+from tests.unchecked import UNCHECKED
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 300
+
+
+def environment(**more: str) -> dict[str, str]:
+    """That of a process which finds us and what we do not check, and no settings of this one."""
+    kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    return {**kept, "PYTHONPATH": os.pathsep.join([str(UNCHECKED), str(ROOT)]), **more}
+
+
+def evennia_ai(*words: str, module: str = "evennia_ai.cli", **more: str) -> Called:
+    """What `evennia-ai WORDS` says, or another `module` of ours, with `more` in its environment."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *words],
+        cwd=ROOT,
+        env=environment(**more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    return Called(status=done.returncode, out=done.stdout, err=done.stderr)
