@@ -31,7 +31,7 @@ from evennia_ai.game.knowledge.search import HintEchoes
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.limits import Limits, is_stopped
 from evennia_ai.game.models.naming import game_id
-from evennia_ai.game.models.watching import Gauges, Watch, Watcher
+from evennia_ai.game.models.watching import Gauges, Watch, Watcher, WorkGauges
 from evennia_ai.game.recording.event_recorder import Recorder
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import Lines
@@ -257,6 +257,21 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
     )
 
 
+def _work_gauges(*, now: float) -> WorkGauges | None:
+    """How the workers of the runtime that runs stand, as it last looked."""
+    status = current.installed.work.status if current.installed is not None else None
+    if status is None:
+        return None
+    return WorkGauges(
+        workers=len(status.workers) - len(status.silent(now)),
+        waiting={one.kind: one.waiting for one in status.queues},
+        taken={one.kind: one.taken for one in status.queues},
+        lag_seconds=status.lag_seconds(now),
+        set_aside=len(status.poisoned),
+        unsent=status.unsent,
+    )
+
+
 def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Watch:
     """Who notices hints in replies, and whoever the settings want to be told of calls."""
 
@@ -267,6 +282,7 @@ def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Wa
             in_flight=scheduler.running,
             breakers=breakers,
             is_stopped=bool(is_stopped()),
+            work=_work_gauges(now=clock.seconds()),
         )
 
     watchers = (HintEchoes(), *watchers_of(conf, clock=clock, gauges=gauges))

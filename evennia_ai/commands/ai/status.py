@@ -28,8 +28,6 @@ from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20
 MOST_SET_ASIDE: Final = 5
-SILENT_SECONDS: Final = 60.0
-"""After so long without a sign of it a worker is told of; it shows itself every few seconds."""
 _WIDTHS: Final = (14, 11, 12, 3, 13, 5, 6)
 _HEADS: Final = ("name", "room", "state", "q", "last turn", "calls", "tokens", "model")
 _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
@@ -104,8 +102,7 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
     told = [counted(len(status.workers), "worker")]
     told += [
         f"{visible(one.name)} has given no sign for {ago(now - one.seen_at)}"
-        for one in status.workers
-        if now - one.seen_at > SILENT_SECONDS
+        for one in status.silent(now)
     ]
     told += [f"{one.kind} {one.waiting} waiting, {one.taken} taken" for one in status.queues]
     if lag := status.lag_seconds(now):

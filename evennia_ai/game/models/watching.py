@@ -50,6 +50,23 @@ class WatchedTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkGauges:
+    """How the work of workers stands."""
+
+    workers: int
+    """How many gave a sign of life lately."""
+    waiting: Mapping[str, int]
+    """Jobs that wait for a worker, by kind."""
+    taken: Mapping[str, int]
+    """Jobs that a worker does just now, by kind."""
+    lag_seconds: float
+    """How long the oldest waits already."""
+    set_aside: int
+    unsent: int
+    """Jobs that wait here, as the queue is away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gauges:
     """How things stand: what waits, what is under way, each model's breaker, is all stopped."""
 
@@ -57,6 +74,8 @@ class Gauges:
     in_flight: int
     breakers: Mapping[str, str]
     is_stopped: bool
+    work: WorkGauges | None = None
+    """None where the game itself does what workers could."""
 
 
 class Watcher:

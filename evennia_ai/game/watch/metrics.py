@@ -15,7 +15,14 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from evennia_ai.game.models.limits import Refusal
-from evennia_ai.game.models.watching import Gauges, TurnOutcome, WatchedCall, WatchedTurn, Watcher
+from evennia_ai.game.models.watching import (
+    Gauges,
+    TurnOutcome,
+    WatchedCall,
+    WatchedTurn,
+    Watcher,
+    WorkGauges,
+)
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.model_calls import NewCall
 
@@ -171,6 +178,25 @@ class _Standing:
             for one in BREAKER_STATES:
                 breakers.add_metric([endpoint, one], float(one == state))
         yield breakers
+        if now.work is not None:
+            yield from _of_work(now.work)
+
+
+def _of_work(work: WorkGauges) -> Iterator[Any]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    jobs = GaugeMetricFamily("evennia_ai_jobs", "Jobs of workers", labels=["kind", "state"])
+    for state, jobs_of in (("waiting", work.waiting), ("taken", work.taken)):
+        for kind, count in jobs_of.items():
+            jobs.add_metric([kind, state], count)
+    yield jobs
+    for name, told, number in (
+        ("workers", "Workers that gave a sign of life lately", work.workers),
+        ("jobs_lag_seconds", "How long the oldest job waits", work.lag_seconds),
+        ("jobs_set_aside", "Jobs that nobody tries again", work.set_aside),
+        ("jobs_unsent", "Jobs that the queue could not be given", work.unsent),
+    ):
+        yield GaugeMetricFamily(f"evennia_ai_{name}", told, value=number)
 
 
 class MetricsPage(Resource):

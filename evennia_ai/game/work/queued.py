@@ -34,6 +34,8 @@ STATUS_LOOKS: Final = 5
 """Every so many looks it is asked how the queue stands."""
 SELDOM_LOOKS: Final = 15
 """With nothing out, every so many looks are made."""
+SILENT_SECONDS: Final = 60.0
+"""After so long without a sign of it a worker is told of; it shows itself every few seconds."""
 MOST_UNSENT: Final = 100
 """So many jobs are kept for a queue that is away; others are dropped, their askers ask again."""
 
@@ -54,6 +56,10 @@ class WorkStatus:
     is_away: bool = False
     over: Mapping[str, int] = field(default_factory=dict)
     """How often the game did without, by kind, as too much waited."""
+
+    def silent(self, now: float) -> tuple[SeenWorker, ...]:
+        """The workers that gave no sign of life for long, and probably died."""
+        return tuple(one for one in self.workers if now - one.seen_at > SILENT_SECONDS)
 
     def lag_seconds(self, now: float) -> float:
         """How long the oldest job waits already."""

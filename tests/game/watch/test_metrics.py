@@ -1,12 +1,13 @@
 """Metrics: what is counted, and that Prometheus finds it on this machine."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.models.limits import CallKey, Refusal
-from evennia_ai.game.models.watching import Gauges, Watch, WatchedCall
+from evennia_ai.game.models.watching import Gauges, Watch, WatchedCall, WorkGauges
 from evennia_ai.game.watch.metrics import LOOPBACK, Metrics
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.model_calls import NewCall
@@ -125,6 +126,25 @@ def test_how_things_stand_is_looked_up_when_somebody_asks(metrics: Metrics) -> N
     state = "evennia_ai_breaker_state"
     assert value(metrics, state, endpoint="small", state="half_open") == 1
     assert value(metrics, state, endpoint="small", state="closed") == 0
+
+
+def test_the_work_of_workers_is_looked_up_where_there_are_some(metrics: Metrics) -> None:
+    assert value(metrics, "evennia_ai_workers") is None
+    work = WorkGauges(
+        workers=2,
+        waiting={"observe": 7},
+        taken={"observe": 1},
+        lag_seconds=12.5,
+        set_aside=3,
+        unsent=4,
+    )
+    with_work = Metrics(lambda: replace(GAUGES, work=work), port=0, reactor=Reactor())
+    assert value(with_work, "evennia_ai_workers") == 2
+    assert value(with_work, "evennia_ai_jobs", kind="observe", state="waiting") == 7
+    assert value(with_work, "evennia_ai_jobs", kind="observe", state="taken") == 1
+    assert value(with_work, "evennia_ai_jobs_lag_seconds") == 12.5
+    assert value(with_work, "evennia_ai_jobs_set_aside") == 3
+    assert value(with_work, "evennia_ai_jobs_unsent") == 4
 
 
 def test_no_text_and_no_npc_is_on_the_page(metrics: Metrics) -> None:
