@@ -239,21 +239,24 @@ def _processes(root: Path) -> dict[str, int]:
     for name in ("portal", "server"):
         with contextlib.suppress(FileNotFoundError, ValueError):
             pid = int((root / "server" / f"{name}.pid").read_text(encoding="utf-8"))
-            if _is_twistd(pid):
+            if is_process(pid, "twistd"):
                 found[name] = pid
     return found
 
 
-def _is_twistd(pid: int) -> bool:
-    """A number that was left behind may belong to a stranger by now."""
+def is_process(pid: int, word: str) -> bool:
+    """Whether a process of this number runs a command with this word in it.
+
+    A number that was left behind may belong to a stranger by now.
+    """
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return b"twistd" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     if Path("/proc").exists():
         return False
     listing = subprocess.run(
         ["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
-    return "twistd" in listing.stdout
+    return word in listing.stdout
 
 
 def _record_file(root: Path) -> Path:

@@ -7,11 +7,14 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from server import workers
 from server.evennia_process import (
     Evennia,
     is_running,
@@ -28,6 +31,8 @@ from server.telnet import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
 RULE = "-" * 78
+_LEARNT = ' said: "'
+"""What NPCs note in the demo (`world/demo_notes.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +84,24 @@ def main(words: list[str]) -> int:
 
 
 def _play() -> None:
+    count = workers.wanted()
     ports = _ports_to_play_on(ROOT)
     lock = lock_of(ROOT, python=sys.executable)
-    extras = "postgres" if os.environ.get("EVENNIA_AI_DATABASE", "").startswith("postgres") else ""
-    play(Evennia(installation=installed(ROOT, extras=extras, lock=lock), ports=ports))
+    is_postgres = os.environ.get(workers.ADDRESS, "").startswith("postgres")
+    extras = "workers" if count else "postgres" if is_postgres else ""
+    game = Evennia(installation=installed(ROOT, extras=extras, lock=lock), ports=ports)
+    if count:
+        play_with_workers(game, count)
+    else:
+        play(game)
 
 
 def _stop() -> None:
     ports = recorded_ports(ROOT) or Ports.from_environment()
     programs = ROOT / ".venv" / "bin"
     Evennia(installation=Installation(root=ROOT, programs=programs), ports=ports).stop()
+    workers.stop(ROOT)
+    workers.stop_postgres(ROOT)
     say("The game is stopped. `make play` starts it again, with everything as it was.")
 
 
@@ -124,8 +137,10 @@ def _ports_to_play_on(root: Path) -> Ports:
     return chosen
 
 
-def play(game: Evennia) -> Exchange:
+def play(game: Evennia, *, then: Callable[[Demo], None] | None = None) -> Exchange:
     """Start `game` unless it runs, play one exchange in it, and say how to get in.
+
+    `then` is done before the last.
 
     Raises:
         StepError: the game did not come up, or nobody answered.
@@ -142,8 +157,46 @@ def play(game: Evennia) -> Exchange:
     exchange = play_exchange(game.ports, demo)
     say(f"{RULE}\n> {exchange.said}\n{exchange.reply}\n{RULE}")
     say(f"> ai/context {demo.npc} = full\n{exchange.prompt}\n{RULE}")
+    if then is not None:
+        then(demo)
     say(_directions(game.ports, demo))
     return exchange
+
+
+def play_with_workers(game: Evennia, count: int) -> None:
+    """The same in PostgreSQL, with so many workers beside it, and what one of them learnt.
+
+    Raises:
+        StepError: the game runs without workers, or one of its parts did not come up.
+    """
+    if is_running(game.root) and not workers.running(game.root):
+        raise StepError("the game runs without workers; `make stop` first")
+    workers.keep_in_postgres(game.root)
+
+    def show(demo: Demo) -> None:
+        workers.start(game, count)
+        say(f"{RULE}\n{_learnt(game.ports, demo)}\n{RULE}")
+
+    play(game, then=show)
+
+
+def _learnt(ports: Ports, demo: Demo, *, patience_seconds: float = 90) -> str:
+    """What the NPC remembers, once a worker has noted something, and how the workers stand."""
+    end = time.monotonic() + patience_seconds
+    with _as_builder(ports, demo) as connection:
+        memory = ""
+        while _LEARNT not in memory:
+            if time.monotonic() > end:
+                raise StepError(
+                    f"no worker learnt anything; their logs are in server/logs\n{memory}"
+                )
+            time.sleep(1)
+            connection.send(f"ai/memory {demo.npc}")
+            memory = connection.wait_for_quiet().strip()
+        connection.send("ai")
+        standing = connection.wait_for_quiet().strip()
+        connection.send("quit")
+    return f"> ai/memory {demo.npc}\n{memory}\n> ai\n{standing}"
 
 
 def read_demo(path: Path) -> Demo:
@@ -191,8 +244,23 @@ def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> 
     Raises:
         StepError: the login was refused, or no answer came in time.
     """
-    name, password = demo.builder
     said = f"say {demo.npc.capitalize()}, {demo.question}"
+    with _as_builder(ports, demo) as connection:
+        connection.send(f"@teleport/loc {demo.npc}")  # the builder may have walked away since
+        connection.wait_for_quiet()
+        connection.send(said)
+        heard = connection.wait_for(rf'(?i)^{demo.npc}\b[^\n]* says?, "', seconds=patience_seconds)
+        heard = connection.wait_for_quiet()
+        connection.send(f"ai/context {demo.npc} = full")
+        prompt = connection.wait_for_quiet(quiet_seconds=2).strip()
+        connection.send("quit")
+    return Exchange(said=said, reply=_reply(heard, demo.npc), prompt=prompt)
+
+
+@contextmanager
+def _as_builder(ports: Ports, demo: Demo) -> Iterator[Connection]:
+    """Logged in over telnet as the demo builder. StepError: the login was refused."""
+    name, password = demo.builder
     with Connection(HOST, ports.telnet) as connection:
         connection.wait_for("connect <name> <password>", seconds=20)
         connection.send(f"connect {name} {password}")
@@ -204,15 +272,7 @@ def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> 
                 f"If the password was changed: `make stop`, delete {FILE}, and `make play` gives"
                 " the demo accounts new ones."
             )
-        connection.send(f"@teleport/loc {demo.npc}")  # the builder may have walked away since
-        connection.wait_for_quiet()
-        connection.send(said)
-        heard = connection.wait_for(rf'(?i)^{demo.npc}\b[^\n]* says?, "', seconds=patience_seconds)
-        heard = connection.wait_for_quiet()
-        connection.send(f"ai/context {demo.npc} = full")
-        prompt = connection.wait_for_quiet(quiet_seconds=2).strip()
-        connection.send("quit")
-    return Exchange(said=said, reply=_reply(heard, demo.npc), prompt=prompt)
+        yield connection
 
 
 def _reply(heard: str, npc: str) -> str:

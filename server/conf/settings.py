@@ -26,6 +26,15 @@ DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA journal_mode=WAL"}
 if os.environ.get("EVENNIA_AI_DATABASE"):
     DATABASES = database(os.environ["EVENNIA_AI_DATABASE"])
 
+# `make play WORKERS=2`: what NPCs do besides speaking is done by workers (docs/workers.md). They
+# learn from every exchange; instead of a model a function of the demo is asked what to note.
+if os.environ.get("EVENNIA_AI_DEMO_WORKERS"):
+    INSTALLED_APPS = [*INSTALLED_APPS, "procrastinate.contrib.django"]
+    EVENNIA_AI_WORKERS = {"queue": "procrastinate"}
+    EVENNIA_AI_MEMORY = {"after_messages": 2}
+    EVENNIA_AI_PROFILES = {"notes": {"client": "scripted", "script": "world.demo_notes.notes"}}
+    EVENNIA_AI_MODEL_ROLES = {"summariser": "notes"}
+
 # Network: this machine only
 _ports = Ports.from_environment()
 TELNET_PORTS = [_ports.telnet]

@@ -149,7 +149,7 @@ def test_what_runs_before_the_installation_needs_the_standard_library_alone():
 
 
 def test_a_portal_alone_is_what_is_left_of_a_game(tmp_path, monkeypatch):
-    monkeypatch.setattr(evennia_process, "_is_twistd", lambda pid: True)
+    monkeypatch.setattr(evennia_process, "is_process", lambda pid, word: True)
     (tmp_path / "server").mkdir()
     assert not lost_its_server(tmp_path, patience_seconds=0)
 

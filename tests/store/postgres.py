@@ -1,13 +1,12 @@
 """A real PostgreSQL for tests: one cluster on loopback for a whole run, which ends with the run.
 
 It needs Debian's package `postgresql` and `psycopg`. Where they are missing, the tests are skipped
-with the reason, and in continuous integration they fail with it. PostgreSQL refuses to run as root,
-so root starts it as somebody else. The workers of pytest-xdist share it: a keeper, this module as a
-program, runs it for as long as the process that began the run is alive.
+with the reason, and in continuous integration they fail with it. The workers of pytest-xdist share
+it: a keeper, this module as a program, runs it for as long as the process that began the run is
+alive.
 """
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -17,13 +16,12 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
+from server import postgres
+from server.postgres import USER
 from tests.absent import absent, need
 from tests.once_a_run import made_once
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = Path("/usr/lib/postgresql")
-USER = "evennia_ai"
-SOMEBODY = ("postgres", "nobody")
 QUICK = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB"
 _UNDONE = "no PostgreSQL is asked"
 _START_SECONDS = 60
@@ -92,20 +90,20 @@ def _keep(folder: Path) -> None:
 
 
 class Postgres:
-    """A cluster of its own for a block."""
+    """A cluster of its own for a block, on a port of loopback."""
 
     def __init__(self, port: int | None = None) -> None:
-        self._programs = _require_postgres()
-        self._runner, owner = _runner()
-        self._folder = Path(tempfile.mkdtemp(prefix="evennia_ai_postgres_"))
-        if owner is not None:
-            os.chown(self._folder, owner, -1)
+        _require_postgres()
         self.port = _free_port() if port is None else port
+        self._folder = Path(tempfile.mkdtemp(prefix="evennia_ai_postgres_"))
+        where = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
+        self._server = postgres.Postgres(self._folder / "own", options=f"{where} {QUICK}")
+        if self._server.owner is not None:
+            os.chown(self._folder, self._server.owner, -1)
 
     def __enter__(self) -> Self:
         try:
-            self._run("initdb", "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-            self.start()
+            self._server.start()
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -117,46 +115,18 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server, also once more."""
-        where = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
-        log = str(self._folder / "log")
-        self._run("pg_ctl", "start", "-w", "-t", "60", "-l", log, "-o", f"{where} {QUICK}")
+        self._server.start()
 
     def stop(self) -> None:
         """End the server at once, as a failure of the machine would."""
-        self._run("pg_ctl", "stop", "-w", "-m", "immediate")
-
-    def _run(self, program: str, *words: str) -> None:
-        command = [*self._runner, self._programs / program, "-D", self._folder / "data", *words]
-        # A server that is started holds on to whatever output it was given.
-        with (self._folder / "said").open("a+") as said:
-            done = subprocess.run(
-                [str(word) for word in command],
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                check=False,
-            )
-            said.seek(0)
-            assert done.returncode == 0, f"{program} failed:\n{said.read()}"
+        self._server.stop(mode="immediate")
 
 
-def _require_postgres() -> Path:
-    """The folder of the newest PostgreSQL's programs; skips or fails where there is none."""
-    found = sorted(PROGRAMS.glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
-    if not found:
+def _require_postgres() -> None:
+    """Skip or fail where there is no PostgreSQL."""
+    if postgres.programs() is None:
         absent(_UNDONE, why="it is not installed; type: apt-get install postgresql")
     need("psycopg", undone=_UNDONE)
-    return found[-1].parent
-
-
-def _runner() -> tuple[list[str], int | None]:
-    """What stands before a command so that it does not run as root, and as whom it runs then."""
-    if os.getuid() != 0:
-        return [], None
-    known = {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
-    name = next(name for name in SOMEBODY if name in known)
-    return ["runuser", "-u", name, "--"], known[name]
 
 
 def _free_port() -> int:
