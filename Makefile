@@ -1,4 +1,5 @@
 # make play  - install, start the demo game, play one exchange in it, say how to get in
+#              (WORKERS=2: in PostgreSQL, with so many workers beside the game)
 # make stop  - end it; nothing in it is lost
 # make test  - what to run while working: a few minutes
 # make check - everything, as .ci/run does: whole games, real services, another Python, fuzzing

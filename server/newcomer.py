@@ -31,8 +31,6 @@ from server.telnet import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
 RULE = "-" * 78
-_LEARNT = ' said: "'
-"""What NPCs note in the demo (`world/demo_notes.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,28 +173,28 @@ def play_with_workers(game: Evennia, count: int) -> None:
 
     def show(demo: Demo) -> None:
         workers.start(game, count)
-        say(f"{RULE}\n{_learnt(game.ports, demo)}\n{RULE}")
+        say(f"{RULE}\n{_learnt(game.ports, demo, count=count)}\n{RULE}")
 
     play(game, then=show)
 
 
-def _learnt(ports: Ports, demo: Demo, *, patience_seconds: float = 90) -> str:
+def _learnt(ports: Ports, demo: Demo, *, count: int, patience_seconds: float = 180) -> str:
     """What the NPC remembers, once a worker has noted something, and how the workers stand."""
+    wanted = {f"ai/memory {demo.npc}": ' said: "', "ai": f"beside speaking: {count} worker"}
     end = time.monotonic() + patience_seconds
+    told = []
     with _as_builder(ports, demo) as connection:
-        memory = ""
-        while _LEARNT not in memory:
-            if time.monotonic() > end:
-                raise StepError(
-                    f"no worker learnt anything; their logs are in server/logs\n{memory}"
-                )
-            time.sleep(1)
-            connection.send(f"ai/memory {demo.npc}")
-            memory = connection.wait_for_quiet().strip()
-        connection.send("ai")
-        standing = connection.wait_for_quiet().strip()
+        for line, what in wanted.items():
+            shown = ""
+            while what not in shown:
+                if time.monotonic() > end:
+                    raise StepError(f"the workers did not do their work (see server/logs)\n{shown}")
+                time.sleep(1)
+                connection.send(line)
+                shown = connection.wait_for_quiet().strip()
+            told.append(f"> {line}\n{shown}")
         connection.send("quit")
-    return f"> ai/memory {demo.npc}\n{memory}\n> ai\n{standing}"
+    return "\n".join(told)
 
 
 def read_demo(path: Path) -> Demo:

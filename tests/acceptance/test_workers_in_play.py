@@ -1,53 +1,41 @@
-"""A real game on PostgreSQL, over telnet: workers observe what is said, and one is killed."""
+"""`make play WORKERS=2` on a real PostgreSQL; then one of other workers is killed over its job."""
 
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from server import workers
 from server.evennia_process import Evennia
-from server.newcomer import read_demo
-from tests.acceptance.games import copied_game, logged_in, logs_of, shown, started
+from server.newcomer import play_with_workers, read_demo
+from tests.acceptance.games import logged_in, logs_of, shown, untouched_game
 from tests.cli.processes import environment, evennia_ai
 from tests.store.postgres import shared_cluster
-from tests.unchecked import UNCHECKED
 
 pytestmark = [pytest.mark.server, pytest.mark.service, pytest.mark.minutes(2)]
 
 ROOT = Path(__file__).resolve().parents[2]
-STALLED_SECONDS = 2
-SCRIPT = """
-repeat: true
-replies:
-  - when: Note at most
-    reply: '{"observations": [{"text": "Anna fears the eel.", "about": "Anna", "importance": 8}]}'
-    delay_seconds: 4
-  - As the tide has it.
-"""
-ON_SQLITE = """
+SETTINGS = """
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
-EVENNIA_AI_PROFILES = {"default": {"client": "scripted", "script": "world/workers.yaml"}}
-EVENNIA_AI_MODEL_ROLES = {"summariser": ["default"]}
-EVENNIA_AI_MEMORY = {"after_messages": 4}
+if os.environ.get("EVENNIA_AI_DEMO_WORKERS"):
+    EVENNIA_AI_PROFILES["notes"]["script"] = "world.slow_notes.notes"
+    EVENNIA_AI_WORKERS["stalled_seconds"] = 2
 """
-BY_WORKERS = f"""
-INSTALLED_APPS = [*INSTALLED_APPS, "procrastinate.contrib.django"]
-EVENNIA_AI_WORKERS = {{"queue": "procrastinate", "stalled_seconds": {STALLED_SECONDS}}}
-"""
-MEMORIES = "SELECT text FROM evennia_ai_memory"
-PROPOSALS = "SELECT state FROM evennia_ai_proposal"
+SLOW_NOTES = """
+from evennia_ai.llm.clients.scripted import ScriptedReply
+from world import demo_notes
 
 
-def said(*words: str) -> str:
-    """What a command of ours prints."""
-    called = evennia_ai(*words)
-    assert called.status == 0, called.err
-    return called.out
+def notes(request):
+    return ScriptedReply(text=demo_notes.notes(request), delay_seconds=4)
+"""
+SECONDS = 180
+Column = Callable[[str], list[str]]
 
 
 @contextmanager
@@ -62,63 +50,51 @@ def worker(name: str, file: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(SECONDS)
 
 
-def until(what: str, is_so: object, *, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():  # type: ignore[operator]
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+def until(what: str, is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < end, f"not within {SECONDS} s: {what}"
         time.sleep(0.2)
 
 
 @pytest.fixture
-def game(tmp_path: Path) -> Iterator[tuple[Evennia, object]]:
-    """The demo game, moved to a database of its own, where its tables and the queue's are."""
+def game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Evennia, Column]]:
+    """The demo's game, to be played with workers, in a database of its own."""
     cluster = shared_cluster(tmp_path)
-    root = tmp_path / "game"
-    made = copied_game(root, settings=ON_SQLITE)
-    made.prepare()
-    (root / "world" / "workers.yaml").write_text(SCRIPT, encoding="utf-8")
-    address = cluster.make("by_workers")
-    said("move", str(root), "--to", address)
-    with (root / "server" / "conf" / "settings.py").open("a", encoding="utf-8") as settings:
-        settings.write(f'{BY_WORKERS}DATABASES = database("{address}")\n')
-    migrated = subprocess.run(
-        [sys.executable, "-m", "django", "migrate", "--settings", "server.conf.settings"],
-        cwd=root,
-        env=environment(PYTHONPATH=os.pathsep.join([str(UNCHECKED), str(root)])),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert migrated.returncode == 0, migrated.stderr
-    with started(made):
-        yield made, lambda query: [one for (one,) in cluster.rows("by_workers", query)]
+    monkeypatch.setenv(workers.ADDRESS, cluster.make("by_workers"))
+    monkeypatch.setenv(workers.DEMO, "")
+    made = untouched_game(tmp_path / "game", settings=SETTINGS)
+    (made.root / "world" / "slow_notes.py").write_text(SLOW_NOTES, encoding="utf-8")
+    yield made, lambda query: [one for (one,) in cluster.rows("by_workers", query)]
+    workers.stop(made.root)
+    made.end()
 
 
-def test_workers_observe_what_was_said_and_one_that_is_killed_is_stood_in_for(game, tmp_path):
+def test_workers_learn_in_play_and_one_that_is_killed_is_stood_in_for(game, tmp_path, capsys):
     evennia, column = game
+    play_with_workers(evennia, 2)
+    said = capsys.readouterr().out
+    assert "Work beside speaking: 2 workers" in said
+    assert 'Tamsin said: "Oren, why did the night ferry to Saltholm stop running?"' in said
+    workers.stop(evennia.root)
+    assert column("SELECT name FROM evennia_ai_worker") == []
+
     file = tmp_path / "worker.json"
-    said("worker-file", str(file), "--game", str(evennia.root))
-    demo = read_demo(evennia.root / "world" / "build_demo.py")
-    with logged_in(evennia, *demo.player) as player:
-        for line in ("Is it the eel again?", "I fear the eel, Oren.", "Take me over the river."):
-            shown(player, f"say to oren {line}", until="As the tide has it")
-
+    written = evennia_ai("worker-file", str(file), "--game", str(evennia.root))
+    assert written.status == 0, written.err
+    with logged_in(evennia, *read_demo(evennia.root / "world" / "build_demo.py").player) as player:
+        shown(player, "say to oren I fear the eel since I was a child.", until='Oren .*says?, "')
         with worker("first", file) as first:
-            until(
-                "it has the job", lambda: "doing" in column("SELECT status FROM procrastinate_jobs")
-            )
+            job = "SELECT status::text FROM procrastinate_jobs"
+            until("it has the job", lambda: "doing" in column(job))
             first.kill()
-            assert column(PROPOSALS) == []
-        assert shown(player, "say to oren Are you there?", until="As the tide has it")
+        # What the dead one had is done again, or lapses where newer work waited for it.
+        memory = "SELECT text FROM evennia_ai_memory"
         with worker("second", file):
-            until("it is learnt", lambda: column(MEMORIES) == ["Anna fears the eel."], seconds=90)
-
-    with logged_in(evennia, *demo.builder) as builder:
-        assert "Anna fears the eel." in shown(builder, "ai/memory oren", until="eel")
-        until("it is shown", lambda: "Work beside speaking" in shown(builder, "ai", until="NPC"))
-    # What the dead one had is done again, or lapses where newer work waited for it.
-    states = column(PROPOSALS)
-    assert states.count("applied") == 1
-    assert set(states) <= {"applied", "lapsed"}
+            until("it is learnt", lambda: any("I fear the eel" in one for one in column(memory)))
+    assert column("SELECT state FROM evennia_ai_proposal WHERE worker = 'first'") == []
+    assert set(column("SELECT state FROM evennia_ai_proposal")) <= {"applied", "lapsed"}
     assert "Traceback" not in logs_of(evennia)
