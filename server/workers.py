@@ -27,6 +27,8 @@ DEMO: Final = "EVENNIA_AI_DEMO_WORKERS"
 _DATABASE: Final = "postgres"
 """That every cluster has from the start."""
 _ENDS_SECONDS: Final = 60
+_begun: Final[list[subprocess.Popen[bytes]]] = []
+"""Workers that this process started and does not wait for: they go on when it ends."""
 
 
 def wanted(environment: Mapping[str, str] = os.environ) -> int:
@@ -80,6 +82,7 @@ def start(game: Evennia, count: int) -> None:
                 stderr=said,
                 start_new_session=True,
             )
+        _begun.append(process)
         _record(game.root, name).write_text(str(process.pid), encoding="utf-8")
         say(f"   worker {name} works; its log is server/logs/{name}.log")
 
@@ -95,6 +98,8 @@ def stop(root: Path) -> None:
         end = time.monotonic() + _ENDS_SECONDS
         while running(root) and time.monotonic() < end:
             time.sleep(0.2)
+    for process in _begun:
+        process.poll()
     for name in _named(root):
         _record(root, name).unlink()
 
