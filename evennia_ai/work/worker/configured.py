@@ -9,6 +9,7 @@ from the environment, as in the game.
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +99,7 @@ def configure(file: WorkerFile) -> None:
             "workers need the game's database to be PostgreSQL: name it in the worker's file or in"
             f" {DATABASE}; docs/workers.md says how"
         )
+    sys.path.insert(0, file.game_folder)  # settings name modules of the game by dotted paths
     own = {"queue": "procrastinate", **file.settings.get(f"{_PREFIX}WORKERS", {})}
     settings.configure(
         INSTALLED_APPS=["evennia_ai", QUEUE_APP],
