@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import yaml
-
 from evennia_ai.cli.game import typed_by
 from evennia_ai.cli.output import BAD_INPUT, refuse, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
-from evennia_ai.knowledge.pages.files import ImportProblems, file_of, read_folder
+from evennia_ai.knowledge.pages.files import ImportProblems, base_text, file_of, read_folder
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Hit, Page
 from evennia_ai.private_files import FOLDER_OF_OWNER
@@ -21,7 +19,6 @@ from evennia_ai.store.knowledge import page_imports
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.knowledge_bases import get_base
-from evennia_ai.store.knowledge.page_imports import TOLD
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 _PASSAGE_LINES: Final = 3
@@ -162,22 +159,12 @@ def _written_out(key: str, target: Path, *, progress: Progress) -> int:
 def _write(
     target: Path, info: BaseInfo, files: Mapping[PurePosixPath, Page], progress: Progress
 ) -> None:
-    (target / "base.yaml").write_text(_base_text(info), encoding="utf-8")
+    (target / "base.yaml").write_text(base_text(info), encoding="utf-8")
     for done, (file, page) in enumerate(files.items()):
         path = target / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(write_page(page).encode())
         progress("pages", done, len(files))
-
-
-def _base_text(info: BaseInfo) -> str:
-    unsaid = BaseInfo(key="", name="")
-    said: dict[str, Any] = {"key": info.key}
-    for field in TOLD:
-        value = getattr(info, field)
-        if value != getattr(unsaid, field):
-            said[field] = list(value) if isinstance(value, tuple) else value
-    return yaml.safe_dump(said, allow_unicode=True, sort_keys=False)
 
 
 def _in_database(key: str) -> BaseInfo:

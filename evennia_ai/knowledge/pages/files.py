@@ -4,14 +4,18 @@
 encyclopedia; below them a folder is a part of the title, as in `Instructions/Core/Canon Policy.md`.
 `Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. Text files are pages as `markup.py`
 reads them; in a YAML file `text` is the text and the rest is metadata. `base.yaml` tells about the
-base. A folder is read whole or not at all, and nothing outside it is.
+base. A folder is read whole or not at all, and nothing outside it is. Its files may also be kept
+elsewhere, as a library does: they are read within the same bounds.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
+
+import yaml
 
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import yaml_values
@@ -95,24 +99,68 @@ def read_folder(folder: Path, *, key: str = "") -> PageFolder:
     ImportProblems names every file that is wrong.
     """
     problems: list[FileProblem] = []
-    info = _base_key(folder, key)
+    files = (
+        (path.relative_to(folder).as_posix(), partial(_content, path))
+        for path in _files(folder, problems)
+    )
+    return _read(str(folder), files, _base_key(folder, key), keeps_key=bool(key), problems=problems)
+
+
+def read_files(files: Mapping[str, bytes], *, key: str, where: str) -> PageFolder:
+    """The base `key` and the pages in files that are in no folder, by the names of the pages.
+
+    ImportProblems names every file that is wrong, as those of `where`.
+    """
+    problems: list[FileProblem] = []
+    if len(files) > MAX_FILES:
+        many = f"has more than {MAX_FILES} files; split it"
+        problems.append(FileProblem(file=".", problem=many))
+    read = ((file, partial(_bounded, content)) for file, content in sorted(files.items()))
+    return _read(where, read, BaseInfo(key=key, name=key), keeps_key=True, problems=problems)
+
+
+def _read(
+    where: str,
+    files: Iterator[tuple[str, Callable[[], bytes]]],
+    info: BaseInfo,
+    *,
+    keeps_key: bool,
+    problems: list[FileProblem],
+) -> PageFolder:
+    """What files hold, each by its place and what reads it; ImportProblems for all wrong ones."""
     pages: dict[tuple[Namespace, str], tuple[str, Page]] = {}
     skipped: list[str] = []
-    for path in _files(folder, problems):
-        file = path.relative_to(folder).as_posix()
+    for file, content in files:
+        suffix = PurePosixPath(file).suffix.lower()
         try:
             if file in _BASE:
-                info = _base(info, path, keeps_key=bool(key))
-            elif path.suffix.lower() in _TEXTS | _YAML:
-                _add(pages, file, _page(path, file))
+                info = _base(info, _decoded(content()), keeps_key=keeps_key)
+            elif suffix in _TEXTS | _YAML:
+                _add(pages, file, _page(file, _decoded(content()), is_yaml=suffix in _YAML))
             else:
                 skipped.append(file)
         except _FileError as error:
             problems.append(FileProblem(file=file, problem=error.problem, line=error.line))
     if problems:
-        raise ImportProblems(str(folder), problems)
+        raise ImportProblems(where, problems)
     found = sorted((page for _, page in pages.values()), key=lambda page: page.name)
     return PageFolder(info=info, pages=tuple(found), skipped=tuple(skipped))
+
+
+def base_text(info: BaseInfo) -> str:
+    """The text of `base.yaml` for a base: what of it differs from a base nothing is told of."""
+    unsaid = BaseInfo(key="", name="")
+    said: dict[str, Any] = {}
+    for field in _BASE_FIELDS:
+        value = getattr(info, field)
+        if value != getattr(unsaid, field):
+            said[field] = list(value) if isinstance(value, tuple) else value
+    return yaml.safe_dump(said, allow_unicode=True, sort_keys=False)
+
+
+def name_in(file: str) -> PageName:
+    """The page that a file of this place holds; TitleError: it can hold none."""
+    return _name_of(PurePosixPath(file))
 
 
 def file_of(name: PageName) -> PurePosixPath:
@@ -191,11 +239,10 @@ def _add(pages: dict[tuple[Namespace, str], tuple[str, Page]], file: str, page: 
         raise _FileError(f"is the page '{page.name}', and so is {other}; take one away")
 
 
-def _page(path: Path, file: str) -> Page:
+def _page(file: str, text: str, *, is_yaml: bool) -> Page:
     try:
-        name = _name_of(PurePosixPath(file))
-        text = _text(path)
-        return _yaml_page(name, text) if path.suffix.lower() in _YAML else read_page(name, text)
+        name = name_in(file)
+        return _yaml_page(name, text) if is_yaml else read_page(name, text)
     except MarkupError as error:
         raise _FileError(error.problem, error.line) from error
     except (MetaError, TitleError) as error:
@@ -235,9 +282,9 @@ def _base_key(folder: Path, key: str) -> BaseInfo:
     return BaseInfo(key=key or slug[:64], name=name)
 
 
-def _base(info: BaseInfo, path: Path, *, keeps_key: bool) -> BaseInfo:
+def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
     """What `base.yaml` tells."""
-    values = _mapping(_text(path))
+    values = _mapping(text)
     unknown = sorted(set(map(str, values)) - _BASE_FIELDS.keys())
     if unknown:
         raise _FileError(f"{unknown[0]} is not known; known are {', '.join(_BASE_FIELDS)}")
@@ -265,16 +312,24 @@ def _mapping(source: str) -> dict[str, Any]:
     return values
 
 
-def _text(path: Path) -> str:
-    """The text of a file, its lines ended as everywhere else."""
+def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
-            raise _FileError(f"is larger than {_MAX_BYTES} bytes; split it")
+            return _bounded(file.read(_MAX_BYTES + 1))
+    except OSError as error:
+        raise _FileError(f"cannot be read: {error.strerror}") from error
+
+
+def _bounded(content: bytes) -> bytes:
+    if len(content) > _MAX_BYTES:
+        raise _FileError(f"is larger than {_MAX_BYTES} bytes; split it")
+    return content
+
+
+def _decoded(content: bytes) -> str:
+    """The text of a file, its lines ended as everywhere else."""
+    try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _FileError("is no UTF-8 text; store it as UTF-8", line) from error
-    except OSError as error:
-        raise _FileError(f"cannot be read: {error.strerror}") from error
