@@ -53,5 +53,6 @@ from evennia_ai.models.knowledge import (
     KnowledgePosting,
     LorekeeperTask,
 )
+from evennia_ai.models.library import LibraryCopy, LibraryEntry, LibraryFile
 from evennia_ai.models.memory import KnownName, Memory, MemoryRevision
 from evennia_ai.models.work import BreakerRow, Proposal, TokenLease, Worker

@@ -34,7 +34,7 @@ from evennia_ai.knowledge.pages.page import (
 
 MAX_FILES: Final = 100_000
 MAX_DEPTH: Final = 20
-_MAX_BYTES: Final = 4 * MAX_TEXT
+MAX_BYTES: Final = 4 * MAX_TEXT
 _MOST_TOLD: Final = 20
 
 _TEXTS: Final = frozenset({".md", ".txt", ".wiki"})
@@ -315,14 +315,14 @@ def _mapping(source: str) -> dict[str, Any]:
 def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return _bounded(file.read(_MAX_BYTES + 1))
+            return _bounded(file.read(MAX_BYTES + 1))
     except OSError as error:
         raise _FileError(f"cannot be read: {error.strerror}") from error
 
 
 def _bounded(content: bytes) -> bytes:
-    if len(content) > _MAX_BYTES:
-        raise _FileError(f"is larger than {_MAX_BYTES} bytes; split it")
+    if len(content) > MAX_BYTES:
+        raise _FileError(f"is larger than {MAX_BYTES} bytes; split it")
     return content
 
 

@@ -21,10 +21,11 @@ from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.core import snapshots
+from evennia_ai.store.core import copies, snapshots
 from evennia_ai.store.core.authoring import check_locks, check_scope
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots, changing, value_of
 from evennia_ai.store.knowledge import page_rows
+from evennia_ai.store.knowledge.copied_bases import refuse_edit
 from evennia_ai.text.word_forms import Languages
 
 
@@ -115,8 +116,16 @@ def save_base(info: BaseInfo, *, by: str) -> BaseInfo:
     """Store what is told of a base, in place of what was told; the same again changes nothing.
 
     Its counts and its revision are the store's own. ComponentValueError: a value is not allowed;
-    nothing was written.
+    nothing was written. CopyError: it would change what comes from the library.
     """
+    copy = copies.copy_of("base", info.key)
+    if copy is not None:
+        refuse_edit(copy, _value(base_row(info.key)), info)
+    return write_base(info, by=by)
+
+
+def write_base(info: BaseInfo, *, by: str) -> BaseInfo:
+    """The same also for what comes from the library; for the store alone."""
     check_base(info)
     with changing(KNOWLEDGE, f"saving knowledge base '{info.key}'"):
         row = models.KnowledgeBase.objects.filter(key=info.key).first()
@@ -155,6 +164,7 @@ def remove_base(key: str, *, by: str) -> None:
         # Another base may get the key, and its lock would open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
         base_removed(key, row.locks)
+        copies.forget("base", key)
         row.delete()
         base_written()
 

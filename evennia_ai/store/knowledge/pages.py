@@ -24,6 +24,7 @@ from evennia_ai.knowledge.pages.page import (
     alias_names,
 )
 from evennia_ai.store.core.authoring import Change
+from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base_id, base_row, pages_changed
 from evennia_ai.store.knowledge.page_rows import (
@@ -71,6 +72,12 @@ def own_base(base: str) -> models.KnowledgeBase:
             " change them there"
         )
     return row
+
+
+def _own_to_edit(base: str) -> models.KnowledgeBase:
+    """The same, where it does not come from the library."""
+    refuse_copy("base", base)
+    return own_base(base)
 
 
 def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
@@ -291,7 +298,7 @@ def save_page(base: str, draft: PageDraft) -> Page:
     """
     name = draft.page.name
     with changing(KNOWLEDGE, f"saving page '{name}'"):
-        known = own_base(base)
+        known = _own_to_edit(base)
         row = title_row(known.pk, name)
         refuse_stale(base, name, row, draft.was)
         if row is None or not is_same(row, draft.page):
@@ -307,7 +314,7 @@ def remove_page(base: str, name: PageName, *, was: str, by: str) -> None:
     page; an alias or a redirect to it is none.
     """
     with changing(KNOWLEDGE, f"removing page '{name}'"):
-        known = own_base(base)
+        known = _own_to_edit(base)
         row = _title_row(known, name)
         refuse_stale(base, name, row, was)
         remove_all(known, [row], by=by)
@@ -320,7 +327,7 @@ def rename_page(base: str, name: PageName, new: PageName, *, by: str) -> Page:
     StoreError: another page has the new name.
     """
     with changing(KNOWLEDGE, f"renaming page '{name}'"):
-        known = own_base(base)
+        known = _own_to_edit(base)
         moved = _renamed(known, name, new, by=by)
         talked = title_row(known.pk, name.talk)
         if name.talk != name and talked and title_row(known.pk, new.talk) is None:

@@ -1,0 +1,1 @@
+"""The library: a further database, in which games share knowledge bases and cards."""
