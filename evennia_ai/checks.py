@@ -11,6 +11,7 @@ from django.core import checks
 from django.utils.module_loading import import_string
 
 from evennia_ai.settings.conf import Problem, conf, doubts, problems, unknown_names
+from evennia_ai.settings.database import LIBRARY
 
 
 @checks.register()
@@ -86,6 +87,24 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
     if problem is None:
         return []
     return [checks.Error(problem.message, hint=problem.hint, id="evennia_ai.E096")]
+
+
+@checks.register()
+def check_library(**_: Any) -> list[checks.CheckMessage]:
+    """An error where the library is the game's own database. Whether it is there is not asked."""
+    of_game, of_library = settings.DATABASES["default"], settings.DATABASES.get(LIBRARY)
+    if of_library is None or any(
+        str(of_game.get(part, "")) != str(of_library.get(part, ""))
+        for part in ("NAME", "HOST", "PORT")
+    ):
+        return []
+    return [
+        checks.Error(
+            "DATABASES: the library is the game's own database, which no other game may read.",
+            hint="Name another one in library(...); docs/library.md of evennia_ai tells more.",
+            id="evennia_ai.E101",
+        )
+    ]
 
 
 @checks.register()

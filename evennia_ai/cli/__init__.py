@@ -15,6 +15,7 @@ import click
 
 import evennia_ai as package
 from evennia_ai.cli.game import opened_game
+from evennia_ai.cli.library_commands import library
 from evennia_ai.cli.moving import export_folder, import_folder, move
 from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, V2, help_alone
 from evennia_ai.cli.output import refuse
@@ -370,6 +371,7 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
     return pages.export(base, path, target)
 
 
+evennia_ai.add_command(library)
 evennia_ai.add_command(preset)
 evennia_ai.add_command(import_folder)
 evennia_ai.add_command(move)

@@ -16,6 +16,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.registry import problems_of
 from evennia_ai.game.upkeep.compacting import Outcome
+from evennia_ai.game.upkeep.library import LibraryStatus
 from evennia_ai.game.work.queued import WorkStatus
 from evennia_ai.llm.quotas import LIMITS
 from evennia_ai.prompt.components import Scope
@@ -45,6 +46,7 @@ def overview_lines(part: str, number: int) -> list[str]:
         *stop_lines(),
         *_total_lines(overview.totals(live, found), part),
         *work_lines(live.work.status, now=time.time()),
+        *library_lines(live.library.status),
         _columns(_HEADS),
         "-" * WIDTH,
         *map(_row, rows),
@@ -113,6 +115,15 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
     yield from hanging(f"Work beside speaking: {'; '.join(told)}.")
     for name, reason in status.poisoned[:MOST_SET_ASIDE]:
         yield from hanging(f"! set aside: {visible(name)}: {visible(reason)}")
+
+
+def library_lines(status: LibraryStatus) -> Iterator[str]:
+    """What is wrong with the library, as it was looked at last; nothing where all is well."""
+    if status.away:
+        why = visible(status.away)
+        yield from hanging(f"! The library is away, and the game uses what it has: {why}.")
+    for typed, reason in status.refused[:MOST_SET_ASIDE]:
+        yield from hanging(f"! not taken from the library: {visible(typed)}: {visible(reason)}")
 
 
 def _row(row: NPCRow) -> str:

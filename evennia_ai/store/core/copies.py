@@ -13,6 +13,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.store.core.snapshots import value_of
 
 Kind = Literal["base", "card"]
+_CARD: Final = "card:"
 WORDS: Final = {"base": "knowledge base", "card": "card"}
 
 
@@ -55,7 +56,20 @@ class CopyError(EvenniaAIError):
 
 def typed(kind: Kind, name: str) -> str:
     """How commands name a base or a card."""
-    return name if kind == "base" else f"card:{name}"
+    return name if kind == "base" else f"{_CARD}{name}"
+
+
+def named(text: str) -> tuple[Kind, str]:
+    """What commands mean: "harbour" is a base, "card:Oren" a card."""
+    if text.lower().startswith(_CARD):
+        return "card", text[len(_CARD) :].strip()
+    return "base", text.strip().lower()
+
+
+def in_words(copy: Copy) -> str:
+    """Where it comes from, for builders."""
+    gone = ", which has it no more" if copy.is_gone else ""
+    return f"the library{gone}; the game {copy.game_name} published it, and it is edited there"
 
 
 def copies() -> tuple[Copy, ...]:
