@@ -62,7 +62,14 @@ def _a_request(place: Place) -> dict[str, Any]:
     return {"line": json.dumps(request.to_dict())}
 
 
-NAMES: Final[Mapping[str, Callable[[Place], dict[str, Any]]]] = {"dynamic-context.md": _a_request}
+def _databases(_: Place) -> dict[str, Any]:
+    return {"DATABASES": dict(settings.DATABASES)}
+
+
+NAMES: Final[Mapping[str, Callable[[Place], dict[str, Any]]]] = {
+    "dynamic-context.md": _a_request,
+    "library.md": _databases,
+}
 """What names mean in the code of a page, where it is not what they mean on other pages."""
 
 

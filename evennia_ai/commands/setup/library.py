@@ -50,9 +50,9 @@ class CmdLibrary(BackgroundWork):
                 and changes there come no longer
 
     Examples:
-      library
       library/publish harbour
       library/publish card:Oren
+      library
 
     The library is a database that several games name in their settings. What
     this game has taken from it is a copy, which follows what is published there
