@@ -32,6 +32,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "evennia_ai_library_entry",
+                "verbose_name_plural": "library entries",
                 "managed": False,
             },
         ),
@@ -78,6 +79,7 @@ class Migration(migrations.Migration):
                 ("taken_at", models.FloatField()),
             ],
             options={
+                "verbose_name_plural": "library copies",
                 "constraints": [
                     models.UniqueConstraint(fields=("kind", "name"), name="evennia_ai_copy")
                 ],

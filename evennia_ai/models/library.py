@@ -29,6 +29,7 @@ class LibraryEntry(models.Model):
     class Meta:
         managed = False
         db_table = "evennia_ai_library_entry"
+        verbose_name_plural = "library entries"
         constraints = [
             models.UniqueConstraint(fields=["kind", "name"], name="evennia_ai_library_name")
         ]
@@ -77,6 +78,7 @@ class LibraryCopy(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "name"], name="evennia_ai_copy")]
+        verbose_name_plural = "library copies"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name} of {self.game_name}"
