@@ -8,6 +8,7 @@ from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.core.copies import copies
 from evennia_ai.store.knowledge import knowledge_bases
+from evennia_ai.store.library.bases import take_base
 from evennia_ai.store.library.entries import entries, reading
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
@@ -157,6 +158,19 @@ def test_a_base_of_the_games_own_is_kept(stage, library):
     before = everything()
     assert "of its own; remove it first" in one_line(stage.builds("library/use harbour"))
     assert everything() == before
+
+
+def test_a_base_that_a_lock_hides_is_not_listed(stage, library):
+    published_base(FERRY)
+    published_base(FERRY, key="vault", locks="view:perm(Admin)")
+    stage.builds("library/use harbour")
+    with reading():
+        found = {one.name: one for one in entries()}
+    take_base(found["vault"], by="Mara")
+    told = stage.builds("library")
+    assert "harbour" in told
+    assert "vault" not in told
+    assert "no knowledge base 'vault'" in one_line(stage.builds("library/own vault"))
 
 
 def test_a_base_that_is_removed_is_a_copy_no_more(stage, library):

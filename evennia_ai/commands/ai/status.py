@@ -122,8 +122,8 @@ def library_lines(status: LibraryStatus) -> Iterator[str]:
     if status.away:
         why = visible(status.away)
         yield from hanging(f"! The library is away, and the game uses what it has: {why}.")
-    for typed, reason in status.refused[:MOST_SET_ASIDE]:
-        yield from hanging(f"! not taken from the library: {visible(typed)}: {visible(reason)}")
+    for typed, _ in status.refused[:MOST_SET_ASIDE]:  # a reason may name a page that is hidden
+        yield from hanging(f"! not taken from the library: {visible(typed)}; the log says why")
 
 
 def _row(row: NPCRow) -> str:

@@ -21,7 +21,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.store.authored.cards import known_name
 from evennia_ai.store.core import copies
 from evennia_ai.store.core.copies import Copy, named
-from evennia_ai.store.knowledge.knowledge_bases import get_base
+from evennia_ai.store.knowledge.knowledge_bases import bases, get_base
 from evennia_ai.store.knowledge.pages import locks_in
 from evennia_ai.store.library.bases import MOST_WRITTEN, PublishedBase, publish_base
 from evennia_ai.store.library.cards import publish_card
@@ -74,7 +74,10 @@ class CmdLibrary(BackgroundWork):
         if self.lhs:
             raise CommandError(f"To take it: library/use {self.lhs}. Nothing was changed.")
         found = yield self._asked_of_library(_listed)
-        self.show(_lines(found, copies.copies(), own_game=game_id()))
+        hidden = {one.key for one in bases() if not allows(self.caller, one.locks, "view")}
+        seen = [one for one in found if one.kind != "base" or one.name not in hidden]
+        known = [one for one in copies.copies() if one.kind != "base" or one.name not in hidden]
+        self.show(_lines(seen, known, own_game=game_id()))
 
     @waits
     def publish(self) -> Steps:
