@@ -249,7 +249,7 @@ def _refuse_missing_file(database: Any) -> None:
     name = str(database.settings_dict["NAME"])
     if database.vendor == "sqlite" and not Path(name).is_file():
         raise LibraryError(
-            "the library is not there: its file is missing. The first game that publishes makes it"
+            "the library is not there: its file is missing, which the first game that publishes makes"
         )
 
 
