@@ -248,9 +248,7 @@ def _refuse_missing_file(database: Any) -> None:
     """Reading makes no file where there is none, as on a disk that is not there just now."""
     name = str(database.settings_dict["NAME"])
     if database.vendor == "sqlite" and not Path(name).is_file():
-        raise LibraryError(
-            "the library is not there: its file is missing, which the first game that publishes makes"
-        )
+        raise LibraryError("the library is not there: its file is missing, which publishing makes")
 
 
 def _has_tables(database: Any) -> bool:
