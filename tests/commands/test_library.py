@@ -3,11 +3,13 @@
 import pytest
 
 from evennia_ai.game.models.naming import game_id
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.page import PageDraft, page_name
 from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.core.copies import copies
-from evennia_ai.store.knowledge import knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases, page_drafts
 from evennia_ai.store.library.bases import take_base
 from evennia_ai.store.library.entries import entries, reading
 from tests.commands.knowledge_bases import everything, make_base, page, write
@@ -73,6 +75,8 @@ def test_a_base_is_used_read_and_not_edited(stage, library):
     assert "It crosses at dusk." in stage.builds("kb/show harbour/The Ferry")
     assert "comes from" in stage.builds("kb harbour")
     assert "used here" in stage.builds("library")
+    fog = PageDraft(page=read_page(page_name("Fog"), "Thick."), was="", by="lorekeeper")
+    draft = page_drafts.add("harbour", fog, task="Write.", context_meta={})
     before = everything()
     for line in (
         "kb/edit harbour/The Ferry",
@@ -82,6 +86,8 @@ def test_a_base_is_used_read_and_not_edited(stage, library):
         "kb/remove harbour/The Ferry",
         "kb/hints harbour/The Ferry = Wait.",
         "kb/set harbour/summary = Mine.",
+        "lorekeeper/in harbour = Write of the fog.",
+        f"kb/approve {draft.number}",
         "library/publish harbour",
     ):
         told = one_line(stage.builds(line))
@@ -150,6 +156,13 @@ def test_bad_input_is_one_line_and_changes_nothing(stage, library, line, told):
     before = (everything(), copies(), listed())
     assert told in one_line(stage.builds(line))
     assert (everything(), copies(), listed()) == before
+
+
+def test_a_task_of_the_lorekeeper_is_not_meant_for_what_is_edited_elsewhere(stage, library):
+    published_base(FERRY)
+    stage.builds("library/use harbour")
+    told = one_line(stage.builds("lorekeeper Write of the fog."))
+    assert told.startswith("Say for which knowledge base")
 
 
 def test_a_base_of_the_games_own_is_kept(stage, library):

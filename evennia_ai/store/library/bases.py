@@ -17,7 +17,7 @@ from evennia_ai.knowledge.pages.files import (
     read_files,
 )
 from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import PageName, TitleError
+from evennia_ai.knowledge.pages.page import BaseInfo, PageName, TitleError
 from evennia_ai.knowledge.pages.shared_locks import base_to_share, is_shared, page_to_share
 from evennia_ai.store.core.copies import Copy, copy_of, keep, refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
@@ -101,20 +101,25 @@ def take_base(entry: Entry, *, by: str, most: int | None = None) -> ImportPlan:
     `most` pages may change. LibraryError: the game has a base of this key of its own, or what the
     library holds is refused. ImportProblems: its files cannot be read as pages.
     """
-    key, here = entry.name, base(entry.name)
-    if here is not None and copy_of("base", key) is None:
-        raise LibraryError(
-            f"this game has a knowledge base '{key}' of its own; remove it first (kb/remove {key})"
-        )
-    folder, unchanged = _read(entry, _known(key) if here else {})
-    wanted = as_published(folder.info, here)
+    key = entry.name
+    folder, unchanged = _read(entry, _known(key) if _here(key) else {})
     with changing(KNOWLEDGE, f"taking knowledge base '{key}' from the library"):
-        write_base(wanted, by=by)
+        write_base(as_published(folder.info, _here(key)), by=by)
         plan = plan_pages(key, folder.pages, unchanged=unchanged)
         _refuse_many(entry, plan, most)
         import_pages(plan, by=by, note=f"from the library, by {entry.game_name}", remove=True)
         keep(copy_from(entry, by=by, said=said_of(folder.info)))
     return plan
+
+
+def _here(key: str) -> BaseInfo | None:
+    """What this game has taken before; LibraryError: it is its own."""
+    here = base(key)
+    if here is not None and copy_of("base", key) is None:
+        raise LibraryError(
+            f"this game has a knowledge base '{key}' of its own; remove it first (kb/remove {key})"
+        )
+    return here
 
 
 def copy_from(entry: Entry, *, by: str, said: frozenset[str] = frozenset()) -> Copy:

@@ -47,11 +47,7 @@ def take_card(entry: Entry, *, by: str) -> int | None:
 
     LibraryError: the game has a card of this name of its own, or what the library holds is refused.
     """
-    if card_or_none(entry.name) is not None and copy_of("card", entry.name) is None:
-        raise LibraryError(
-            f"this game has a card '{entry.name}' of its own; remove it first"
-            f" (card/remove {entry.name})"
-        )
+    _refuse_own(entry.name)
     limits = conf().card_limits
     with reading():
         hashes = hashes_of(entry)
@@ -69,6 +65,14 @@ def take_card(entry: Entry, *, by: str) -> int | None:
     if not is_named:
         raise LibraryError(f"{entry.typed} in the library has a name that cannot be typed")
     with changing(CARDS, f"taking card '{entry.name}' from the library"):
+        _refuse_own(entry.name)
         number = let_wait(entry.name, log.file_of(content, found), by=by)
         keep(copy_from(entry, by=by))
     return number
+
+
+def _refuse_own(name: str) -> None:
+    if card_or_none(name) is not None and copy_of("card", name) is None:
+        raise LibraryError(
+            f"this game has a card '{name}' of its own; remove it first (card/remove {name})"
+        )
