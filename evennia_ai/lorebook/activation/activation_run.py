@@ -155,7 +155,7 @@ class ActivationRun:
         number, one = self._schedule.number, woken.candidates.get(index)
         was_there = one is not None
         entry, keys = book.entries[index], book.key_index.entry_keys[index]
-        if not book.is_woken(index, number):
+        if not book.is_woken(index, keys.primary, number):
             woken.drop(index)
         elif one is not None or decided_by_keys(entry, keys):
             found = judge(entry, keys, view, identity=book.identities[index])
@@ -246,7 +246,7 @@ class ActivationRun:
             lost=self._lost,
             score=self._score,
             speaker=self._speaker_of,
-            passes_on=lambda one: books[one.rank].recursive,
+            recursive=[book.rank for book in books if book.recursive],
         ).outcome(candidates)
         if not has_shares and all(one.is_steady for one in candidates):
             kept[schedule.number] = KeptPass(made_for, candidates, outcome)
