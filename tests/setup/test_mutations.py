@@ -6,12 +6,16 @@ import re
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import pytest
 
 from tests.mutations import __main__ as runner
-from tests.mutations.breaking import break_by
+from tests.mutations import judging
+from tests.mutations.breaking import break_by, break_living
 from tests.mutations.children import ChildError, each
 from tests.mutations.table import ROOT, Mutation, TableError, mutations
 
@@ -24,11 +28,40 @@ def a_mutation(**fields) -> Mutation:
     return Mutation(**{**usual, **fields})
 
 
+@cache
+def as_it_is(path: Path) -> str:
+    """What a file says, comments and blanks left out."""
+    return ast.dump(ast.parse(path.read_text("utf-8")))
+
+
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_row_stands_once_in_its_file_and_leaves_a_program(row):
     changed = row.source()
 
-    assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(row.path.read_text("utf-8")))
+    assert ast.dump(ast.parse(changed)) != as_it_is(row.path)
+
+
+def test_the_file_that_a_row_asks_first_is_there():
+    named = {row.first.partition("::")[0] for row in ROWS if row.first}
+
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
+def test_what_mirrors_the_file_is_asked_first_of_what_takes_as_long():
+    row = a_mutation(file="store/history/turns.py")
+    tests = [
+        *((2, "tests/game/test_a.py::x"), (2, "tests/store/history/test_a.py::x")),
+        *((2, "tests/store/history/test_turns.py::x"), (0, "tests/prompt/test_a.py::x")),
+    ]
+
+    asked = [node.partition("::")[0] for _, node in judging.in_order(tests, row)]
+    assert asked == [
+        *("tests/prompt/test_a.py", "tests/store/history/test_turns.py"),
+        *("tests/store/history/test_a.py", "tests/game/test_a.py"),
+    ]
+    first = replace(row, first="tests/game/test_a.py")
+    assert judging.in_order(tests, first)[0] == tests[0]
 
 
 def test_every_row_breaks_a_requirement_that_is_met():
@@ -86,6 +119,76 @@ def test_a_module_that_is_imported_already_is_not_changed(monkeypatch):
 
     with pytest.raises(RuntimeError, match="before it can be changed"):
         break_by(a_mutation())
+
+
+LIVING = """
+def outer():
+    def inner():
+        return 2
+    return inner
+def other():
+    return "two"
+limit = [1 + 1]
+def closing():
+    held = 1
+    def adds(): return held + len("ab")
+    return adds
+"""
+
+
+def a_living(in_package: Path) -> dict[str, Any]:
+    """The names of a module that was imported before it is changed."""
+    (in_package / "x.py").write_text(LIVING)
+    names: dict[str, Any] = {}
+    exec(compile(LIVING, str(in_package / "x.py"), "exec", dont_inherit=True), names)
+    return names
+
+
+def functions_of(*values: Any) -> list[FunctionType]:
+    return [value for value in values if isinstance(value, FunctionType)]
+
+
+def test_a_function_that_lives_and_those_it_made_and_makes_are_changed(in_package):
+    living = a_living(in_package)
+    made = living["outer"]()
+
+    broken = break_living(a_mutation(), functions_of(made, *living.values()))
+
+    assert (broken, made(), living["outer"]()(), living["other"]()) == (2, 3, 3, "two")
+
+
+def test_what_was_computed_on_import_is_not_changed_in_what_lives(in_package):
+    living = a_living(in_package)
+
+    assert break_living(a_mutation(text="1 + 1"), functions_of(*living.values())) == 0
+    assert living["limit"] == [2]
+
+
+def test_a_function_that_would_close_over_something_else_is_an_error(in_package):
+    living = a_living(in_package)
+    made = living["closing"]()
+
+    with pytest.raises(ValueError, match="free vars"):
+        break_living(a_mutation(text="held + len", becomes="len"), functions_of(made))
+
+
+def test_a_mutation_of_living_functions_must_fit_the_file_as_well(in_package):
+    with pytest.raises(TableError, match=r"there is no file evennia_ai/x\.py"):
+        break_living(a_mutation(), [])
+
+
+def test_a_test_that_fails_without_the_mutation_is_unfair():
+    def failing(tests: list[str]) -> list[str]:
+        return [test for test in tests if test != "good"]
+
+    assert judging._unfair(failing, ["bad", "good", "worse"]) == {"bad", "worse"}
+
+
+def test_a_test_that_cannot_be_tried_without_the_mutation_is_unfair():
+    def failing(tests: list[str]) -> list[str]:
+        raise RuntimeError(f"cannot try {tests}")
+
+    assert judging._unfair(failing, ["a"]) == {"a"}
 
 
 def test_a_package_is_imported_by_its_folder():
