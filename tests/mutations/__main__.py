@@ -9,12 +9,12 @@ from typing import Any
 
 from tests.mutations import evennia_start, judging
 from tests.mutations.children import ChildError, each
+from tests.mutations.judging import AT_ONCE, LIMIT_SECONDS
 from tests.mutations.table import ROOT, Mutation, TableError, mutations
 
-AT_ONCE = 2
 COLLECTING_SECONDS = 180
-LIMIT_SECONDS = 240
-"""How long a mutation may take: one that never ends is not killed by what a test asserts."""
+LIVING_SECONDS = 1800
+"""How long all rows may take that are judged in functions that live already."""
 
 
 def main(words: list[str]) -> int:
@@ -43,35 +43,42 @@ def _options(words: list[str]) -> argparse.Namespace:
 def _judge(rows: list[Mutation]) -> int:
     """Print what becomes of each row; how many were not killed."""
     known = _known(rows)
-    gc.freeze()
     killers: dict[int, str] = {}
-    works = [partial(_verdict, row, known) for row in rows]
-    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=LIMIT_SECONDS):
+    for number, killer in known["killers"]:
+        killers[number] = killer
+        _print(rows[number], f"killed by {killer}")
+    left = [number for number in range(len(rows)) if number not in killers]
+    evennia_start.import_again(known["modules"] if left else [])
+    gc.freeze()
+    imported: dict[int, str] = {}
+    works = [partial(_verdict, rows[number], known) for number in left]
+    for place, answer in each(works, at_once=AT_ONCE, limit_seconds=LIMIT_SECONDS):
         killer, line = _said(answer)
         if killer:
-            killers[number] = killer
-        _print(rows[number], line)
-    unfair = _unfair(sorted(set(killers.values())), known["database"])
-    for number, killer in sorted(killers.items()):
+            imported[left[place]] = killer
+        _print(rows[left[place]], line)
+    unfair = _unfair(sorted(set(imported.values()) - set(killers.values())), known["database"])
+    for number, killer in sorted(imported.items()):
         if killer in unfair:
             _print(rows[number], f"NOT JUDGED: {killer} fails without it too")
+    killers.update(imported)
     return len(rows) - sum(killer not in unfair for killer in killers.values())
 
 
 def _known(rows: list[Mutation]) -> dict[str, Any]:
-    """What `judging.citing` finds in a child; and Evennia is started here."""
+    """What `judging.living` finds in a child; and Evennia is started here."""
     evennia_start.start_without_ours()
+    gc.freeze()
     files = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         if "mark.req(" in path.read_text(encoding="utf-8")
     ]
     ((_, known),) = each(
-        [partial(judging.citing, files)], at_once=1, limit_seconds=COLLECTING_SECONDS
+        [partial(judging.living, files, rows)], at_once=1, limit_seconds=LIVING_SECONDS
     )
     if isinstance(known, ChildError):
         raise SystemExit(f"the tests cannot be collected: {known}")
-    evennia_start.import_again(known["modules"])
     return known
 
 

@@ -1,11 +1,15 @@
-"""Hands Python a changed text of one module, where it imports it."""
+"""Changes one module: where Python imports it, or in the functions of it that live already.
+
+The first is right for every change and dear, for all that imports the module is imported anew. The
+second reaches what functions do and nothing that was computed on import.
+"""
 
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Sequence
-from types import CodeType, ModuleType
+from collections.abc import Iterable, Iterator, Sequence
+from types import CodeType, FunctionType, ModuleType
 
 from tests.mutations.table import Mutation
 
@@ -49,3 +53,34 @@ class _Changed(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         return compile(self._source, self.path, "exec", dont_inherit=True)
+
+
+def break_living(mutation: Mutation, functions: Iterable[FunctionType]) -> int:
+    """Give those of the functions that the mutation changes their changed code; how many those are.
+
+    Raises:
+        TableError: the mutation cannot be applied.
+        ValueError: a function would close over other variables than it does.
+    """
+    before, after = (
+        compile(source, str(mutation.path), "exec", dont_inherit=True)
+        for source in (mutation.path.read_text(encoding="utf-8"), mutation.source())
+    )
+    changed = dict(_changed(before, after))
+    broken = 0
+    for function in functions:
+        if function.__code__ in changed:
+            function.__code__ = changed[function.__code__]
+            broken += 1
+    return broken
+
+
+def _changed(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """The codes inside, pair by pair, that are not the same; nothing where they do not pair."""
+    inside = [[one for one in code.co_consts if isinstance(one, CodeType)] for code in (before, after)]
+    if [code.co_name for code in inside[0]] != [code.co_name for code in inside[1]]:
+        return
+    for old, new in zip(*inside, strict=True):
+        if old != new:
+            yield old, new
+            yield from _changed(old, new)

@@ -5,15 +5,23 @@ Everything here happens in a child, which ends after it: nothing is put back.
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
+from types import FunctionType
 from typing import Any
 
 import pytest
 
 from tests.mutations import evennia_start
-from tests.mutations.breaking import break_by
-from tests.mutations.table import ROOT, Mutation
+from tests.mutations.breaking import break_by, break_living
+from tests.mutations.children import ChildError, each
+from tests.mutations.table import ROOT, Mutation, TableError
+
+AT_ONCE = 2
+LIMIT_SECONDS = 240
+"""How long a mutation may take: one that never ends is not killed by what a test asserts."""
 
 ELSEWHERE = {"server", "service", "packaging"}
 """The marks of tests that start another process, where the code is as it was."""
@@ -29,23 +37,80 @@ PROFILE = "mutations"
 """The profile of Hypothesis in which a mutation's examples are the same each time."""
 
 
-def citing(files: list[str]) -> dict[str, Any]:
-    """The tests by the requirements they cite, what was imported, and a migrated database.
+def living(files: list[str], rows: list[Mutation]) -> dict[str, Any]:
+    """What the tests in these files say of the rows, as far as that can be told without importing.
 
-    A test is `[rank, node id]`; those of a lower rank take less time.
+    All of them are collected once, and each row is tried in a child of this process, in the
+    functions that live already. Who survives that may have changed what is computed on import.
+
+    Returns:
+        `tests`, by the requirements they cite: `[rank, node id]`, those of a lower rank take less
+        time; `killers`: `[number of the row, node id]` of each that was killed by a test that
+        passes without it; `modules` of others that were imported; `database`: a migrated one.
     """
     _set_out()
-    seen = _Seen()
-    _pytest(["--collect-only", *files], seen)
+    answer: dict[str, Any] = {}
+    seen = _Seen(stops=True, instead=lambda session: answer.update(_tried(session, seen, rows)))
+    _pytest(["--capture=no", *files], seen)  # what is captured would be shared by the children
     if seen.accidents:
         raise RuntimeError(f"tests cannot be collected: {seen.accidents}")
+    return answer
+
+
+def _tried(session: pytest.Session, seen: "_Seen", rows: list[Mutation]) -> dict[str, Any]:
+    tests = _citing(seen.items)
+    modules, database = evennia_start.modules_of_others(), evennia_start.migrated_database()
+    _connected_already()
+    gc.unfreeze()  # what is frozen is not found
+    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+    gc.freeze()
+    items = {item.nodeid: item for item in seen.items}
+
+    def failing(wanted: list[str]) -> list[str]:
+        _run(session, [items[node] for node in wanted])
+        return seen.failed
+
+    def killer(row: Mutation) -> list[str]:
+        try:
+            broken = break_living(row, functions)
+        except (TableError, ValueError):
+            return []  # the one is told, and the other tried, where the module is imported
+        return failing([node for _, node in sorted(tests.get(row.req, []))]) if broken else []
+
+    works = [partial(killer, row) for row in rows]
+    answers = each(works, at_once=AT_ONCE, limit_seconds=LIMIT_SECONDS)
+    killed = [(number, found[0]) for number, found in answers if isinstance(found, list) and found]
+    seen.stops = False
+    unfair = _unfair(failing, sorted({node for _, node in killed}))
+    killers = [(number, node) for number, node in killed if node not in unfair]
+    return {"tests": tests, "killers": killers, "modules": modules, "database": database}
+
+
+def _unfair(failing: Callable[[list[str]], list[str]], tests: list[str]) -> set[str]:
+    """Those of the tests that fail on the code as it is; all, where that could not be tried."""
+    halves = [half for half in (tests[::2], tests[1::2]) if half]
+    works = [partial(failing, half) for half in halves]
+    unfair: set[str] = set()
+    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=LIMIT_SECONDS):
+        unfair.update(halves[number] if isinstance(answer, ChildError) else answer)
+    return unfair
+
+
+def _run(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Run them one after the other, as pytest does."""
+    for item, after in zip_longest(items, items[1:]):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        if session.shouldstop:
+            return
+
+
+def _citing(items: list[pytest.Item]) -> dict[str, list[tuple[int, str]]]:
     found: dict[str, list[tuple[int, str]]] = {}
-    for item in seen.items:
+    for item in items:
         if ELSEWHERE.isdisjoint(mark.name for mark in item.iter_markers()):
             for requirement in {word for mark in item.iter_markers("req") for word in mark.args}:
                 found.setdefault(requirement, []).append((_rank(item), item.nodeid))
-    modules = evennia_start.modules_of_others()
-    return {"tests": found, "modules": modules, "database": evennia_start.migrated_database()}
+    return found
 
 
 def _rank(item: pytest.Item) -> int:
@@ -100,6 +165,13 @@ def _set_out(database: str | None = None) -> None:
     gc.freeze()
 
 
+def _connected_already() -> None:
+    """A child finds the database where its parent made it: in memory."""
+    from django.test import utils
+
+    utils.setup_databases = lambda **_: []
+
+
 def _files(tests: list[str]) -> list[str]:
     return sorted({node.split("::")[0] for node in tests})
 
@@ -119,6 +191,8 @@ class _Seen:
     """Node ids; all tests are wanted where it is empty."""
     stops: bool = False
     """Whether the first failure ends the run."""
+    instead: Callable[[pytest.Session], None] | None = None
+    """What is done when all are collected, where they are not to run."""
     items: list[pytest.Item] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     """The tests that failed by what they assert."""
@@ -132,6 +206,14 @@ class _Seen:
             kept = [item for item in items if item.nodeid in place]
             items[:] = sorted(kept, key=lambda item: place[item.nodeid])
         self.items = list(items)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if self.instead is None:
+            return None
+        if not self.accidents:
+            self.instead(session)
+        return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
