@@ -62,9 +62,9 @@ def break_living(mutation: Mutation, functions: Iterable[FunctionType]) -> int:
         TableError: the mutation cannot be applied.
         ValueError: a function would close over other variables than it does.
     """
-    before, after = (
+    after, before = (
         compile(source, str(mutation.path), "exec", dont_inherit=True)
-        for source in (mutation.path.read_text(encoding="utf-8"), mutation.source())
+        for source in (mutation.source(), mutation.path.read_text(encoding="utf-8"))
     )
     changed = dict(_changed(before, after))
     broken = 0
@@ -77,7 +77,9 @@ def break_living(mutation: Mutation, functions: Iterable[FunctionType]) -> int:
 
 def _changed(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """The codes inside, pair by pair, that are not the same; nothing where they do not pair."""
-    inside = [[one for one in code.co_consts if isinstance(one, CodeType)] for code in (before, after)]
+    inside = [
+        [one for one in code.co_consts if isinstance(one, CodeType)] for code in (before, after)
+    ]
     if [code.co_name for code in inside[0]] != [code.co_name for code in inside[1]]:
         return
     for old, new in zip(*inside, strict=True):

@@ -7,11 +7,14 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import pytest
 
 from tests.mutations import __main__ as runner
-from tests.mutations.breaking import break_by
+from tests.mutations import judging
+from tests.mutations.breaking import break_by, break_living
 from tests.mutations.children import ChildError, each
 from tests.mutations.table import ROOT, Mutation, TableError, mutations
 
@@ -86,6 +89,76 @@ def test_a_module_that_is_imported_already_is_not_changed(monkeypatch):
 
     with pytest.raises(RuntimeError, match="before it can be changed"):
         break_by(a_mutation())
+
+
+LIVING = """
+def outer():
+    def inner():
+        return 2
+    return inner
+def other():
+    return "two"
+limit = [1 + 1]
+def closing():
+    held = 1
+    def adds(): return held + len("ab")
+    return adds
+"""
+
+
+def a_living(in_package: Path) -> dict[str, Any]:
+    """The names of a module that was imported before it is changed."""
+    (in_package / "x.py").write_text(LIVING)
+    names: dict[str, Any] = {}
+    exec(compile(LIVING, str(in_package / "x.py"), "exec", dont_inherit=True), names)
+    return names
+
+
+def functions_of(*values: Any) -> list[FunctionType]:
+    return [value for value in values if isinstance(value, FunctionType)]
+
+
+def test_a_function_that_lives_and_those_it_made_and_makes_are_changed(in_package):
+    living = a_living(in_package)
+    made = living["outer"]()
+
+    broken = break_living(a_mutation(), functions_of(made, *living.values()))
+
+    assert (broken, made(), living["outer"]()(), living["other"]()) == (2, 3, 3, "two")
+
+
+def test_what_was_computed_on_import_is_not_changed_in_what_lives(in_package):
+    living = a_living(in_package)
+
+    assert break_living(a_mutation(text="1 + 1"), functions_of(*living.values())) == 0
+    assert living["limit"] == [2]
+
+
+def test_a_function_that_would_close_over_something_else_is_an_error(in_package):
+    living = a_living(in_package)
+    made = living["closing"]()
+
+    with pytest.raises(ValueError, match="free vars"):
+        break_living(a_mutation(text="held + len", becomes="len"), functions_of(made))
+
+
+def test_a_mutation_of_living_functions_must_fit_the_file_as_well(in_package):
+    with pytest.raises(TableError, match=r"there is no file evennia_ai/x\.py"):
+        break_living(a_mutation(), [])
+
+
+def test_a_test_that_fails_without_the_mutation_is_unfair():
+    def failing(tests: list[str]) -> list[str]:
+        return [test for test in tests if test != "good"]
+
+    assert judging._unfair(failing, ["bad", "good", "worse"]) == {"bad", "worse"}
+
+
+def test_a_test_that_cannot_be_tried_without_the_mutation_is_unfair():
+    def failing(tests: list[str]) -> list[str]:
+        raise RuntimeError(f"cannot try {tests}")
+
+    assert judging._unfair(failing, ["a"]) == {"a"}
 
 
 def test_a_package_is_imported_by_its_folder():
