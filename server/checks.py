@@ -126,12 +126,15 @@ FUZZING = (
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *_parallel("-p", "tests.sampling", "--hypothesis-profile=few", "-m", ALONE),
+    *("-p", "tests.sampling", "--hypothesis-profile=few", "-m", ALONE),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
-"""What the other Python runs: every test function of what may depend on it, some cases of each."""
+"""What the other Python runs: of each file of what may depend on it a fourth (tests/sampling.py).
+
+In one process: whole games go on beside it, and a second one would collect everything again.
+"""
 
 
 def test(root: Path) -> None:

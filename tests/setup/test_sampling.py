@@ -1,4 +1,4 @@
-"""What a second run on another Python leaves out of the tables."""
+"""What a second run on another Python leaves out."""
 
 from types import SimpleNamespace
 
@@ -14,14 +14,24 @@ def collected(*nodes: str) -> tuple[list[str], list[str]]:
     return [item.nodeid for item in items], [item.nodeid for item in left_out]
 
 
-def test_of_a_table_the_first_the_last_and_the_middle_are_kept():
-    kept, left_out = collected(*(f"a.py::test_row[{number}]" for number in range(9)))
+def test_every_fourth_function_of_a_file_is_kept_from_the_first_on():
+    kept, left_out = collected(*(f"a.py::test_{number}" for number in range(10)))
 
-    assert kept == ["a.py::test_row[0]", "a.py::test_row[4]", "a.py::test_row[8]"]
-    assert len(left_out) == 6
+    assert kept == ["a.py::test_0", "a.py::test_4", "a.py::test_8"]
+    assert len(left_out) == 7
 
 
-def test_no_test_function_is_left_out():
-    nodes = ["a.py::test_one", "a.py::test_two[x]", "a.py::test_two[y]", "b.py::test_one"]
+def test_of_a_table_the_first_case_is_kept_and_it_counts_as_one_function():
+    rows = [f"a.py::test_row[{number}]" for number in range(9)]
 
-    assert collected(*nodes) == (nodes, [])
+    kept, _ = collected(*rows, *(f"a.py::Test::test_{number}[x]" for number in range(4)))
+
+    assert kept == ["a.py::test_row[0]", "a.py::Test::test_3[x]"]
+
+
+def test_no_file_is_left_out():
+    nodes = ["a.py::test_one", "b.py::test_one[x]", "b.py::test_two", "c.py::Test::test_one"]
+
+    kept, _ = collected(*nodes)
+
+    assert [node.split("::")[0] for node in kept] == ["a.py", "b.py", "c.py"]

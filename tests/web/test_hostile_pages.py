@@ -18,6 +18,13 @@ MOST = 3000
 TEXTS = [storable(case.text)[:MOST] for case in corpus()]
 
 
+def together():
+    """Short ones by the four, a line each, others alone: a turn costs more than what it says."""
+    short = [text for text in TEXTS if len(text) <= 100 and len(text.splitlines()) == 1]
+    fours = ("\n".join(short[at : at + 4]) for at in range(0, len(short), 4))
+    return [*fours, *(text for text in TEXTS if text not in short)]
+
+
 def a_book():
     return {
         "entries": [
@@ -60,7 +67,7 @@ def hostile(played):
             drafts.append(page_drafts.add("hostile", wanted, task=text, context_meta={}).number)
     notes.set_note(ref, "main", content=TEXTS[1][:500], by="builder")
     first = turns.last_turn(ref).number
-    for text in TEXTS:
+    for text in together():
         played.talks_with(text)
         played.says(played.anna, f"Oren, {text}")
     forget_everything()
@@ -70,7 +77,7 @@ def hostile(played):
         *("/ai/", "/ai/?find=<script>", "/ai/lore/", "/ai/cards/", "/ai/kb/", "/ai/live/"),
         *(npc, f"{npc}?page=2", f"{npc}next/?say=<script>alert(1)</script>"),
         *(f"{npc}turn/{number}/" for number in range(first + 1, last + 1)),
-        *(f"{npc}diff/{number}/{number + 5}/" for number in range(first + 1, last - 4, 20)),
+        *(f"{npc}diff/{number}/{number + 5}/" for number in range(first + 1, last - 4, 10)),
         *(f"/ai/lore/hostile/?page={number}" for number in (1, 2, 3)),
         *(f"/ai/lore/hostile/entry/{number}/" for number in range(0, len(TEXTS), 3)),
         *("/ai/lore/hostile/lints/", "/ai/lore/hostile/turns/?npc=oren"),
@@ -91,7 +98,7 @@ def test_no_hostile_text_acts_on_any_page(hostile, browser):
         if answer.status_code != 200 or acting(text):
             wrong[address] = (answer.status_code, acting(text)[:3], text[-300:])
     assert wrong == {}
-    assert len(hostile) > 250
+    assert len(hostile) > 180
 
 
 def test_what_is_looked_for_is_a_text_too(played, browser):

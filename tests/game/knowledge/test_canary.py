@@ -24,7 +24,6 @@ from evennia_ai.game.watch.tracing import Traces
 from evennia_ai.knowledge.settings import SearchBudget
 from evennia_ai.store.knowledge import knowledge_searches
 from tests.game.knowledge.cellars import (
-    CANARIES,
     CODE,
     PASSAGE,
     WATCHWORD,
@@ -158,33 +157,27 @@ def test_the_search_for_the_secret_would_find_it(cellar, watched, logged):
     assert found_in(knowledge_searches.open_vault("vault", by="Ada")[0].content)
 
 
-@pytest.mark.parametrize(
-    "secret", [PASSAGE, WATCHWORD, "four seven one one zero eight one five", *CANARIES]
+# One of each kind; all of them, with all the secrets, are put to what judges an answer
+# (tests/knowledge/restricted/test_secrets_in_disguise.py).
+DISGUISED = (
+    *("as it stands", "letters set apart", "zero-width blanks", "in unseen tags", "in circles"),
+    *("in Cyrillic look-alikes", "words in reverse order", "in base64", "a word of two lines"),
 )
-@pytest.mark.parametrize(
-    "disguise",
-    [
-        *("as it stands", "in capitals", "letters set apart", "in Cyrillic look-alikes"),
-        *("in circles", "zero-width blanks", "letters with dashes"),
-    ],
-)
-def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, secret):
-    cellar.minds.mediates = answering(summary="I think.", risks=[DISGUISES[disguise](secret)])
-    cellar.says(cellar.anna, "Oren, what of the watchword?")
-    told = json.loads(cellar.minds.requests[-1].messages[-1].content)
-    assert told["restricted_safe_summary"]["reason"] == "safe_summary_withheld"
 
 
-@pytest.mark.parametrize("disguise", DISGUISES)
-def test_one_that_turns_a_passage_into_something_else_is_not_heard_either(cellar, disguise):
-    cellar.minds.mediates = answering(summary=DISGUISES[disguise](PASSAGE)[:2000])
+@pytest.mark.parametrize("disguise", DISGUISED)
+@pytest.mark.parametrize("field", ["summary", "risks"])
+def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, field):
+    hidden = DISGUISES[disguise](PASSAGE)[:2000]
+    fields = {"summary": "I think.", field: hidden if field == "summary" else [hidden]}
+    cellar.minds.mediates = answering(**fields)
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     told = json.loads(cellar.minds.requests[-1].messages[-1].content)
     assert told["restricted_safe_summary"]["reason"] == "safe_summary_withheld"
 
 
 @pytest.mark.req("S0-40")
-@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("pieces", ["three words each", "base64 in pieces"])
 def test_pieces_in_several_answers_are_not_heard_to_the_end(cellar, pieces):
     """Issue 14, Medium 9: what was told earlier in the conversation is looked at with it."""
     cellar.install(cellar.minds, knowledge_budget=SearchBudget(calls=100, free=99))
