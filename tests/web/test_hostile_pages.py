@@ -103,7 +103,7 @@ def test_no_hostile_text_acts_on_any_page(hostile, browser):
 
 def test_what_is_looked_for_is_a_text_too(played, browser):
     client = browser("Builder")
-    for text in TEXTS:
+    for text in together():
         for address in ("/ai/", "/ai/lore/harbour/", "/ai/kb/library/"):
             answer = client.get(address, {"find": text, "words": text})
             assert (answer.status_code, acting(answer.content.decode())) == (200, []), text
