@@ -13,8 +13,6 @@ from tests.mutations.judging import AT_ONCE, LIMIT_SECONDS
 from tests.mutations.table import ROOT, Mutation, TableError, mutations
 
 COLLECTING_SECONDS = 180
-LIVING_SECONDS = 1800
-"""How long all rows may take that are judged in functions that live already."""
 
 
 def main(words: list[str]) -> int:
@@ -74,9 +72,8 @@ def _known(rows: list[Mutation]) -> dict[str, Any]:
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         if "mark.req(" in path.read_text(encoding="utf-8")
     ]
-    ((_, known),) = each(
-        [partial(judging.living, files, rows)], at_once=1, limit_seconds=LIVING_SECONDS
-    )
+    limit = 2 * COLLECTING_SECONDS + len(rows) * LIMIT_SECONDS  # each row has its own beside it
+    ((_, known),) = each([partial(judging.living, files, rows)], at_once=1, limit_seconds=limit)
     if isinstance(known, ChildError):
         raise SystemExit(f"the tests cannot be collected: {known}")
     return known
