@@ -1,13 +1,14 @@
-"""On how many examples a property is tried: some in `make test`, all of them in `make check`.
+"""On how many examples a property is tried: some in `make test`, half of them in `make check`.
 
-On another Python they are few. A run is told by Hypothesis's own option,
-`--hypothesis-profile=every`.
+On another Python they are few. A run is told by Hypothesis's own option; whoever changes what a
+property is about tries all its examples with `--hypothesis-profile=every`.
 """
 
 from hypothesis import HealthCheck, settings
 
 FEW = "few"
 SOME = "some"
+HALF = "half"
 EVERY = "every"
 FEWEST = 5
 
@@ -17,11 +18,12 @@ def register_profiles() -> None:
     # How long an example takes says how busy the machine is; times are for the benchmarks.
     untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile(EVERY, max_examples=100, **untimed)
+    settings.register_profile(HALF, max_examples=50, **untimed)
     settings.register_profile(FEW, max_examples=10, **untimed)
     settings.register_profile(SOME, max_examples=20, **untimed)
     settings.load_profile(SOME)
 
 
 def up_to(count: int) -> int:
-    """`count`, or in a run that tries some alone its part of them; five at least."""
+    """`count`, or in a run that does not try every example its part of them; five at least."""
     return min(count, max(FEWEST, count * settings.default.max_examples // 100))

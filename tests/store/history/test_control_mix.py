@@ -182,7 +182,7 @@ A_STEP = st.tuples(
 
 
 @given(st.lists(A_STEP, min_size=4, max_size=24))
-@settings(max_examples=up_to(150), deadline=None)
+@settings(max_examples=up_to(100), deadline=None)
 def test_any_mix_leaves_every_turn_replayable_and_the_chains_whole(steps):
     forget_everything()
     with transaction.atomic():
