@@ -5,10 +5,11 @@ Everything here happens in a child, which ends after it: nothing is put back.
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
+from pathlib import PurePath
 from types import FunctionType
 from typing import Any
 
@@ -75,7 +76,9 @@ def _tried(session: pytest.Session, seen: "_Seen", rows: list[Mutation]) -> dict
             broken = break_living(row, functions)
         except (TableError, ValueError):
             return []  # the one is told, and the other tried, where the module is imported
-        return failing([node for _, node in sorted(tests.get(row.req, []))]) if broken else []
+        return (
+            failing([node for _, node in in_order(tests.get(row.req, []), row)]) if broken else []
+        )
 
     works = [partial(killer, row) for row in rows]
     answers = each(works, at_once=AT_ONCE, limit_seconds=LIMIT_SECONDS)
@@ -119,13 +122,29 @@ def _rank(item: pytest.Item) -> int:
     return item.nodeid.startswith(SLOW) * 4 + item.nodeid.startswith(IN_EVENNIA) * 2 + many
 
 
+def in_order(tests: Iterable[Sequence[Any]], mutation: Mutation) -> list[Sequence[Any]]:
+    """The tests, those first that may soonest fail: quick ones, then those that mirror its file."""
+    folders = ["tests", *PurePath(mutation.file).parts]
+
+    def place(test: Sequence[Any]) -> tuple[bool, int, int, str]:
+        rank, node = test
+        parts = PurePath(node.partition("::")[0]).parts
+        pairs = zip(folders, parts, strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        mirrors = parts[-1] == f"test_{folders[-1]}"
+        is_first = bool(mutation.first) and node.startswith(mutation.first)
+        return (not is_first, rank, -shared - mirrors, node)
+
+    return sorted(tests, key=place)
+
+
 def verdict(mutation: Mutation, tests: list[list[Any]], *, database: str) -> dict[str, Any]:
     """The first of the tests that fails under the mutation, and what went wrong before it."""
     _set_out(database)
     break_by(mutation)
     accidents: list[str] = []
     for stage in STAGES:
-        wanted = [node for rank, node in sorted(tests) if rank in stage]
+        wanted = [node for rank, node in in_order(tests, mutation) if rank in stage]
         seen = _Seen(wanted=wanted, stops=True)
         if wanted:
             _pytest(_files(wanted), seen)

@@ -28,6 +28,8 @@ class Mutation:
     """What is changed: a text that stands in the file exactly once."""
     becomes: str
     """What stands there instead."""
+    first: str = ""
+    """The test file that is asked before others, where some that come before it take long."""
 
     @property
     def path(self) -> Path:

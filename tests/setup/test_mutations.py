@@ -34,6 +34,29 @@ def test_a_row_stands_once_in_its_file_and_leaves_a_program(row):
     assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(row.path.read_text("utf-8")))
 
 
+def test_the_file_that_a_row_asks_first_is_there():
+    named = {row.first.partition("::")[0] for row in ROWS if row.first}
+
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
+def test_what_mirrors_the_file_is_asked_first_of_what_takes_as_long():
+    row = a_mutation(file="store/history/turns.py")
+    tests = [
+        *((2, "tests/game/test_a.py::x"), (2, "tests/store/history/test_a.py::x")),
+        *((2, "tests/store/history/test_turns.py::x"), (0, "tests/prompt/test_a.py::x")),
+    ]
+
+    asked = [node.partition("::")[0] for _, node in judging.in_order(tests, row)]
+    assert asked == [
+        *("tests/prompt/test_a.py", "tests/store/history/test_turns.py"),
+        *("tests/store/history/test_a.py", "tests/game/test_a.py"),
+    ]
+    first = replace(row, first="tests/game/test_a.py")
+    assert judging.in_order(tests, first)[0] == tests[0]
+
+
 def test_every_row_breaks_a_requirement_that_is_met():
     met = set(re.findall(r"^\| (S\d-\d\d) \|.*\| met \|$", LEDGER, flags=re.MULTILINE))
 
