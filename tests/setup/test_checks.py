@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server import checks, preparing
-from server.checks import ALL_TESTS, ALONE, GAMES, HALF_THE_EXAMPLES, PLAYED, TESTS, results
+from server.checks import ALL_TESTS, ALONE, GAMES, MORE_EXAMPLES, PLAYED, TESTS, results
 from server.locking import OtherPython
 from server.steps import Meanwhile, StepError, Times, Took, nothing, run
 
@@ -21,8 +21,8 @@ def test_each_test_is_in_one_of_the_two_lists_and_in_no_other():
     assert GAMES.command[GAMES.command.index("-m") + 1] == f"not ({ALONE})"
 
 
-def test_make_check_tries_properties_on_half_the_examples_and_make_test_on_fewer():
-    assert [HALF_THE_EXAMPLES in step.command for step in (TESTS, ALL_TESTS, GAMES)] == [
+def test_make_check_tries_properties_on_more_examples_than_make_test():
+    assert [MORE_EXAMPLES in step.command for step in (TESTS, ALL_TESTS, GAMES)] == [
         False,
         True,
         True,
@@ -49,7 +49,7 @@ def test_how_often():
     ("words", "tried"),
     [
         ((), "TRIED 12 20"),
-        ((HALF_THE_EXAMPLES,), "TRIED 30 50"),
+        ((MORE_EXAMPLES,), "TRIED 24 40"),
         (("--hypothesis-profile=every",), "TRIED 60 100"),
         (("--hypothesis-profile=few",), "TRIED 6 10"),
     ],
