@@ -6,7 +6,9 @@ them exactly the tests that cite this requirement run, and one of them must fail
 
     python -m tests.mutations [--only S4-20] [--list]
 
-No file is changed. The broken text is handed to Python where it imports the module
-(`breaking.py`), in a process of its own (`children.py`) that is forked from one which has Evennia
-loaded and nothing of ours. Tests that start other processes cannot see it and are left out.
+No file is changed. Each row is tried in a process of its own (`children.py`), first in one forked
+from where all these tests are collected: the functions that live there get their changed code. What
+survives that, as a changed constant does, is handed to Python where it imports the module
+(`breaking.py`), in a process that has Evennia loaded and nothing of ours, and must be killed there.
+Tests that start other processes cannot see either and are left out.
 """
