@@ -131,7 +131,7 @@ ELSEWHERE = _pytest(
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
-"""What the other Python runs: of each file of what may depend on it a fourth (tests/sampling.py).
+"""What the other Python runs: of each file of what may depend on it a fifth (tests/sampling.py).
 
 In one process: whole games go on beside it, and a second one would collect everything again.
 """

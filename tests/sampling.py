@@ -1,4 +1,4 @@
-"""A plugin that takes samples: of each test file every fourth test, with one case.
+"""A plugin that takes samples: of each test file every fifth test, with one case.
 
     pytest -p tests.sampling
 
@@ -13,13 +13,13 @@ from typing import Final
 
 import pytest
 
-EVERY: Final = 4
+EVERY: Final = 5
 """Of so many test functions of a file one is kept: the first, and so on."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out all but the first case of every fourth test function of a file."""
+    """Leave out all but the first case of every fifth test function of a file."""
     kept = sample([item.nodeid for item in items])
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
     items[:] = [item for item in items if item.nodeid in kept]

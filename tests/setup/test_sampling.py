@@ -14,19 +14,19 @@ def collected(*nodes: str) -> tuple[list[str], list[str]]:
     return [item.nodeid for item in items], [item.nodeid for item in left_out]
 
 
-def test_every_fourth_function_of_a_file_is_kept_from_the_first_on():
-    kept, left_out = collected(*(f"a.py::test_{number}" for number in range(10)))
+def test_every_fifth_function_of_a_file_is_kept_from_the_first_on():
+    kept, left_out = collected(*(f"a.py::test_{number}" for number in range(12)))
 
-    assert kept == ["a.py::test_0", "a.py::test_4", "a.py::test_8"]
-    assert len(left_out) == 7
+    assert kept == ["a.py::test_0", "a.py::test_5", "a.py::test_10"]
+    assert len(left_out) == 9
 
 
 def test_of_a_table_the_first_case_is_kept_and_it_counts_as_one_function():
     rows = [f"a.py::test_row[{number}]" for number in range(9)]
 
-    kept, _ = collected(*rows, *(f"a.py::Test::test_{number}[x]" for number in range(4)))
+    kept, _ = collected(*rows, *(f"a.py::Test::test_{number}[x]" for number in range(5)))
 
-    assert kept == ["a.py::test_row[0]", "a.py::Test::test_3[x]"]
+    assert kept == ["a.py::test_row[0]", "a.py::Test::test_4[x]"]
 
 
 def test_no_file_is_left_out():
