@@ -33,7 +33,7 @@ def worker(
     PLACE is the game's folder, or a file that `evennia-ai worker-file` wrote there; a worker with
     such a file needs no Evennia.
     """
-    from evennia_ai.work.registry import kinds_of
+    from evennia_ai.work.registry import KINDS, kinds_of, lacking
     from evennia_ai.work.worker.configured import configure
 
     logging.basicConfig(level=logging.INFO, format=_LOG_LINE, stream=sys.stderr)
@@ -42,6 +42,9 @@ def worker(
     from evennia_ai.work.worker.living import WorkerOptions, live
 
     own_name = name or f"{socket.gethostname()}:{os.getpid()}"
+    for kind in () if kinds else KINDS:
+        if packages := lacking(kind):
+            logging.warning("%s is left to other workers: %s is missing", kind, ", ".join(packages))
     options = WorkerOptions(name=own_name, at_once=at_once, ends_when_idle=until_idle)
     asyncio.run(live(kinds_of(kinds), options))
     return 0

@@ -25,6 +25,7 @@ from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
 from evennia_ai.game.inputs.book_builds import BookBuilds
 from evennia_ai.game.inputs.meanings import Meanings
+from evennia_ai.game.knowledge import embedding
 from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.knowledge.own_pages import Threads
 from evennia_ai.game.knowledge.search import HintEchoes
@@ -228,6 +229,7 @@ def runtime_of(
     consolidator = Consolidator(conf, calls, in_thread=in_thread, work=work)
     work.add(compacting.KIND)
     work.add(consolidator.kind)
+    work.add(embedding.KIND)
     return Runtime(
         conf=conf,
         clock=clock,
@@ -235,7 +237,7 @@ def runtime_of(
         limits=limits,
         watch=watch,
         calls=calls,
-        backends=Backends(conf, models, Threads(run=in_thread, clock=clock)),
+        backends=Backends(conf, models, Threads(run=in_thread, clock=clock), work=work),
         meanings=Meanings(in_thread=in_thread) if conf.memory.by_meaning else None,
         scheduler=scheduler,
         writer=writer,

@@ -1,17 +1,21 @@
 """Which kinds of work there are: what a worker can do, each imported when it is first asked for."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.llm.sentence_model import INSTALL, missing_packages
 from evennia_ai.work.job import JobKind
 
 KINDS: Final[Mapping[str, str]] = {
     "compact": "evennia_ai.work.kinds.compact.COMPACT",
+    "embed": "evennia_ai.work.kinds.embed.EMBED",
     "observe": "evennia_ai.work.kinds.observe.OBSERVE",
 }
 """The dotted path of each kind's object, by its name."""
+NEEDED: Final[Mapping[str, Callable[[], Sequence[str]]]] = {"embed": missing_packages}
+"""What tells which packages a kind lacks here, where it needs more than others."""
 
 
 class UnknownKindError(EvenniaAIError):
@@ -22,12 +26,30 @@ class UnknownKindError(EvenniaAIError):
         super().__init__(f"there is no kind of work {name!r}; there are: {', '.join(KINDS)}")
 
 
+class LackingKindError(EvenniaAIError):
+    """A kind of work cannot be done here."""
+
+    def __init__(self, name: str, packages: Sequence[str]) -> None:
+        super().__init__(f"{name} cannot be done here without {', '.join(packages)}; {INSTALL}")
+
+
 def kinds_of(names: Collection[str] = ()) -> dict[str, JobKind]:
-    """These kinds by name, all of them where none is named. UnknownKindError: it is none."""
+    """These kinds by name, or all that can be done here where none is named.
+
+    UnknownKindError: it is none. LackingKindError: it cannot be done here.
+    """
     for name in names:
         if name not in KINDS:
             raise UnknownKindError(name)
-    return {name: _imported(KINDS[name]) for name in names or KINDS}
+        if packages := lacking(name):
+            raise LackingKindError(name, packages)
+    can = [name for name in KINDS if not lacking(name)]
+    return {name: _imported(KINDS[name]) for name in names or can}
+
+
+def lacking(name: str) -> Sequence[str]:
+    """The packages without which a kind cannot be done here."""
+    return NEEDED[name]() if name in NEEDED else ()
 
 
 def _imported(path: str) -> Any:

@@ -17,6 +17,7 @@ from evennia.help.models import HelpEntry
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
 
 from evennia_ai.endpoints import Models
+from evennia_ai.game.knowledge.embedding import Working
 from evennia_ai.game.knowledge.own_pages import MeaningBackend, OwnBackend, Threads
 from evennia_ai.game.senses.text import unmarked
 from evennia_ai.knowledge.pages.page import (
@@ -54,10 +55,11 @@ MOST_OPENED: Final = 256
 class Backends:
     """The backends of the bases of this game; `conf` says which wikis there are."""
 
-    def __init__(self, conf: Conf, models: Models, threads: Threads) -> None:
+    def __init__(self, conf: Conf, models: Models, threads: Threads, *, work: Working) -> None:
         self._conf: Final = conf
         self._models: Final = models
         self._threads: Final = threads
+        self._work: Final = work
         self._opened: Final = lru_cache(maxsize=MOST_OPENED)(self._open)
         self._makers: Final[dict[str, Callable[[str], Backend]]] = {
             "database": self._database,
@@ -83,7 +85,7 @@ class Backends:
 
     def _database(self, key: str) -> Backend:
         if self._conf.knowledge_embeddings:
-            return MeaningBackend(key, self._threads)
+            return MeaningBackend(key, self._threads, self._work)
         return OwnBackend(key, self._threads)
 
     def _mediawiki(self, key: str) -> Backend:

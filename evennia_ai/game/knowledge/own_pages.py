@@ -4,10 +4,10 @@ A search never holds the game up. It reads with the thread's own connection, whi
 nothing, and has `LIMIT_SECONDS` from the moment it is asked, waiting for a thread included; then it
 fails like a wiki that does not answer, and whoever asked is told so.
 
-With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages are found by what they mean as well: a model reads them
-in a thread, some at a time, after the first search of a base and after changes. Until it has read
-a page, that page is found by its words; where the model takes too long, all are. A
-weighted sum of both scores makes one order of them.
+With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages are found by what they mean as well: a model reads them,
+some at a time (`embedding.py`), after the first search of a base and after changes. Until it has
+read a page, that page is found by its words; where the model takes too long, all are. A weighted
+sum of both scores makes one order of them.
 """
 
 import logging
@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.game.knowledge.embedding import Working, jobs_for
 from evennia_ai.knowledge.pages.page import BackendError, Hit, Namespace
 from evennia_ai.knowledge.relevance import chunks, ranked_by_both
 from evennia_ai.llm.resilience import Clock
@@ -78,8 +79,6 @@ log: Final = logging.getLogger(__name__)
 MERGED: Final = 50
 """Pages that each of the two ways may bring."""
 
-READ_AT_ONCE: Final = 8
-
 _READING_SECONDS: Final = 60.0
 """How long a thread may read all vectors of a base, which nobody waits for so long."""
 
@@ -91,10 +90,12 @@ class MeaningBackend(OwnBackend):
         self,
         key: str,
         threads: Threads,
+        work: Working,
         *,
         model: Callable[[], SentenceModel] = sentence_model,
     ) -> None:
         super().__init__(key, threads)
+        self._work = work
         self._model = model
         self._is_reading = False
 
@@ -156,14 +157,19 @@ class MeaningBackend(OwnBackend):
             )
 
     async def _read_all(self, model: str) -> None:
-        look = partial(backend.unread, self.key, model, most=READ_AT_ONCE)
-        while pages := await self.threads.run(partial(_read, look, limit_seconds=_READING_SECONDS)):
-            for page in pages:
-                _, vectors = await self.threads.run(self._asked, page.parts)
-                backend.keep(page, model, vectors)
+        look = partial(jobs_for, self.key, model, in_workers=self._work.in_workers)
+        while jobs := await self.threads.run(partial(_read, look, limit_seconds=_READING_SECONDS)):
+            for ended in [self._work.submit(job) for job in jobs]:
+                ending, reason = await ended
+                if ending != "applied":  # the next search asks again
+                    self._not_read(reason)
+                    return
 
     def _stopped(self, failure: Any) -> None:
-        log.error("the pages of knowledge base %s were not all read: %s", self.key, failure.value)
+        self._not_read(failure.value)
+
+    def _not_read(self, why: object) -> None:
+        log.error("the pages of knowledge base %s were not all read: %s", self.key, why)
 
     def _done(self, _: object) -> None:
         self._is_reading = False

@@ -10,7 +10,7 @@ to the text it was made from: a page that says something else by now is read aga
 its words meanwhile. The model itself is asked elsewhere, in a thread.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -175,22 +175,35 @@ def unread(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
     )
 
 
-def keep(page: Unread, model: str, vectors: Sequence[bytes]) -> None:
+def as_they_were(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
+    """Those of the pages, by number and hash, that say still what they said then."""
+    hashes = dict(pages)
+    rows = models.KnowledgePage.objects.filter(pk__in=hashes).order_by("pk")
+    return tuple(
+        Unread(page_id=row.pk, sha256=row.sha256, parts=_parts(row.title, row.body))
+        for row in rows
+        if row.sha256 == hashes[row.pk]
+    )
+
+
+def newest_vector() -> int:
+    """The number of the vector that was kept last, 0 before the first."""
+    numbers = models.KnowledgePageVector.objects.order_by("-pk").values_list("pk", flat=True)
+    return numbers.first() or 0
+
+
+def keep(page_id: int, sha256: str, model: str, vectors: Sequence[bytes]) -> None:
     """Keep the vectors of a page's parts; nothing is kept where it was changed or removed."""
     with transaction.atomic():
-        known = models.KnowledgePage.objects.filter(pk=page.page_id, sha256=page.sha256)
-        models.KnowledgePageVector.objects.filter(page_id=page.page_id, model=model).delete()
-        if known.exists():
-            models.KnowledgePageVector.objects.bulk_create(
-                models.KnowledgePageVector(
-                    page_id=page.page_id,
-                    place=place,
-                    model=model,
-                    sha256=page.sha256,
-                    vector=vector,
-                )
-                for place, vector in enumerate(vectors)
+        if not models.KnowledgePage.objects.filter(pk=page_id, sha256=sha256).exists():
+            return
+        models.KnowledgePageVector.objects.filter(page_id=page_id, model=model).delete()
+        models.KnowledgePageVector.objects.bulk_create(
+            models.KnowledgePageVector(
+                page_id=page_id, place=place, model=model, sha256=sha256, vector=vector
             )
+            for place, vector in enumerate(vectors)
+        )
 
 
 def nearest(

@@ -6,10 +6,14 @@ import pytest
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
+from evennia_ai.game.knowledge import embedding
+from evennia_ai.game.knowledge.embedding import KIND
 from evennia_ai.game.knowledge.own_pages import LIMIT_SECONDS, MeaningBackend, Threads
 from evennia_ai.knowledge.pages.page import BackendError, BaseInfo, PageDraft
 from evennia_ai.llm.sentence_model import SentenceModelError
+from evennia_ai.models import KnowledgePageVector
 from evennia_ai.store.knowledge.knowledge_bases import save_base
+from evennia_ai.work.kinds.embed import Embed, EmbedGiven, OtherModelError, embed_job
 from tests.absent import need
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, a_page
 
@@ -57,8 +61,38 @@ def _harbour(db):
     forget_everything()
 
 
+class Here:
+    """Does the jobs of a backend by its own model, in its own threads, as the game does."""
+
+    in_workers = False
+
+    def __init__(self):
+        self.backend = None
+        self.jobs = []
+
+    def submit(self, job):
+        self.jobs.append(job)
+        return Deferred.fromCoroutine(self._ended(job))
+
+    async def _ended(self, job):
+        try:
+            body = await Embed(self.backend._model).run(job, self)
+        except ValueError as error:
+            return "failed", str(error)
+        KIND.applies.apply(job, body)
+        return "applied", ""
+
+    def off(self, work, *values):
+        return self.backend.threads.run(work, *values)
+
+    read = off
+
+
 def opened(model, run=execute, key="harbour"):
-    return MeaningBackend(key, Threads(run=run, clock=Clock()), model=lambda: model)
+    work = Here()
+    made = MeaningBackend(key, Threads(run=run, clock=Clock()), work, model=lambda: model)
+    work.backend = made
+    return made
 
 
 def told_now(answer):
@@ -197,6 +231,60 @@ class TestInThreads:
 
         assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
         assert "searched by words alone" in caplog.text
+
+
+class TestInWorkers:
+    """What is asked of workers, and what comes of it."""
+
+    @pytest.fixture
+    def backend(self, backend, monkeypatch):
+        monkeypatch.setattr(embedding, "PAGES", 1)
+        backend._work.in_workers = True
+        return backend
+
+    def test_several_jobs_are_asked_for_at_once(self, backend):
+        found(backend, "vessel")
+        first, second = backend._work.jobs
+        assert {first.kind, second.kind} == {"embed"}
+        assert first.idempotency != second.idempotency
+        assert found(backend, "vessel") == ["Ferry"]
+
+    def test_a_page_that_says_again_what_it_said_is_read_again(self, backend):
+        found(backend, "vessel")
+        for body in ("A house.", "A flat boat."):
+            again(backend, body)
+            found(backend, "vessel")
+        names = [job.idempotency for job in backend._work.jobs]
+        assert len(names) == len(set(names)) == 4
+        assert found(backend, "vessel") == ["Ferry"]
+
+    def test_a_page_that_was_changed_meanwhile_is_left_alone(self, backend):
+        job = embedding.jobs_for("harbour", "boats", in_workers=True)[0]
+        again(backend, "A house.")
+        (body,) = ran(backend, job)
+        assert body == {"pages": []}
+        KIND.applies.apply(job, body)
+        assert KnowledgePageVector.objects.count() == 0
+
+    def test_a_worker_with_another_model_offers_nothing(self, backend):
+        given = EmbedGiven(model="ships", pages=((1, "0"),), since=0)
+        (failure,) = ran(backend, embed_job(given))
+        assert failure.check(OtherModelError)
+        assert "by the model ships and this process has boats" in failure.getErrorMessage()
+
+
+def again(backend, body):
+    """The ferry's page says something else."""
+    (was,) = backend.fetch([a_page("Ferry", "").name])
+    backend.write(a_draft("Ferry", body, was=was.revision))
+
+
+def ran(backend, job):
+    """The body of a job, or how its function failed."""
+    results = []
+    run = Embed(backend._model).run(job, backend._work)
+    Deferred.fromCoroutine(run).addBoth(results.append)
+    return results
 
 
 def test_a_base_that_is_not_there_is_told():

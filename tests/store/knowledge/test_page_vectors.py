@@ -43,7 +43,7 @@ def read(**vectors):
     """Keep these vectors for the pages of these titles."""
     for page in backend.unread("harbour", MODEL, most=100):
         title = page.parts[0].split("\n")[0]
-        backend.keep(page, MODEL, [a_vector(one) for one in vectors[title]])
+        backend.keep(page.page_id, page.sha256, MODEL, [a_vector(one) for one in vectors[title]])
 
 
 def near(asked, **options):
@@ -111,7 +111,7 @@ def test_what_was_made_of_an_old_text_is_not_kept():
     page = write("Slack")
     (old,) = backend.unread("harbour", MODEL, most=5)
     write("Slack", "Water.", was=page.revision)
-    backend.keep(old, MODEL, [a_vector(TIDE)])
+    backend.keep(old.page_id, old.sha256, MODEL, [a_vector(TIDE)])
 
     assert near(TIDE) == []
 
