@@ -11,7 +11,7 @@ scan depth, and told in bulk.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from evennia_ai.lorebook.activation.activation_run import ActivationRun, RunInputs
 from evennia_ai.lorebook.activation.active_books import ActiveBook, active_books_of, entry_finder
@@ -107,29 +107,16 @@ _START: Final = Clock()
 
 
 class _Told(NamedTuple):
-    """What was told of a book the last time: by index what was judged and ruled, and the verdict.
+    """What was told of an entry the last time, and of what."""
 
-    `more` is what else each verdict says: how its message is called, what was given up.
-    """
-
-    indexes: Sequence[int]
-    judgements: Sequence[Judgement]
-    rulings: Sequence[Ruling]
-    more: Sequence[object]
-    verdicts: Sequence[Verdict]
-
-    def about(self, indexes: Sequence[int]) -> Iterable[tuple[object, object, object, Any]]:
-        """Judgement, ruling, the rest and the verdict on each of these, None where none was."""
-        rows = zip(self.judgements, self.rulings, self.more, self.verdicts, strict=True)
-        if indexes == self.indexes:
-            return rows
-        known = dict(zip(self.indexes, rows, strict=True))
-        return [known.get(index, _UNTOLD) for index in indexes]
+    judgement: Judgement
+    ruling: Ruling
+    more: object
+    """What else its verdict says: how its message is called, what was given up."""
+    verdict: Verdict
 
 
-_UNTOLD: Final = (None, None, None, None)
-_NOTHING_TOLD: Final = _Told((), (), (), (), ())
-_TOLD: Final = Slot[_Told]("told")
+_TOLD: Final = Slot[dict[int, _Told]]("told")
 
 
 class Activation:
@@ -168,7 +155,7 @@ class Activation:
     @cached_property
     def touched(self) -> tuple[Verdict, ...]:
         """The verdicts on entries that something in the conversation concerned."""
-        return tuple([verdict for book in self._books for verdict in self._told(book).verdicts])
+        return tuple([one.verdict for book in self._books for one in self._told(book).values()])
 
     @cached_property
     def silent(self) -> tuple[Unmatched, ...]:
@@ -180,44 +167,35 @@ class Activation:
         """A verdict on every entry of every book, in the order of the books and their entries."""
         made: list[Verdict] = []
         for book in self._books:
-            verdicts, told = _once(book, _VERDICTS, _verdicts).copy(), self._told(book)
-            for index, verdict in zip(told.indexes, told.verdicts, strict=True):
-                verdicts[index] = verdict
+            verdicts = _once(book, _VERDICTS, _verdicts).copy()
+            for index, told in self._told(book).items():
+                verdicts[index] = told.verdict
             made += verdicts
         return tuple(made)
 
-    def _told(self, book: ActiveBook) -> _Told:
-        """What is to be told of the touched entries; what was told last is not put in words anew.
+    def _told(self, book: ActiveBook) -> dict[int, _Told]:
+        """What is to be told of the touched entries, by their index.
 
-        Who is told nothing new is not looked at: of a thousand entries most say the same again.
+        What was told last is not put in words anew: of a thousand entries most say the same again.
         """
-        last = book.window.memo.get(_TOLD) or _NOTHING_TOLD
-        indexes = sorted(book.judgements)
-        judgements = [book.judgements[index] for index in indexes]
-        rulings = [book.rulings.get(index, NOT_WOKEN) for index in indexes]
-        more = self._more(book, indexes, judgements)
-        verdicts: list[Verdict] = []
-        rows = zip(indexes, judgements, rulings, more, last.about(indexes), strict=True)
-        for index, judgement, ruling, said, before in rows:
-            if before[0] is judgement and before[1] is ruling and before[2] == said:
-                verdicts.append(before[3])
-            else:
-                verdicts.append(self._worded(book, index, judgement, ruling))
-        told = _Told(indexes, judgements, rulings, more, verdicts)
+        last = book.window.memo.get(_TOLD) or {}
+        judgements, rulings, told = book.judgements, book.rulings, dict[int, _Told]()
+        says_more = self._called is not message_called or bool(book.window.given_up)
+        for index in last if last.keys() == judgements.keys() else sorted(judgements):
+            judgement, ruling = judgements[index], rulings.get(index, NOT_WOKEN)
+            more = self._more(book, index, judgement) if says_more else None
+            one = last.get(index)
+            if not one or one[0] is not judgement or one[1] is not ruling or one[2] != more:
+                verdict = self._worded(book, index, judgement, ruling)
+                one = _Told(judgement, ruling, more, verdict)
+            told[index] = one
         book.window.memo[_TOLD] = told
         return told
 
-    def _more(
-        self, book: ActiveBook, indexes: Sequence[int], judgements: Sequence[Judgement]
-    ) -> Sequence[object]:
-        """What else each verdict says: how its message is called, and what was given up."""
-        if self._called is message_called and not book.window.given_up:
-            return [None] * len(indexes)
-        places = [-1 if one.found is None else one.found.place for one in judgements]
-        return [
-            (self._called(place) if place >= 0 else "", book.given_up(index))
-            for index, place in zip(indexes, places, strict=True)
-        ]
+    def _more(self, book: ActiveBook, index: int, judgement: Judgement) -> object:
+        """What else a verdict says: how its message is called, and what was given up."""
+        place = -1 if judgement.found is None else judgement.found.place
+        return self._called(place) if place >= 0 else "", book.given_up(index)
 
     def _worded(
         self, book: ActiveBook, index: int, judgement: Judgement, ruling: Ruling

@@ -155,7 +155,7 @@ class ActivationRun:
         number, one = self._schedule.number, woken.candidates.get(index)
         was_there = one is not None
         entry, keys = book.entries[index], book.key_index.entry_keys[index]
-        if not book.is_woken(index, number):
+        if not book.is_woken(index, keys.primary, number):
             woken.drop(index)
         elif one is not None or decided_by_keys(entry, keys):
             found = judge(entry, keys, view, identity=book.identities[index])

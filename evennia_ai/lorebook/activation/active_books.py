@@ -4,7 +4,7 @@ An active book lives for one run. What was worked out for a book and stays right
 its texts, its labels) is kept with the book and shared by all NPCs.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -177,17 +177,16 @@ class ActiveBook:
         self.judgements[index] = judgement
         self.rulings.pop(index, None)
 
-    def is_woken(self, index: int, number: int) -> bool:
+    def is_woken(self, index: int, keys: Collection[int], number: int) -> bool:
         """Whether a key wakes an entry in the pass of this number, and none did in one before."""
         if self.followed is None:
             return False
-        keys = self.key_index.entry_keys[index].primary
         if number == 1:
-            return any(map(self.window.stands, keys))
+            return self.window.stands(keys)
+        if self.window.fed.keys().isdisjoint(keys):
+            return False
         earlier = self.followed.passes[: number - 1]
-        return not any(index in woken.judgements for woken in earlier) and any(
-            key in self.window.fed for key in keys
-        )
+        return not any(index in woken.judgements for woken in earlier)
 
     def given_up(self, index: int) -> tuple[EntryReason, ...]:
         """Where patterns of an entry were not looked for to the end; the first few places."""

@@ -239,7 +239,8 @@ class Judgement:
         return self._cause
 
 
-JUDGED: Final = Slot[dict[int, Judgement]]("judged")
+# By the text of a key what was last said of the entries that it woke.
+JUDGED: Final = Slot[dict[str, Judgement]]("judged")
 
 
 @dataclass(slots=True, eq=False)

@@ -144,8 +144,8 @@ class PassView:
     """What one entry is judged by: what of its book is in view, in which pass."""
 
     window: Window
-    judged: dict[int, Judgement]
-    """Judgements on the same keys, by the index of an entry."""
+    judged: dict[str, Judgement]
+    """The last judgement that each key led to; all entries that have the key share it."""
     kind: PassKind
     level: int
     """The delay level that recursion has reached."""
@@ -302,12 +302,11 @@ def _woken_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgeme
     at, found = first
     if keys.secondary and entry.selective:
         return _secondary(entry, keys, view, keys.texts[at], found)
-    known = view.judged.get(entry.index)
-    if known is not None and known.found is found:
-        return known
-    made = Judgement(True, EntryReason(key_found, (keys.texts[at], found)), found)
-    view.judged[entry.index] = made
-    return made
+    key = keys.texts[at]
+    known = view.judged.get(key)
+    if known is None or known.found is not found:
+        known = view.judged[key] = Judgement(True, EntryReason(key_found, (key, found)), found)
+    return known
 
 
 def _first_unseen(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[int, FoundKey] | None:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.lorebook.entry import LoreEntry, SourceName
-from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
+from evennia_ai.lorebook.scan.entry_keys import ALWAYS
 from evennia_ai.lorebook.scan.hit_cache import (
     ANYWHERE,
     EVENT,
@@ -168,13 +168,13 @@ class Window:
         """The keys that stand in what was scanned of the conversation."""
         return {*self._newest, *self._newest_moved, *self.hits.said, *self.hits.moved}
 
-    def stands(self, number: int) -> bool:
-        """Whether this key is one of them."""
-        return (
-            number in self.hits.said
-            or number in self._newest
-            or number in self.hits.moved
-            or number in self._newest_moved
+    def stands(self, numbers: Collection[int]) -> bool:
+        """Whether any of these keys is one of them."""
+        return not (
+            self.hits.said.keys().isdisjoint(numbers)
+            and self._newest.keys().isdisjoint(numbers)
+            and self.hits.moved.keys().isdisjoint(numbers)
+            and self._newest_moved.keys().isdisjoint(numbers)
         )
 
     def sources(self) -> list[int]:
@@ -245,9 +245,15 @@ class Window:
         """The first of these keys that stands where `entry` sees it: its index, and where."""
         only_messages = not (self._fed or self._sources or self._key_index.patterns)
         hears_what_is_said = not (self._newest or entry.hears_movement or depth < self._reached)
-        if only_messages and hears_what_is_said and min(numbers, default=NEVER) >= 0:  # most
+        if only_messages and hears_what_is_said:  # most
             said = self.hits.said
-            return next(((n, said[key]) for n, key in enumerate(numbers) if key in said), None)
+            for at, number in enumerate(numbers):
+                if number in said:
+                    return at, said[number]
+                if number < 0:  # no key of the table
+                    break
+            else:
+                return None
         for at, number in enumerate(numbers):
             found = self._in_messages(number, entry, depth)
             if found is None and (not only_messages or number < 0):
