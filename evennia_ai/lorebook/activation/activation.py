@@ -11,7 +11,7 @@ scan depth, and told in bulk.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from evennia_ai.lorebook.activation.activation_run import ActivationRun, RunInputs
 from evennia_ai.lorebook.activation.active_books import ActiveBook, active_books_of, entry_finder
@@ -106,16 +106,9 @@ _NO_FACTS: Final[Facts] = {}
 _START: Final = Clock()
 
 
-class _Told(NamedTuple):
-    """What was told of an entry the last time, and of what."""
-
-    judgement: Judgement
-    ruling: Ruling
-    more: object
-    """What else its verdict says: how its message is called, what was given up."""
-    verdict: Verdict
-
-
+# What was told of an entry: how it was judged, what was ruled, what else there was to say (how its
+# message is called, what was given up), and the verdict that says so.
+_Told = tuple[Judgement, Ruling, object, Verdict]
 _TOLD: Final = Slot[dict[int, _Told]]("told")
 
 
@@ -155,7 +148,7 @@ class Activation:
     @cached_property
     def touched(self) -> tuple[Verdict, ...]:
         """The verdicts on entries that something in the conversation concerned."""
-        return tuple([one.verdict for book in self._books for one in self._told(book).values()])
+        return tuple([told[-1] for book in self._books for told in self._told(book).values()])
 
     @cached_property
     def silent(self) -> tuple[Unmatched, ...]:
@@ -169,7 +162,7 @@ class Activation:
         for book in self._books:
             verdicts = _once(book, _VERDICTS, _verdicts).copy()
             for index, told in self._told(book).items():
-                verdicts[index] = told.verdict
+                verdicts[index] = told[-1]
             made += verdicts
         return tuple(made)
 
@@ -186,8 +179,7 @@ class Activation:
             more = self._more(book, index, judgement) if says_more else None
             one = last.get(index)
             if not one or one[0] is not judgement or one[1] is not ruling or one[2] != more:
-                verdict = self._worded(book, index, judgement, ruling)
-                one = _Told(judgement, ruling, more, verdict)
+                one = judgement, ruling, more, self._worded(book, index, judgement, ruling)
             told[index] = one
         book.window.memo[_TOLD] = told
         return told

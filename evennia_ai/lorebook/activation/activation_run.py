@@ -246,7 +246,7 @@ class ActivationRun:
             lost=self._lost,
             score=self._score,
             speaker=self._speaker_of,
-            passes_on=lambda one: books[one.rank].recursive,
+            recursive=[book.rank for book in books if book.recursive],
         ).outcome(candidates)
         if not has_shares and all(one.is_steady for one in candidates):
             kept[schedule.number] = KeptPass(made_for, candidates, outcome)

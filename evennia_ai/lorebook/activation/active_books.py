@@ -20,7 +20,7 @@ from evennia_ai.lorebook.activation.candidate import (
     given_up,
 )
 from evennia_ai.lorebook.activation.lore_budget import survival
-from evennia_ai.lorebook.activation.timers import Timers
+from evennia_ai.lorebook.activation.timers import Timers, is_remembered
 from evennia_ai.lorebook.book import (
     ATTACH_RANK,
     IDENTITIES,
@@ -302,6 +302,7 @@ class ActiveBook:
             is_lasting=not entry.timing.cooldown,  # with one, whether it rests may change
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
+            is_remembered=is_remembered(entry),
         )
 
     def text(

@@ -7,6 +7,7 @@ a say, is not decided again: `activation_run` keeps what came of it.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import Final
 
@@ -19,13 +20,13 @@ from evennia_ai.lorebook.activation.candidate import (
 )
 from evennia_ai.lorebook.activation.groups import ContestOutcome, contest
 from evennia_ai.lorebook.activation.lore_budget import LoreBudget, Spent, processing
-from evennia_ai.lorebook.activation.timers import is_remembered
 from evennia_ai.lorebook.book import containment_in_words
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import typed_frozen
 
 _survival: Final = attrgetter("survival")
+_NO_CONTEST: Final = ContestOutcome({}, {})
 
 
 class PassOutcome:
@@ -35,24 +36,9 @@ class PassOutcome:
     not asked again. `spent` is what it left of the budgets.
     """
 
-    __slots__ = (
-        "active",
-        "carried",
-        "numbers",
-        "passed_on",
-        "remembered",
-        "rulings",
-        "settled",
-        "spent",
-        "texts",
-    )
-
     def __init__(self) -> None:
         self.active: list[Candidate] = []
         self.passed_on: list[Candidate] = []
-        self.numbers: frozenset[int] = frozenset()
-        self.texts: list[tuple[str, str]] = []
-        """Of those that pass it on what is searched, with the entry's label."""
         self.rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
         self.settled: dict[int, set[int]] = defaultdict(set)
         self.remembered: list[Candidate] = []
@@ -60,6 +46,16 @@ class PassOutcome:
         self.spent: Spent | None = None
         self.carried: Spent | None = None
         """What is left for the next pass, once there was one."""
+
+    @cached_property
+    def numbers(self) -> frozenset[int]:
+        """Of those that pass text on."""
+        return frozenset([one.number for one in self.passed_on])
+
+    @cached_property
+    def texts(self) -> list[tuple[str, str]]:
+        """What of those is searched, with the entry's label."""
+        return [(one.label, one.searched) for one in self.passed_on]
 
     def rule(self, one: Candidate, ruling: Ruling) -> None:
         """What became of a candidate; a later pass may decide otherwise."""
@@ -90,8 +86,8 @@ class Admission:
     """How many keys of an entry were found."""
     speaker: Callable[[Candidate], str | None]
     """Who woke it."""
-    passes_on: Callable[[Candidate], bool]
-    """Whether texts of its book wake others."""
+    recursive: Collection[int]
+    """The ranks of the books whose texts wake others."""
 
     def outcome(self, candidates: Sequence[Candidate]) -> PassOutcome:
         """What becomes of the candidates."""
@@ -100,9 +96,11 @@ class Admission:
         contested = self._contest(candidates, outcome)
         lost = contested.lost
         offered = [one for one in candidates if id(one) not in lost] if lost else candidates
-        admitted: set[int] = set()
+        ordered = sorted(offered, key=_survival)
+        in_a_row = self._admitted_in_a_row(ordered, outcome)
+        admitted = {id(one) for one in in_a_row}
         unlucky: set[int] = set()
-        for one in sorted(offered, key=_survival):
+        for one in ordered[len(in_a_row) :]:
             roll = None if one.is_steady else self._rolled(one)
             if roll is not None and not self._passes(one, roll):
                 unlucky.add(id(one))
@@ -111,21 +109,19 @@ class Admission:
             elif self._is_admitted(one, roll, contested, outcome):
                 admitted.add(id(one))
         outcome.active = [one for one in offered if id(one) in admitted]
-        outcome.remembered = [one for one in outcome.active if is_remembered(one.entry)]
+        outcome.remembered = [one for one in outcome.active if one.is_remembered]
         outcome.spent = budget.spent
         if self.rules.flags.counts_what_recursed:  # what had no room is passed on as well
             passed_on = [one for one in offered if id(one) not in unlucky]
         else:
-            passed_on = [one for one in outcome.active if self.passes_on(one)]
+            passed_on = [one for one in outcome.active if one.rank in self.recursive]
         outcome.passed_on = [one for one in passed_on if not one.entry.recursion.prevented]
-        outcome.numbers = frozenset([one.number for one in outcome.passed_on])
-        outcome.texts = [(one.label, one.searched) for one in outcome.passed_on]
         return outcome
 
     def _contest(self, candidates: Sequence[Candidate], outcome: PassOutcome) -> ContestOutcome:
         """The groups' choice; who lost may come back in a later pass."""
         if not any(one.entry.grouping.names for one in candidates):
-            return ContestOutcome({}, {})
+            return _NO_CONTEST
         contested = contest(
             candidates,
             rules=self.rules,
@@ -139,6 +135,16 @@ class Admission:
                 outcome.rule(one, Ruling(False, (why,)))
                 self.lost.add(one.number)
         return contested
+
+    def _admitted_in_a_row(
+        self, candidates: Sequence[Candidate], outcome: PassOutcome
+    ) -> Sequence[Candidate]:
+        """The first of the candidates, of whom neither chance nor groups nor shares are asked."""
+        charges = self.budget.offer_in_a_row(candidates)
+        for one, charge in zip(candidates, charges, strict=False):
+            details = self._details(one, None, _NO_CONTEST)
+            outcome.settle(one, Ruling(True, (*details, charge), one.tokens))
+        return candidates[: len(charges)]
 
     def _is_admitted(
         self,

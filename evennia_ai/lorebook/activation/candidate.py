@@ -257,8 +257,7 @@ class Ruling:
     def words(self) -> str:
         """The details in words, each behind a semicolon."""
         if self._words is None:
-            told = self.details
-            self._words = f"; {told[0]}" if len(told) == 1 else "".join([f"; {d}" for d in told])
+            self._words = "".join(["; " + str(told) for told in self.details])
         return self._words
 
 
@@ -303,6 +302,8 @@ class Candidate:
     is_constant_text: bool
     is_steady: bool
     """Whether it depends on neither chance nor others of a group."""
+    is_remembered: bool
+    """Whether later turns ask whether it was active."""
     active: ActiveEntry | None = None
     """As it last went into a prompt."""
 

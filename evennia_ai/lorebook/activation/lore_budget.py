@@ -7,7 +7,7 @@ unless the rules say to stop. Where several people speak, nobody can spend all o
 them wakes has a share.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -19,6 +19,7 @@ from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.prompt.tokens import TokenCounter
 
 _ALL: Final[tuple[Lorebook | None, ...]] = (None,)
+_TOKENS: Final = attrgetter("tokens")
 
 
 def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
@@ -108,6 +109,36 @@ class LoreBudget:
         else:
             self._charge(one, purses, cost, speaker)
         return Charge(left, left - cost)
+
+    def offer_in_a_row(self, candidates: Sequence[Candidate]) -> list[Charge]:
+        """What the first of the candidates cost, up to one of whom `offer` has to ask more.
+
+        Where there is one budget, nobody has a share of it and room is left, that is nearly all.
+        """
+        charges: list[Charge] = []
+        if self._full or self.is_shared:
+            return charges
+        left = self._room[None]
+        costs = self._costs_in_a_row(candidates) if self._one_text else map(_TOKENS, candidates)
+        for one, cost in zip(candidates, costs, strict=True):
+            after = left - cost
+            if after < self._is_open or not one.is_steady or one.book.token_budget is not None:
+                break
+            charges.append(Charge(left, after))
+            left = after
+        if self._one_text:
+            self._text += "".join([f"{one.text}\n" for one in candidates[: len(charges)]])
+            self._text_tokens += self._room[None] - left
+        self._room[None] = left
+        return charges
+
+    def _costs_in_a_row(self, candidates: Iterable[Candidate]) -> Iterator[int]:
+        """What the text of this pass grows by with each of them."""
+        text, tokens = self._text, self._text_tokens
+        for one in candidates:
+            text += f"{one.text}\n"  # a local name, so that it grows in its place
+            before, tokens = tokens, self._counter.count(text)
+            yield tokens - before
 
     @property
     def spent(self) -> Spent:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.lorebook.activation import activation_run
-from evennia_ai.lorebook.activation.lore_budget import LoreBudget
+from evennia_ai.lorebook.activation.admission import Admission
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.messages import said
@@ -37,13 +37,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def offered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The labels of the entries that are offered room from now on."""
     labels: list[str] = []
-    offer = LoreBudget.offer
+    outcome = Admission.outcome
 
-    def noted(self: LoreBudget, one: Any, **more: Any) -> Any:
-        labels.append(one.label)
-        return offer(self, one, **more)
+    def noted(self: Admission, candidates: Any) -> Any:
+        labels.extend(one.label for one in candidates)
+        return outcome(self, candidates)
 
-    monkeypatch.setattr(LoreBudget, "offer", noted)
+    monkeypatch.setattr(Admission, "outcome", noted)
     return labels
 
 

@@ -1,8 +1,11 @@
 """The lore budget: what is charged to whom, and that nobody gets more than there is."""
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.lorebook.activation.lore_budget import LoreBudget
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import NO_GRANTS
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
@@ -157,3 +160,42 @@ def test_lore_of_a_card_without_the_grant_takes_no_room_from_the_game_s():
     world = a_book(an_entry("three four", priority=1), label="world")
     result = awake(card, world, scan=COIN, rules=ActivationRules(budget_tokens=3))
     assert texts(result) == ["three four"]
+
+
+SEVERAL = st.lists(
+    st.builds(
+        an_entry,
+        st.sampled_from(["one", "one two", "one two three", "feeds a key"]),
+        keys=st.sampled_from([["coin"], ["key"]]),
+        priority=st.integers(0, 2),
+        constant=st.booleans(),
+        extensions=st.sampled_from(
+            [{}, {}, {"ignore_budget": True}, {"probability": 50}, {"group": "g"}]
+        ),
+    ),
+    max_size=8,
+)
+
+
+@given(
+    SEVERAL,
+    SEVERAL,
+    st.none() | st.integers(0, 9),
+    st.sampled_from(["evennia_ai", "sillytavern"]),
+    st.sampled_from(["skip", "stop"]),
+    st.sampled_from([0, 1]),
+    st.integers(0, 20),
+)
+def test_entries_offered_in_a_row_are_charged_as_one_by_one(
+    first, second, own_budget, preset, overflow, speaker_matches, budget
+):
+    def verdicts():
+        rules = ActivationRules(
+            rules=preset, overflow=overflow, speaker_matches=speaker_matches, budget_tokens=budget
+        )
+        books = a_book(*first), a_book(*second, label="other", token_budget=own_budget)
+        return awake(*books, scan=a_scan("user: coin", "user: key"), rules=rules).verdicts
+
+    in_a_row = verdicts()
+    with patch.object(LoreBudget, "offer_in_a_row", lambda self, candidates: []):
+        assert verdicts() == in_a_row
