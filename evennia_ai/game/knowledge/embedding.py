@@ -11,7 +11,7 @@ from django.db import transaction
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.work.applying import Ending, GameKind
-from evennia_ai.store.knowledge import backend
+from evennia_ai.store.knowledge import page_vectors
 from evennia_ai.work.job import Job
 from evennia_ai.work.kinds.embed import EMBED, EmbedGiven, EmbedMade, embed_job
 from evennia_ai.work.kinds.forms import read_form
@@ -44,7 +44,7 @@ class Embedding:
         made = read_form(EmbedMade, body, where=job.idempotency)
         with transaction.atomic():
             for page in made.pages:
-                backend.keep(page.number, page.sha256, given.model, page.packed)
+                page_vectors.keep(page.number, page.sha256, given.model, page.packed)
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
         """Whoever submitted it is told."""
@@ -56,8 +56,8 @@ KIND: Final = GameKind(does=EMBED, applies=Embedding())
 def jobs_for(base: str, model: str, *, in_workers: bool) -> list[Job]:
     """Jobs that read pages of a base which were not read yet, none where all were."""
     most = PAGES * (JOBS_AT_ONCE if in_workers else 1)
-    pages = [(page.page_id, page.sha256) for page in backend.unread(base, model, most=most)]
-    since = backend.newest_vector()
+    pages = [(page.page_id, page.sha256) for page in page_vectors.unread(base, model, most=most)]
+    since = page_vectors.newest_vector()
     return [
         embed_job(EmbedGiven(model=model, pages=tuple(pages[start : start + PAGES]), since=since))
         for start in range(0, len(pages), PAGES)

@@ -25,7 +25,8 @@ from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
 from evennia_ai.store.core.reading import read_alone
 from evennia_ai.store.knowledge import backend, page_search
-from evennia_ai.store.knowledge.backend import DatabaseBackend, Near
+from evennia_ai.store.knowledge.backend import DatabaseBackend
+from evennia_ai.store.knowledge.page_vectors import Near, nearest
 
 LIMIT_SECONDS: Final = 0.25
 """How long a search may take."""
@@ -124,9 +125,7 @@ class MeaningBackend(OwnBackend):
     def _near(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
         """The id of the model and the pages whose meaning is near; runs in a thread."""
         model, vectors = self._asked((query,))
-        look = partial(
-            backend.nearest, self.key, model, vectors[0], namespaces=namespaces, most=MERGED
-        )
+        look = partial(nearest, self.key, model, vectors[0], namespaces=namespaces, most=MERGED)
         return model, _read(look, limit_seconds=_READING_SECONDS)
 
     def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:

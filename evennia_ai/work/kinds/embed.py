@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.llm.sentence_model import SentenceModel, sentence_model
-from evennia_ai.store.knowledge import backend
+from evennia_ai.store.knowledge.page_vectors import Unread, as_they_were
 from evennia_ai.work.job import Job, JobTools
 from evennia_ai.work.kinds.forms import digest_of, plain, read_form
 
@@ -83,10 +83,10 @@ class Embed:
         SentenceModelError: there is no model here. OtherModelError: it is another one.
         """
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
-        pages = await tools.read(backend.as_they_were, given.pages)
+        pages = await tools.read(as_they_were, given.pages)
         return plain(EmbedMade(pages=await tools.off(self._embedded, given.model, pages)))
 
-    def _embedded(self, wanted: str, pages: Sequence[backend.Unread]) -> tuple[EmbeddedPage, ...]:
+    def _embedded(self, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
         """In a thread: what the model makes of these pages."""
         model = self._model()
         if model.id != wanted:

@@ -52,10 +52,10 @@ class NoModel:
 @pytest.fixture(autouse=True)
 def _harbour(db):
     from evennia_ai.store.core.snapshots import forget_everything
-    from evennia_ai.store.knowledge import backend
+    from evennia_ai.store.knowledge import page_vectors
 
     forget_everything()
-    backend._kept.clear()
+    page_vectors._kept.clear()
     save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
     yield
     forget_everything()

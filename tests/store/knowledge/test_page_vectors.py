@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
-from evennia_ai.store.knowledge import backend
+from evennia_ai.store.knowledge import page_vectors
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 from evennia_ai.store.knowledge.pages import remove_page, save_page
 from tests.absent import need
@@ -30,7 +30,7 @@ def a_vector(numbers) -> bytes:
 @pytest.fixture(autouse=True)
 def _harbour():
     save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
-    backend._kept.clear()
+    page_vectors._kept.clear()
 
 
 def write(title, body="Stone.", was=""):
@@ -41,13 +41,15 @@ def write(title, body="Stone.", was=""):
 
 def read(**vectors):
     """Keep these vectors for the pages of these titles."""
-    for page in backend.unread("harbour", MODEL, most=100):
+    for page in page_vectors.unread("harbour", MODEL, most=100):
         title = page.parts[0].split("\n")[0]
-        backend.keep(page.page_id, page.sha256, MODEL, [a_vector(one) for one in vectors[title]])
+        page_vectors.keep(
+            page.page_id, page.sha256, MODEL, [a_vector(one) for one in vectors[title]]
+        )
 
 
 def near(asked, **options):
-    found = backend.nearest("harbour", MODEL, a_vector(asked), **{"most": 10, **options})
+    found = page_vectors.nearest("harbour", MODEL, a_vector(asked), **{"most": 10, **options})
     return [one.name.full for one in found]
 
 
@@ -62,7 +64,7 @@ def test_a_page_counts_once_by_its_nearest_part():
     write("Slack")
     read(Slack=[OPPOSITE, BETWEEN, TIDE])
 
-    (found,) = backend.nearest("harbour", MODEL, a_vector(TIDE), most=10)
+    (found,) = page_vectors.nearest("harbour", MODEL, a_vector(TIDE), most=10)
     assert (found.name.full, found.place) == ("Slack", 2)
 
 
@@ -84,7 +86,7 @@ def test_namespaces_and_the_number_asked_are_kept_to():
 def test_each_part_is_read_under_the_title_of_its_page():
     write("Slack", "One.\n\n" + "Two. " * 300)
 
-    (page,) = backend.unread("harbour", MODEL, most=5)
+    (page,) = page_vectors.unread("harbour", MODEL, most=5)
     assert len(page.parts) > 1
     assert all(part.startswith("Slack\n") for part in page.parts)
 
@@ -93,8 +95,8 @@ def test_a_page_that_was_read_is_not_read_again():
     write("Slack")
     read(Slack=[TIDE])
 
-    assert backend.unread("harbour", MODEL, most=5) == ()
-    assert backend.unread("harbour", "another model", most=5) != ()
+    assert page_vectors.unread("harbour", MODEL, most=5) == ()
+    assert page_vectors.unread("harbour", "another model", most=5) != ()
 
 
 def test_a_page_that_says_something_else_is_read_again():
@@ -109,9 +111,9 @@ def test_a_page_that_says_something_else_is_read_again():
 
 def test_what_was_made_of_an_old_text_is_not_kept():
     page = write("Slack")
-    (old,) = backend.unread("harbour", MODEL, most=5)
+    (old,) = page_vectors.unread("harbour", MODEL, most=5)
     write("Slack", "Water.", was=page.revision)
-    backend.keep(old.page_id, old.sha256, MODEL, [a_vector(TIDE)])
+    page_vectors.keep(old.page_id, old.sha256, MODEL, [a_vector(TIDE)])
 
     assert near(TIDE) == []
 
