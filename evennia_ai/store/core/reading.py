@@ -2,8 +2,9 @@
 
 Django gives each thread a connection. Here it may read alone and only for so long: SQLite is
 interrupted between two steps of its program and waits no longer for a lock, PostgreSQL ends the
-statement itself. Where a transaction has begun, it is whoever began it that bounds it: tests, and
-the command line, which asks in place.
+statement itself. Where no server runs, as in tests and on the command line, it is read in place. A
+transaction that somebody has begun there is theirs: whoever began it bounds it, and its connection
+stays as it is. Django, asked to close what is old, would close it, as it finds autocommit off.
 """
 
 import time
@@ -11,13 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from django.db import (
-    InterfaceError,
-    OperationalError,
-    close_old_connections,
-    connection,
-    transaction,
-)
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from evennia_ai.errors import StoreError
 
@@ -32,21 +27,26 @@ class ReadingTooLongError(StoreError):
 
 
 def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
-    """What `work` returns, run in a thread that is nobody's: it has no transaction open.
+    """What `work` returns, run with this thread's connection; in somebody's transaction as it is.
 
     ReadingTooLongError: it took too long, and was given up.
     """
-    close_old_connections()
+    if connection.in_atomic_block:
+        return work()
+    connection.close_if_unusable_or_obsolete()
     try:
         with limited(connection, seconds=limit_seconds):
             return work()
     finally:
-        close_old_connections()
+        connection.close_if_unusable_or_obsolete()
 
 
 @contextmanager
 def limited(database: Any, *, seconds: float) -> Iterator[None]:
-    """Let a connection read alone, and for so long; ReadingTooLongError where it took longer."""
+    """Let a connection read alone, and for so long; ReadingTooLongError where it took longer.
+
+    A transaction that it has open is left as it is.
+    """
     if database.in_atomic_block:
         yield
         return
