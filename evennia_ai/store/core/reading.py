@@ -8,7 +8,7 @@ stays as it is. Django, asked to close what is old, would close it, as it finds 
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -89,8 +89,9 @@ def _bound_sqlite(database: Any, seconds: float) -> Iterator[None]:
 @contextmanager
 def _bound_postgresql(database: Any, seconds: float) -> Iterator[None]:
     with transaction.atomic(using=database.alias), database.cursor() as cursor:
-        cursor.execute("SET TRANSACTION READ ONLY")
-        cursor.execute(f"SET LOCAL statement_timeout = {round(1000 * seconds)}")
+        cursor.execute(
+            f"SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = {round(1000 * seconds)}"
+        )
         yield
 
 
@@ -100,3 +101,25 @@ def _unbound(database: Any, seconds: float) -> Iterator[None]:
 
 
 _BOUNDS: Final = {"sqlite": _bound_sqlite, "postgresql": _bound_postgresql}
+
+
+def rows_of(query: str, *, of: Sequence[Any] = (), among: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows that a query finds, read past the ORM; none where `among` is empty.
+
+    Its `{}` stands for the values among which one must be; those of `of` are before them. On
+    PostgreSQL bytes come as bytes.
+    """
+    if not among:
+        return []
+    with _cursor() as cursor:
+        cursor.execute(query.format(", ".join(["%s"] * len(among))), [*of, *among])
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def _cursor() -> Any:
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from evennia_ai.store.core.postgresql.binary import binary_cursor  # it needs psycopg
+
+    return binary_cursor(connection)

@@ -1,7 +1,7 @@
 """Reading in limited time, on a file of its own."""
 
 import pytest
-from django.db import OperationalError, connection, connections, transaction
+from django.db import DatabaseError, OperationalError, connection, connections, transaction
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from evennia_ai.errors import StoreError
@@ -26,10 +26,24 @@ def database(tmp_path):
     del connections["reading"]
 
 
+@pytest.fixture
+def apart():
+    """Another connection to the database that tests run on, which may be PostgreSQL."""
+    made = connections["reading"] = connection.copy("reading")
+    yield made
+    made.close()
+    del connections["reading"]
+
+
 def run(database, query):
     with database.cursor() as cursor:
         cursor.execute(query)
         return cursor.fetchall()
+
+
+def make_a_table(database):
+    with database.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE quay (title text)")
 
 
 def test_what_takes_too_long_is_given_up(database):
@@ -76,6 +90,21 @@ def test_afterwards_the_connection_is_as_it_was(database):
 
     run(database, "INSERT INTO page VALUES ('Ferry')")
     assert run(database, "PRAGMA busy_timeout") == before
+
+
+def test_what_takes_too_long_on_any_database_is_given_up(apart):
+    with pytest.raises(ReadingTooLongError), limited(apart, seconds=0.02):
+        run(apart, FOREVER)
+
+    assert run(apart, "SELECT 1") == [(1,)]
+
+
+@pytest.mark.req("S0-44")
+def test_nothing_is_written_on_any_database_meanwhile(apart):
+    with pytest.raises(DatabaseError, match=r"read-?only"), limited(apart, seconds=9):
+        make_a_table(apart)
+
+    make_a_table(apart)
 
 
 def test_a_transaction_of_somebody_else_is_left_alone(database, monkeypatch):
