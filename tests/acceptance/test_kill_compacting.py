@@ -30,18 +30,20 @@ def summaries(records: list[list]) -> int:
     return sum(body.startswith(FRAME) for *_, body in records)
 
 
+def shown_summaries(death: Death) -> int:
+    """How many the next prompt shows: as many as are recorded, each instead of what it is of."""
+    (prompt,) = death.after.all("asked")
+    said = [message["content"] for message in prompt if message["role"] != "system"]
+    shown = sum(FRAME in text for text in said)
+    assert shown == summaries(death.left)
+    assert sum("foggy on day 0" in text for text in said) == 1 - shown
+    assert sum("foggy on day 3" in text for text in said) == 1
+    return shown
+
+
 @pytest.mark.req("S2-20")
 def test_what_is_shown_is_the_old_segment_or_the_new_one(deaths):
-    shown = []
-    for death in deaths:
-        (prompt,) = death.after.all("asked")
-        said = [message["content"] for message in prompt if message["role"] != "system"]
-        shown.append(sum(FRAME in text for text in said))
-        assert shown[-1] == summaries(death.left)
-        assert sum("foggy on day 0" in text for text in said) == 1 - shown[-1]
-        assert sum("foggy on day 3" in text for text in said) == 1
-
-    assert sorted(set(shown)) == [0, 1]
+    assert {shown_summaries(death) for death in deaths} == {0, 1}
 
 
 def test_nothing_is_lost_and_the_chains_hold(deaths):

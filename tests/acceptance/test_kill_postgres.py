@@ -1,7 +1,7 @@
 """kill -9 of a game on PostgreSQL, and the end of its connections, at steps of a turn.
 
-The steps are those of `test_kill.py`, of which a fair sample is tried here: what a commit is does
-not depend on the step.
+The steps are those of `test_kill.py` and `test_kill_compacting.py`, of which a fair sample is tried
+here: what a commit is does not depend on the step.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ import pytest
 from tests.acceptance.doomed import Life, PostgresGame
 from tests.acceptance.doomed_steps import THE_END, committed_open_turns, committed_records
 from tests.acceptance.test_kill import ASKS, RECOVERS, SCENES, Death, Scene, after_death
+from tests.acceptance.test_kill_compacting import COMPACTS, TALKS, shown_summaries, summaries
 from tests.store.postgres import shared_cluster
 
 pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 SAMPLED = ("an answer", "a tool", "two who ask")
 DEATHS = 7
 """Deaths of a scene, evenly over its steps, the last at its end."""
+COMPACTING_DEATHS = 5
 DISCONNECTED = 10
 
 
@@ -46,13 +48,23 @@ def _spread(steps: int, most: int) -> list[int]:
     return [*(1 + steps * one // (most - 1) for one in range(most - 1)), steps * 2]
 
 
-def _death(game: PostgresGame, begun: str, scene: Scene, *, at: int) -> Death:
+def _death(game: PostgresGame, begun: str, scene: Scene, *, at: int | str) -> Death:
     database = game.copy(begun)
     acts = [*scene.acts, ["dies"]]
     life = game.lives(database, acts, model=scene.model, trouble="kill", at=at)
     if life.steps[-1:] != [THE_END]:
         assert not life.is_over
     return after_death(game, database, life)
+
+
+@pytest.fixture(scope="module")
+def compactions(game: PostgresGame) -> list[Death]:
+    begun = game.new("compacting", before=TALKS)
+    scene = Scene(acts=tuple(COMPACTS))
+    steps = len(_whole(game, begun, scene).steps)
+    return [
+        _death(game, begun, scene, at=at) for at in ("asked", *_spread(steps, COMPACTING_DEATHS))
+    ]
 
 
 def test_nothing_that_was_committed_is_lost_and_the_chains_hold(deaths):
@@ -75,6 +87,23 @@ def test_what_was_said_is_answered_once_in_the_next_life_and_no_tool_runs_twice(
         assert death.after.all("ran") == []
         assert death.after.is_over
         assert "Traceback" not in death.after.log
+
+
+def test_of_a_compaction_the_old_segment_is_shown_or_the_new_one(compactions):
+    assert {shown_summaries(death) for death in compactions} == {0, 1}
+    first = compactions[0]
+    assert first.step == "asked"
+    assert any("<transcript>" in body for *_, body in first.left)
+
+
+def test_after_a_compaction_nothing_is_lost_and_the_npc_answers(compactions):
+    for death in compactions:
+        assert death.after.stored[: len(death.left)] == death.left
+        assert [report["broken"] for report in death.after.reports] == [[], []]
+        assert any(line.startswith("Aye") for line in death.after.heard)
+        assert "Traceback" not in death.after.log
+        status = " ".join(" ".join(death.after.reports[0]["status"]).split())
+        assert ("compacted by a model" in status) == bool(summaries(death.left))
 
 
 def test_a_game_whose_connections_are_ended_goes_on(game):

@@ -1,4 +1,4 @@
-"""Tests of the store, of histories, knowledge and what is recorded, once more on PostgreSQL.
+"""Tests of the store, of what is recorded and of NPCs that search, once more on PostgreSQL.
 
 All migrations of ours run there too, as that database is made by them. Of each test a few cases of
 its table run (`tests/sampling.py`): what a later row asks does not depend on the database.
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 ROOT = Path(__file__).parents[2]
 PARTS = {
-    "histories": ("store/history", "game/recording"),
-    "the rest of the store": ("store",),
+    "histories and pages": ("store/history", "store/knowledge", "game/recording"),
+    "the rest of the store, and NPCs that search": ("store", "game/knowledge"),
 }
 LEFT_OUT = (
     "store/library/test_two_games.py",
@@ -26,8 +26,11 @@ LEFT_OUT = (
     "store/test_postgres.py",
     "store/test_two_processes.py",
     "store/knowledge/test_lookup.py",
+    "game/knowledge/test_canary.py",
+    "game/knowledge/test_meanings.py",
 )
-"""Processes of their own on a file, how SQLite plans its queries, and this file."""
+"""Processes of their own on a file, how SQLite plans its queries, this file, and what no database
+decides: how a secret is disguised, and how two scores are added up."""
 
 
 @pytest.mark.parametrize("part", PARTS)

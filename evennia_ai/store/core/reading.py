@@ -2,22 +2,17 @@
 
 Django gives each thread a connection. Here it may read alone and only for so long: SQLite is
 interrupted between two steps of its program and waits no longer for a lock, PostgreSQL ends the
-statement itself. Where a transaction has begun, it is whoever began it that bounds it: tests, and
-the command line, which asks in place.
+statement itself. Where no server runs, as in tests and on the command line, it is read in place. A
+transaction that somebody has begun there is theirs: whoever began it bounds it, and its connection
+stays as it is. Django, asked to close what is old, would close it, as it finds autocommit off.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from django.db import (
-    InterfaceError,
-    OperationalError,
-    close_old_connections,
-    connection,
-    transaction,
-)
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from evennia_ai.errors import StoreError
 
@@ -32,21 +27,26 @@ class ReadingTooLongError(StoreError):
 
 
 def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
-    """What `work` returns, run in a thread that is nobody's: it has no transaction open.
+    """What `work` returns, run with this thread's connection; in somebody's transaction as it is.
 
     ReadingTooLongError: it took too long, and was given up.
     """
-    close_old_connections()
+    if connection.in_atomic_block:
+        return work()
+    connection.close_if_unusable_or_obsolete()
     try:
         with limited(connection, seconds=limit_seconds):
             return work()
     finally:
-        close_old_connections()
+        connection.close_if_unusable_or_obsolete()
 
 
 @contextmanager
 def limited(database: Any, *, seconds: float) -> Iterator[None]:
-    """Let a connection read alone, and for so long; ReadingTooLongError where it took longer."""
+    """Let a connection read alone, and for so long; ReadingTooLongError where it took longer.
+
+    A transaction that it has open is left as it is.
+    """
     if database.in_atomic_block:
         yield
         return
@@ -89,8 +89,9 @@ def _bound_sqlite(database: Any, seconds: float) -> Iterator[None]:
 @contextmanager
 def _bound_postgresql(database: Any, seconds: float) -> Iterator[None]:
     with transaction.atomic(using=database.alias), database.cursor() as cursor:
-        cursor.execute("SET TRANSACTION READ ONLY")
-        cursor.execute(f"SET LOCAL statement_timeout = {round(1000 * seconds)}")
+        cursor.execute(
+            f"SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = {round(1000 * seconds)}"
+        )
         yield
 
 
@@ -100,3 +101,25 @@ def _unbound(database: Any, seconds: float) -> Iterator[None]:
 
 
 _BOUNDS: Final = {"sqlite": _bound_sqlite, "postgresql": _bound_postgresql}
+
+
+def rows_of(query: str, *, of: Sequence[Any] = (), among: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows that a query finds, read past the ORM; none where `among` is empty.
+
+    Its `{}` stands for the values among which one must be; those of `of` are before them. On
+    PostgreSQL bytes come as bytes.
+    """
+    if not among:
+        return []
+    with _cursor() as cursor:
+        cursor.execute(query.format(", ".join(["%s"] * len(among))), [*of, *among])
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def _cursor() -> Any:
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from evennia_ai.store.core.postgresql.binary import binary_cursor  # it needs psycopg
+
+    return binary_cursor(connection)

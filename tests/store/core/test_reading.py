@@ -1,11 +1,12 @@
 """Reading in limited time, on a file of its own."""
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection, connections, transaction
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from evennia_ai.errors import StoreError
-from evennia_ai.store.core.reading import ReadingTooLongError, limited
+from evennia_ai.store.core import reading
+from evennia_ai.store.core.reading import ReadingTooLongError, limited, read_alone
 
 FOREVER = """
 WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted)
@@ -19,14 +20,30 @@ def database(tmp_path):
     made = DatabaseWrapper({**settings, "NAME": str(tmp_path / "a.sqlite3")}, "reading")
     with made.cursor() as cursor:
         cursor.execute("CREATE TABLE page (title)")
+    connections["reading"] = made
     yield made
     made.close()
+    del connections["reading"]
+
+
+@pytest.fixture
+def apart():
+    """Another connection to the database that tests run on, which may be PostgreSQL."""
+    made = connections["reading"] = connection.copy("reading")
+    yield made
+    made.close()
+    del connections["reading"]
 
 
 def run(database, query):
     with database.cursor() as cursor:
         cursor.execute(query)
         return cursor.fetchall()
+
+
+def make_a_table(database):
+    with database.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE quay (title text)")
 
 
 def test_what_takes_too_long_is_given_up(database):
@@ -75,7 +92,32 @@ def test_afterwards_the_connection_is_as_it_was(database):
     assert run(database, "PRAGMA busy_timeout") == before
 
 
-def test_a_transaction_of_somebody_else_is_left_alone(db):
+def test_what_takes_too_long_on_any_database_is_given_up(apart):
+    with pytest.raises(ReadingTooLongError), limited(apart, seconds=0.02):
+        run(apart, FOREVER)
+
+    assert run(apart, "SELECT 1") == [(1,)]
+
+
+@pytest.mark.req("S0-44")
+def test_nothing_is_written_on_any_database_meanwhile(apart):
+    with pytest.raises(DatabaseError, match=r"read-?only"), limited(apart, seconds=9):
+        make_a_table(apart)
+
+    make_a_table(apart)
+
+
+def test_a_transaction_of_somebody_else_is_left_alone(database, monkeypatch):
+    monkeypatch.setattr(reading, "connection", database)
+    with transaction.atomic("reading"):
+        run(database, "INSERT INTO page VALUES ('Ferry')")
+        found = read_alone(lambda: run(database, "SELECT title FROM page"), limit_seconds=0.0)
+
+    assert found == run(database, "SELECT title FROM page") == [("Ferry",)]
+
+
+def test_the_transaction_of_a_test_is_left_alone(db):
+    """Of the database that tests run on, which may be PostgreSQL."""
     assert connection.in_atomic_block
-    with limited(connection, seconds=0.0):
-        assert run(connection, "SELECT 1") == [(1,)]
+    assert read_alone(lambda: run(connection, "SELECT 1"), limit_seconds=0.0) == [(1,)]
+    assert run(connection, "SELECT 2") == [(2,)]
