@@ -37,7 +37,7 @@ MADE_BY_RUNNING = shutil.ignore_patterns(
 )
 
 
-def copied_game(root: Path, *, settings: str = "") -> Evennia:
+def copied_game(root: Path, *, settings: str = "") -> Prepared:
     """The game in the empty folder `root`, with `settings` after its own; not started yet.
 
     It was started once already, with its own settings: the tables, the accounts and the demo are
