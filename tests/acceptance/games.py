@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any
 
 from server.evennia_process import Evennia, is_running
-from server.installation import Installation
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
 from server.telnet import Connection
@@ -59,7 +58,7 @@ def untouched_game(root: Path, *, settings: str = "") -> Evennia:
     """The game in the empty folder `root` as git holds it, with `settings` after its own."""
     _copy_code(root)
     _add_settings(root, settings)
-    return Evennia(installation=Installation(root=root, programs=PROGRAMS), ports=free_ports())
+    return Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
 
 
 def _make_migrated(root: Path) -> None:
