@@ -130,9 +130,9 @@ def running_game(
 def logged_in(game: Evennia, name: str, password: str) -> Connection:
     """Somebody's connection, once the character is there."""
     connection = Connection(HOST, game.ports.telnet)
-    connection.wait_for("connect <name> <password>", seconds=20)
+    connection.wait_for("connect <name> <password>", seconds=60)
     connection.send(f"connect {name} {password}")
-    connection.wait_for("You become|Exits", seconds=30)
+    connection.wait_for("You become|Exits", seconds=60)
     connection.wait_for_quiet()
     return connection
 

@@ -20,7 +20,7 @@ from tests.acceptance.doomed_steps import (
     committed_unanswered,
 )
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.minutes(2)]
 
 STOPPED = "the server stopped before the reply"
 ASKS: list[Act] = [["says", "Anna", "Oren?"], ["passes", 2]]

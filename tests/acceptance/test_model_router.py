@@ -25,7 +25,7 @@ from tests.acceptance.model_server import ModelServer
 from tests.llm.builders import a_message, a_request
 from tests.net.handover import Handover
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 REPLICAS: Final = 3
 NPCS: Final = 10

@@ -19,7 +19,7 @@ from tests.acceptance.games import builder_beside_npc, copied_game, reload, show
 from tests.acceptance.hands import Hand
 from tests.llm.clients.stub_server import StubServer, answers
 
-pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(3)]
+pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(4)]
 
 UNDONE = "the pages in a browser are not tried"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -108,7 +108,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
         shown(builder, "component/depth drizzle = 1", until="drizzle")
         for question in QUESTIONS:
             builder.send(f"say {demo.npc}, {question}")
-            builder.wait_for(r"says, .Aye", seconds=30)
+            builder.wait_for(r"says, .Aye", seconds=60)
             builder.wait_for_quiet()
         yield Site(game=game, browser=browser, npc=demo.npc.capitalize(), builder=builder)
         stub.close()
@@ -151,7 +151,7 @@ def tag(request: pytest.FixtureRequest) -> str:
 def said(site: Site, words: str) -> None:
     """The builder says it to the NPC in the game, and is answered."""
     site.builder.send(f"say {site.npc}, {words}")
-    site.builder.wait_for(r"says, .Aye", seconds=30)
+    site.builder.wait_for(r"says, .Aye", seconds=60)
     site.builder.wait_for_quiet()
 
 
@@ -398,7 +398,7 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
     hand.press(page.get_by_role("button", name="Assign"))
     page.get_by_role("link", name=npc).wait_for()
     site.builder.send(f"say {npc}, what do you sell?")
-    site.builder.wait_for(r"says, .Aye", seconds=30)
+    site.builder.wait_for(r"says, .Aye", seconds=60)
     site.builder.wait_for_quiet()
     hand.press(page.get_by_role("link", name=npc))
     hand.press(page.locator("main table tbody tr").first.get_by_role("link"))
@@ -412,7 +412,7 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
 def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str) -> None:
     page, title = hand.page, f"Bellhouse{tag}"
     site.builder.send(f"lorekeeper/in harbour = Create the page {title}")
-    site.builder.wait_for("15. ", seconds=30)
+    site.builder.wait_for("15. ", seconds=60)
     site.builder.wait_for_quiet()
     to(hand, "Knowledge")
     hand.press(page.get_by_role("link", name=re.compile(f"Draft [0-9]+: {title}")))

@@ -17,7 +17,7 @@ from tests.acceptance.games import builder_beside_npc, copied_game, rows_of, sho
 from tests.acceptance.launching import Prepared
 from tests.llm.clients.stub_server import StubServer, answers, calls, stalls
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
 
 STARTED = "NPCs speak through"
 QUESTION = "say Oren, what of the tide?"

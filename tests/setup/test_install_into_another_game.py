@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.packaging
+pytestmark = [pytest.mark.packaging, pytest.mark.minutes(1)]
 
 SETTINGS_LINE = 'INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]\n'
 IMPORT_LINE = "from evennia_ai.commands.cmdset import AICmdSet\n"
