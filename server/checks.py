@@ -126,7 +126,8 @@ FUZZING = (
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *("-p", "tests.sampling", "--hypothesis-profile=few", "-m", ALONE),
+    *("-p", "tests.sampling", "--one-in", "5", "--cases", "1"),
+    *("--hypothesis-profile=few", "-m", ALONE),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),

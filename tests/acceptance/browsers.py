@@ -14,6 +14,8 @@ from tests.absent import absent, need
 AXE: Final = Path(__file__).parent / "axe-core-4.14.1" / "axe.min.js"
 RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 """The Web Content Accessibility Guidelines 2.2, levels A and AA, as axe-core tags its rules."""
+MOST_MILLISECONDS: Final = 60_000
+"""How long something on a page may take on a busy machine; nothing here is a matter of time."""
 _OFFLINE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
 
@@ -47,7 +49,7 @@ def a_page(browser: Any, troubles: Troubles, *, base_url: str, **options: Any) -
     """A page of a browser without cookies; `options` are playwright's of a context."""
     context = browser.new_context(base_url=base_url, **options)
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(MOST_MILLISECONDS)
     page.on("console", lambda said: troubles.console.append(f"{said.type}: {said.text}"))
     page.on("pageerror", lambda error: troubles.console.append(f"error: {error}"))
     page.on(

@@ -18,6 +18,9 @@ from tests.store.postgres import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 
+SILENT_SECONDS = 300
+"""How long a life may tell nothing on a busy machine: one that migrates does for a while."""
+
 Act = Sequence[Any]
 
 
@@ -161,7 +164,7 @@ class Game:
         """A process that plays; with `writer` it writes in a thread, as a server does."""
         job = {"writer": writer and not migrates, "model": model, "migrates": migrates}
         job |= {"database": str(database), "acts": list(acts), "trouble": trouble, "at": at}
-        with socket.create_connection(("127.0.0.1", self._port), timeout=60) as line:
+        with socket.create_connection(("127.0.0.1", self._port), timeout=SILENT_SECONDS) as line:
             running = Running(line)
             running.send(json.dumps(job))
             yield running

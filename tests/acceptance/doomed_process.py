@@ -6,6 +6,7 @@ that happens; that the connection ends without `ended` means that the child died
 ready takes no time, where to start Evennia takes seconds.
 """
 
+import gc
 import json
 import os
 import sys
@@ -22,7 +23,10 @@ SETTINGS = {
 
 
 def start(database: str, logs: Path) -> None:
-    """Start Evennia on this database, and leave no connection to it open."""
+    """Start Evennia on this database, and leave no connection to it open.
+
+    What each life would import or read for itself is imported and read here.
+    """
     os.environ.update(SETTINGS)
     import django
     from django.conf import settings
@@ -40,9 +44,14 @@ def start(database: str, logs: Path) -> None:
     evennia._init()
     from django.db import connections
 
-    from tests.acceptance import doomed_world  # noqa: F401 - here, so that no child imports it
+    import evennia_ai.game.npc  # noqa: F401
+    from evennia_ai.game.tools.registry import registry
+    from tests.acceptance import doomed_world  # noqa: F401
 
+    registry()  # which reads the settings
     connections.close_all()
+    gc.collect()
+    gc.freeze()  # a collection in a child would write to all that it shares with this process
 
 
 class Job(StreamRequestHandler):

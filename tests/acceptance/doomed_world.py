@@ -236,21 +236,30 @@ class World:
         self._troubles.kill()
 
     def reports(self) -> None:
-        """Tell how the NPC is doing, whether the chains hold, which turns are told otherwise.
+        """Tell how the NPC is doing, and whether the chains hold."""
+        self._tell(report={"status": status_lines(self._npc), "broken": self._broken()})
 
-        Of its conversations and of their branches.
-        """
-        own = conversations.conversations_of(self._npc.ai.ref)
-        known = [*own, *(branch for where in own for branch in branches.branches_of(where))]
-        broken = [str(where) for where in known if first_broken(record_rows.records_of(where))]
+    def verifies(self) -> None:
+        """Tell whether the chains hold."""
+        self._tell(report={"broken": self._broken()})
+
+    def replays(self) -> None:
+        """Tell which turns are told otherwise than they were sent."""
         unlike = [
             f"{ref} {turn.number}"
-            for ref in dict.fromkeys(where.npc_ref for where in known)
+            for ref in dict.fromkeys(where.npc_ref for where in self._known())
             for turn in past_turns.turns_in_order(ref)
             if not turn.manifest.erased and not _is_told_again(turn)
         ]
-        status = status_lines(self._npc)
-        self._tell(report={"status": status, "broken": broken}, unlike=unlike)
+        self._tell(unlike=unlike)
+
+    def _broken(self) -> list[str]:
+        return [str(one) for one in self._known() if first_broken(record_rows.records_of(one))]
+
+    def _known(self) -> list[ConversationRef]:
+        """Its conversations and their branches."""
+        own = conversations.conversations_of(self._npc.ai.ref)
+        return [*own, *(branch for where in own for branch in branches.branches_of(where))]
 
     @property
     def _npc(self) -> Any:

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any
 
 from server.evennia_process import Evennia, is_running
-from server.installation import Installation
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
 from server.telnet import Connection
@@ -37,7 +36,7 @@ MADE_BY_RUNNING = shutil.ignore_patterns(
 )
 
 
-def copied_game(root: Path, *, settings: str = "") -> Evennia:
+def copied_game(root: Path, *, settings: str = "") -> Prepared:
     """The game in the empty folder `root`, with `settings` after its own; not started yet.
 
     It was started once already, with its own settings: the tables, the accounts and the demo are
@@ -59,7 +58,7 @@ def untouched_game(root: Path, *, settings: str = "") -> Evennia:
     """The game in the empty folder `root` as git holds it, with `settings` after its own."""
     _copy_code(root)
     _add_settings(root, settings)
-    return Evennia(installation=Installation(root=root, programs=PROGRAMS), ports=free_ports())
+    return Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
 
 
 def _make_migrated(root: Path) -> None:
@@ -131,9 +130,9 @@ def running_game(
 def logged_in(game: Evennia, name: str, password: str) -> Connection:
     """Somebody's connection, once the character is there."""
     connection = Connection(HOST, game.ports.telnet)
-    connection.wait_for("connect <name> <password>", seconds=20)
+    connection.wait_for("connect <name> <password>", seconds=60)
     connection.send(f"connect {name} {password}")
-    connection.wait_for("You become|Exits", seconds=30)
+    connection.wait_for("You become|Exits", seconds=60)
     connection.wait_for_quiet()
     return connection
 

@@ -5,6 +5,14 @@ from typing import Any, Final, Literal
 
 MOST_TABS: Final = 600
 _HAS_FOCUS: Final = "element => element === document.activeElement"
+_STOPS_BEFORE: Final = """element => {
+    const stops = [...document.querySelectorAll(
+        "a[href], button, input, select, textarea, summary, iframe, [tabindex]"
+    )].filter(one => one === element || one === document.activeElement ||
+        (one.tabIndex >= 0 && !one.disabled && one.checkVisibility()));
+    return stops.indexOf(element) - stops.indexOf(document.activeElement) - 1;
+}"""
+"""How many elements take the focus after the one that has it and before this one, as it seems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +51,11 @@ class Hand:
     def reach(self, target: Any) -> None:
         """Get the focus there by Tab alone: what cannot be reached so, a keyboard cannot use."""
         target.wait_for(state="visible")
-        for _ in range(MOST_TABS):
-            if target.evaluate(_HAS_FOCUS):
+        element = target.element_handle()
+        unasked = element.evaluate(_STOPS_BEFORE)
+        for tabs in range(MOST_TABS):
+            # To ask costs more than to press; a wrong guess costs another round through the page.
+            if tabs >= unasked and element.evaluate(_HAS_FOCUS):
                 return
             self.page.keyboard.press("Tab")
         raise AssertionError(f"{target} is not reached in {MOST_TABS} steps of Tab")

@@ -9,10 +9,16 @@ import importlib.util
 import os
 import pickle
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from server.evennia_process import Evennia, close_to_others, for_the_owner_alone
+from server.evennia_process import (
+    Evennia,
+    close_to_others,
+    for_the_owner_alone,
+    lost_its_server,
+)
 from server.installation import Installation
 from server.steps import nothing, run
 from tests.unchecked import UNCHECKED
@@ -27,6 +33,17 @@ class Prepared(Evennia):
     def prepare(self) -> None:
         (self.root / "server" / "logs").mkdir(exist_ok=True)
         close_to_others(self.root)
+
+    def start_server(self) -> None:
+        """Start the Server beside a Portal that has lost it, as `evennia start` does then.
+
+        A Portal that has not noticed the loss yet starts none, so it is asked until there is one.
+        """
+        end = time.monotonic() + 120
+        while lost_its_server(self.root, patience_seconds=0):
+            assert time.monotonic() < end, "the Portal started no Server"
+            self._start_server(seconds=120)
+            time.sleep(0.1)
 
     def _start_portal(self) -> bool:
         with for_the_owner_alone():

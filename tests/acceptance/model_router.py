@@ -17,7 +17,7 @@ from tests.absent import absent
 from tests.acceptance.games import ROOT
 
 PAGE: Final = ROOT / "docs" / "routing.md"
-START_SECONDS: Final = 20
+START_SECONDS: Final = 60
 _FENCE: Final = re.compile(r"```nginx\n(.*?)```", re.DOTALL)
 _SERVER: Final = re.compile(r"( +server) [\d.]+:\d+( .*;\n)")
 _BY_KEY: Final = "hash $http_x_session_id consistent;"

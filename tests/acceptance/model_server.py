@@ -7,6 +7,7 @@ continuous integration they fail with it.
 import json
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -18,7 +19,8 @@ from tests.absent import absent
 from tests.acceptance.games import ROOT
 
 Template = Literal["open", "strict"]
-START_SECONDS = 60
+START_SECONDS = 180
+ANSWER_SECONDS = 120
 MISSING = [name for name in ("gguf", "xllamacpp") if find_spec(name) is None]
 
 
@@ -52,6 +54,20 @@ class ModelServer:
         """How many tokens the model reads for a text."""
         return len(self._post("/tokenize", {"content": text, "parse_special": True})["tokens"])
 
+    def wait_until_writing(self) -> None:
+        """Until it has written the first words of a reply, and not the last."""
+        end = time.monotonic() + ANSWER_SECONDS
+        while not self._is_writing():
+            assert time.monotonic() < end, f"no reply was begun within {ANSWER_SECONDS} seconds"
+            time.sleep(0.01)
+
+    def _is_writing(self) -> bool:
+        slots = self._get("/slots")
+        return any(
+            slot["is_processing"] and any(token["n_decoded"] for token in slot["next_token"])
+            for slot in slots
+        )
+
     def kill(self) -> None:
         """End the process as a crash would, whatever it is at."""
         self._process.kill()
@@ -76,13 +92,19 @@ class ModelServer:
             raise AssertionError(f"the model server did not come up; it said: {told[-3000:]}")
         return line
 
+    def _get(self, path: str) -> Any:
+        return self._asked(urllib.request.Request(f"{self.address}{path}"))
+
     def _post(self, path: str, body: dict[str, Any]) -> Any:
         request = urllib.request.Request(
             f"{self.address}{path}",
             data=json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=20) as response:
+        return self._asked(request)
+
+    def _asked(self, request: urllib.request.Request) -> Any:
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as response:
             return json.load(response)
 
 

@@ -113,11 +113,11 @@ def played(
 ) -> Played:
     """Import a card, approve it, let Oren play it and speak to him."""
     builder.send(import_line)
-    report = builder.wait_for("To put it in force: ", seconds=30)
+    report = builder.wait_for("To put it in force: ", seconds=60)
     approved, assigned = shown(builder, approve_line), shown(builder, assign_line)
     began = time.monotonic()
     builder.send(said)
-    reply = builder.wait_for(r'^Oren says, ".*$', seconds=30)
+    reply = builder.wait_for(r'^Oren says, ".*$', seconds=60)
     seconds = time.monotonic() - began
     builder.wait_for_quiet()
     return Played(
@@ -189,11 +189,11 @@ def test_while_a_huge_card_is_read_others_are_answered(
     demo = read_demo(game.root / "world" / "build_demo.py")
     with logged_in(game, *demo.player) as player:
         builder.send("card/import vex.json = Another")
-        builder.wait_for("Reading vex.json", seconds=20)
+        builder.wait_for("Reading vex.json", seconds=60)
         player.send("look")
-        player.wait_for("Exits", seconds=20)
+        player.wait_for("Exits", seconds=60)
         assert "To put it in force" not in builder.wait_for_quiet(quiet_seconds=0.01)
-    assert "Import 1 of card Another" in builder.wait_for("To put it in force", seconds=30)
+    assert "Import 1 of card Another" in builder.wait_for("To put it in force", seconds=60)
 
 
 def test_a_character_from_nothing_to_its_first_answer_takes_three_lines(
@@ -202,7 +202,7 @@ def test_a_character_from_nothing_to_its_first_answer_takes_three_lines(
     shown(builder, "card/create Mira = Mira sells herbs on the quay. She is kind.")
     assert "is here now and plays the card Mira" in shown(builder, "card/spawn Mira")
     builder.send("say Mira, what do you sell?")
-    assert builder.wait_for(r'^Mira says, ".*$', seconds=30)
+    assert builder.wait_for(r'^Mira says, ".*$', seconds=60)
     builder.wait_for_quiet()
     assert "Mira sells herbs on the quay." in shown(builder, "ai/context mira = full")
 

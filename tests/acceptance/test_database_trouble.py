@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.doomed import Act, Game, Life
 from tests.acceptance.doomed_steps import committed_open_turns, committed_records
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 ASKS: list[Act] = [["says", "Anna", "Oren?"], ["passes", 3]]
 GOES_ON: list[Act] = [

@@ -102,7 +102,7 @@ def test_a_page_of_the_game_plays_as_before(game: Evennia, demo: Demo) -> None:
         with WebClient(HOST, game.ports.websocket, origin=origin) as client:
             client.wait_for("connect <name> <password>")
             client.send("connect {} {}".format(*demo.player))
-            client.wait_for("You become|Exits", seconds=30)
+            client.wait_for("You become|Exits", seconds=60)
 
 
 def test_what_is_no_browser_names_no_page_and_plays(game: Evennia) -> None:
@@ -165,7 +165,7 @@ def test_the_superuser_logs_in_with_the_password_of_the_file(game: Evennia, demo
     with WebClient(HOST, game.ports.websocket) as client:
         client.wait_for("connect <name> <password>")
         client.send("connect {} {}".format(*demo.superuser))
-        client.wait_for("You become|Exits", seconds=30)
+        client.wait_for("You become|Exits", seconds=60)
 
 
 def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.history.compaction.summaries import FRAME
 from tests.acceptance.doomed import Act, Game
-from tests.acceptance.test_kill import Death, Scene, deaths_of
+from tests.acceptance.test_kill import Deaths, Recovery, Scene, deaths_of
 
 pytestmark = pytest.mark.service
 
@@ -17,7 +17,7 @@ COMPACTS: list[Act] = [["compacts"]]
 
 
 @pytest.fixture(scope="module")
-def deaths(doomed_game: Game) -> list[Death]:
+def deaths(doomed_game: Game) -> Deaths:
     """A death at each step of a compaction, and how the game went on."""
     begun = doomed_game.new("compacting", before=TALKS)
     whole = doomed_game.lives(doomed_game.copy(begun), COMPACTS)
@@ -30,7 +30,7 @@ def summaries(records: list[list]) -> int:
     return sum(body.startswith(FRAME) for *_, body in records)
 
 
-def shown_summaries(death: Death) -> int:
+def shown_summaries(death: Recovery) -> int:
     """How many the next prompt shows: as many as are recorded, each instead of what it is of."""
     (prompt,) = death.after.all("asked")
     said = [message["content"] for message in prompt if message["role"] != "system"]
@@ -43,29 +43,29 @@ def shown_summaries(death: Death) -> int:
 
 @pytest.mark.req("S2-20")
 def test_what_is_shown_is_the_old_segment_or_the_new_one(deaths):
-    assert {shown_summaries(death) for death in deaths} == {0, 1}
+    assert {shown_summaries(death) for death in deaths.recovered} == {0, 1}
 
 
 def test_nothing_is_lost_and_the_chains_hold(deaths):
-    for death in deaths:
+    for death in deaths.recovered:
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
 def test_the_npc_answers_again(deaths):
-    for death in deaths:
+    for death in deaths.recovered:
         assert any(line.startswith("Aye") for line in death.after.heard)
         assert "Traceback" not in death.after.log
 
 
 def test_the_status_says_whether_it_was_compacted(deaths):
-    for death in deaths:
+    for death in deaths.recovered:
         status = " ".join(" ".join(death.after.reports[0]["status"]).split())
         assert ("compacted by a model" in status) == bool(summaries(death.left))
 
 
 def test_a_request_is_committed_before_the_model_is_asked(deaths):
-    asked = [death for death in deaths if death.step == "asked"]
+    asked = [death for death in deaths.each if death.step == "asked"]
 
     assert asked
     for death in asked:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.acceptance.doomed import Life, PostgresGame
 from tests.acceptance.doomed_steps import THE_END, committed_open_turns, committed_records
-from tests.acceptance.test_kill import ASKS, RECOVERS, SCENES, Death, Scene, after_death
+from tests.acceptance.test_kill import ASKS, RECOVERS, SCENES, Recovery, Scene, death_of, recovery
 from tests.acceptance.test_kill_compacting import COMPACTS, TALKS, shown_summaries, summaries
 from tests.store.postgres import shared_cluster
 
@@ -32,7 +32,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresGame]:
 
 
 @pytest.fixture(scope="module", params=SAMPLED)
-def deaths(request: pytest.FixtureRequest, game: PostgresGame) -> list[Death]:
+def deaths(request: pytest.FixtureRequest, game: PostgresGame) -> list[Recovery]:
     scene = SCENES[request.param]
     begun = game.new(request.param.replace(" ", "_"), before=scene.before)
     steps = len(_whole(game, begun, scene).steps)
@@ -48,17 +48,17 @@ def _spread(steps: int, most: int) -> list[int]:
     return [*(1 + steps * one // (most - 1) for one in range(most - 1)), steps * 2]
 
 
-def _death(game: PostgresGame, begun: str, scene: Scene, *, at: int | str) -> Death:
+def _death(game: PostgresGame, begun: str, scene: Scene, *, at: int | str) -> Recovery:
     database = game.copy(begun)
     acts = [*scene.acts, ["dies"]]
     life = game.lives(database, acts, model=scene.model, trouble="kill", at=at)
     if life.steps[-1:] != [THE_END]:
         assert not life.is_over
-    return after_death(game, database, life)
+    return recovery(game, database, death_of(database, life))
 
 
 @pytest.fixture(scope="module")
-def compactions(game: PostgresGame) -> list[Death]:
+def compactions(game: PostgresGame) -> list[Recovery]:
     begun = game.new("compacting", before=TALKS)
     scene = Scene(acts=tuple(COMPACTS))
     steps = len(_whole(game, begun, scene).steps)

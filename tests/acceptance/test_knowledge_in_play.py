@@ -76,7 +76,7 @@ def story(game: Evennia) -> Story:
         refreshed = found(builder, "quagmire")
         bound = shown(builder, "kb/bind moor = npc:oren")
         builder.send("say Oren, what is on the moor?")
-        builder.wait_for(r'^Oren says, "', seconds=30)
+        builder.wait_for(r'^Oren says, "', seconds=60)
         builder.wait_for_quiet()
     return Story(
         plan=plan,

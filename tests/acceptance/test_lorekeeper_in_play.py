@@ -83,14 +83,14 @@ def story(game: Evennia) -> Story:
     """A task, its draft, the approval, and a reload after it."""
     with builder_beside_npc(game) as builder:
         builder.send(TASK)
-        begun = builder.wait_for("15. ", seconds=30)
+        begun = builder.wait_for("15. ", seconds=60)
         before = shown(builder, "kb/show harbour/Leek Show")
         draft = shown(builder, "kb/draft 1")
         approved = shown(builder, "kb/approve 1")
         page = shown(builder, "kb/show harbour/Leek Show")
         panel = shown(builder, "lorekeeper/context = 1")
         builder.send("lorekeeper List the boats")
-        builder.wait_for("no package", seconds=30)
+        builder.wait_for("no package", seconds=60)
         last_task = shown(builder, "lorekeeper/context")
         reload(game)
         builder.wait_for_quiet()

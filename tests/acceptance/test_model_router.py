@@ -7,14 +7,14 @@ the servers tell. `python -m tests.acceptance.test_model_router` prints the figu
 import os
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.clients.openai import OpenAIChat
@@ -25,14 +25,17 @@ from tests.acceptance.model_server import ModelServer
 from tests.llm.builders import a_message, a_request
 from tests.net.handover import Handover
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 REPLICAS: Final = 3
 NPCS: Final = 10
 """No multiple of the replicas: with one, taking turns would ask the same replica by chance."""
 TURNS: Final = 6
 REPLY_TOKENS: Final = 8
-LONG_REPLY_TOKENS: Final = 6000
+LONG_REPLY_TOKENS: Final = 1000
+"""A second or more of writing: time enough to see that it goes on."""
+ANSWER_SECONDS: Final = 300.0
+"""How long an answer may take; none takes so long but one that never comes."""
 NEAR: Final = 0.03
 """How far the share of replicas behind the router may be below one replica's."""
 FAR: Final = 0.1
@@ -55,6 +58,7 @@ class Talks:
             base_url=self.base_url,
             game_id="a game",
             session_header="x-session-id",
+            timeout_seconds=ANSWER_SECONDS,
         )
         self._chat = OpenAIChat(self.endpoint, self._bridge)
         self._said: dict[int, list[ChatMessage]] = {}
@@ -69,19 +73,17 @@ class Talks:
 
     def says(self, npc: int, text: str) -> ChatReply:
         """One more line, and what is answered to it."""
-        reply = self._outcome(self._request(npc, text))
+        reply = self._outcome_of(self._chat.complete(self._request(npc, text)))
         self._said[npc].append(a_message("assistant", reply.text or "aye"))
         assert reply.usage is not None
         self.used.append((reply.usage.input_tokens, reply.usage.cached_tokens))
         return reply
 
-    def says_and(self, npc: int, text: str, do: Iterator[None]) -> ChatReply:
-        """The same with a long reply, and while the model writes it `do` goes on."""
+    def says_and(self, npc: int, text: str, do: Callable[[], None]) -> ChatReply:
+        """What is answered at length to one more line; once it was sent, `do` is done."""
         deferred = self._chat.complete(self._request(npc, text, max_tokens=LONG_REPLY_TOKENS))
-        next(do)
-        reply = self._reactor.outcome_of(deferred, within_seconds=120)
-        assert isinstance(reply, ChatReply), reply
-        return reply
+        do()
+        return self._outcome_of(deferred)
 
     def all_say(self) -> None:
         """Every NPC has so many turns, one after another as at a table."""
@@ -101,12 +103,12 @@ class Talks:
         return a_request(
             messages=tuple(said),
             max_tokens=max_tokens,
-            timeout_seconds=90.0,
+            timeout_seconds=ANSWER_SECONDS,
             cache_key=f"npc-{npc}",
         )
 
-    def _outcome(self, request: ChatRequest) -> ChatReply:
-        reply = self._reactor.outcome_of(self._chat.complete(request), within_seconds=120)
+    def _outcome_of(self, deferred: Deferred[ChatReply]) -> ChatReply:
+        reply = self._reactor.outcome_of(deferred, within_seconds=ANSWER_SECONDS)
         assert isinstance(reply, ChatReply), reply
         return reply
 
@@ -174,12 +176,11 @@ def test_who_was_answered_by_a_server_that_dies_is_answered_by_another(tmp_path:
         (place,) = _places([dying])
         assert set(at_first.values()) - {place}
 
-        def dies() -> Iterator[None]:
-            time.sleep(1.0)
+        def dies() -> None:
+            dying.wait_until_writing()
             dying.kill()
-            yield
 
-        talks.says_and(0, "Tell me of the sea, at length.", dies())
+        talks.says_and(0, "Tell me of the sea, at length.", dies)
         key, tried = router.routed[-1]
         assert key == talks.key_of(0)
         assert tried[0] == place != tried[-1]

@@ -14,7 +14,7 @@ FIRST_STEPS = {
     ("knowledge.md", "The first base"),
 }
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.minutes(2)]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tests.acceptance.games import builder_beside_npc, copied_game, reload, show
 from tests.acceptance.hands import Hand
 from tests.llm.clients.stub_server import StubServer, answers
 
-pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(3)]
+pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(4)]
 
 UNDONE = "the pages in a browser are not tried"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -33,6 +33,14 @@ SCREENS = {
         {"viewport": NARROW, "color_scheme": "dark", "reduced_motion": "reduce"},
     ),
 }
+# Every width, colour and hand once, for what is filled in and sent.
+TWO_SCREENS = {
+    "wide, light, by mouse": SCREENS["wide, light, by mouse"],
+    "narrow, dark, by keys": ("keys", {"viewport": NARROW, "color_scheme": "dark"}),
+}
+# Either width and either colour: no rule of the style asks for both (tests/web/test_style.py).
+WIDTHS_AND_COLOURS = ("wide, light, by mouse", "narrow, dark, by mouse")
+on_two_screens = pytest.mark.parametrize("hand", TWO_SCREENS, indirect=True)
 CLERK = '''
 """The models of a lorekeeper, for a test."""
 
@@ -100,7 +108,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
         shown(builder, "component/depth drizzle = 1", until="drizzle")
         for question in QUESTIONS:
             builder.send(f"say {demo.npc}, {question}")
-            builder.wait_for(r"says, .Aye", seconds=30)
+            builder.wait_for(r"says, .Aye", seconds=60)
             builder.wait_for_quiet()
         yield Site(game=game, browser=browser, npc=demo.npc.capitalize(), builder=builder)
         stub.close()
@@ -126,7 +134,7 @@ def logged_in(site: Site) -> Any:
 def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator[Hand]:
     """A hand at the village of a builder; nothing goes wrong on the console, nothing leaves."""
     troubles = Troubles()
-    by, options = SCREENS[request.param]
+    by, options = {**SCREENS, **TWO_SCREENS}[request.param]
     options = {**options, "storage_state": logged_in}
     with a_page(site.browser, troubles, base_url=site.base_url, **options) as page:
         page.goto("/ai/")
@@ -137,13 +145,13 @@ def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator
 @pytest.fixture
 def tag(request: pytest.FixtureRequest) -> str:
     """A word for what is made here, another one on each screen."""
-    return "abcd"[list(SCREENS).index(request.node.callspec.params["hand"])]
+    return "ab"[list(TWO_SCREENS).index(request.node.callspec.params["hand"])]
 
 
 def said(site: Site, words: str) -> None:
     """The builder says it to the NPC in the game, and is answered."""
     site.builder.send(f"say {site.npc}, {words}")
-    site.builder.wait_for(r"says, .Aye", seconds=30)
+    site.builder.wait_for(r"says, .Aye", seconds=60)
     site.builder.wait_for_quiet()
 
 
@@ -204,6 +212,7 @@ def uploaded(hand: Hand, file: dict[str, Any]) -> None:
     hand.press(hand.page.get_by_role("button", name="Import"))
 
 
+@pytest.mark.parametrize("hand", WIDTHS_AND_COLOURS, indirect=True)
 def test_every_page_is_accessible_and_what_players_said_is_text(hand: Hand, site: Site) -> None:
     page = hand.page
     assert violations(page) == []
@@ -321,6 +330,7 @@ def test_one_npc_is_stopped_and_goes_on(hand: Hand, site: Site) -> None:
     page.get_by_role("button", name=f"Stop {site.npc}").wait_for()
 
 
+@on_two_screens
 def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site, tag: str) -> None:
     page, word = hand.page, f"gannet{tag}"
     to(hand, "Lorebooks", "harbour", "A new entry")
@@ -344,6 +354,7 @@ def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site
     assert f"lore:harbour#{entry}" not in page.locator("#woken").inner_text()
 
 
+@on_two_screens
 def test_a_card_is_imported_and_approved_with_one_grant(hand: Hand, site: Site, tag: str) -> None:
     page, name = hand.page, f"Tilda{tag}"
     uploaded(hand, a_file(name, description="{{char}} mends nets."))
@@ -356,6 +367,7 @@ def test_a_card_is_imported_and_approved_with_one_grant(hand: Hand, site: Site, 
     assert "fields" in shown(site.builder, f"card {name}", until="may:")
 
 
+@on_two_screens
 def test_what_a_card_changes_is_seen(hand: Hand, site: Site, tag: str) -> None:
     page, name = hand.page, f"Brida{tag}"
     uploaded(hand, a_file(name, description="She mends nets. She is tired."))
@@ -368,6 +380,7 @@ def test_what_a_card_changes_is_seen(hand: Hand, site: Site, tag: str) -> None:
     assert violations(page) == []
 
 
+@on_two_screens
 def test_a_character_is_made_from_nothing_assigned_and_talked_to(
     hand: Hand, site: Site, tag: str
 ) -> None:
@@ -385,7 +398,7 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
     hand.press(page.get_by_role("button", name="Assign"))
     page.get_by_role("link", name=npc).wait_for()
     site.builder.send(f"say {npc}, what do you sell?")
-    site.builder.wait_for(r"says, .Aye", seconds=30)
+    site.builder.wait_for(r"says, .Aye", seconds=60)
     site.builder.wait_for_quiet()
     hand.press(page.get_by_role("link", name=npc))
     hand.press(page.locator("main table tbody tr").first.get_by_role("link"))
@@ -395,10 +408,11 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
     assert "Dry, and kind to children." in column
 
 
+@on_two_screens
 def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str) -> None:
     page, title = hand.page, f"Bellhouse{tag}"
     site.builder.send(f"lorekeeper/in harbour = Create the page {title}")
-    site.builder.wait_for("15. ", seconds=30)
+    site.builder.wait_for("15. ", seconds=60)
     site.builder.wait_for_quiet()
     to(hand, "Knowledge")
     hand.press(page.get_by_role("link", name=re.compile(f"Draft [0-9]+: {title}")))
@@ -411,6 +425,7 @@ def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str)
     assert "hung in the chapel" in shown(site.builder, f"kb/show harbour/{title}", until="chapel")
 
 
+@on_two_screens
 def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) -> None:
     page = hand.page
     to(hand, "Watch")
@@ -429,6 +444,7 @@ def test_a_pane_of_the_web_client_follows_who_answers(site: Site, logged_in: Any
     with a_page(site.browser, Troubles(), **options) as page:
         page.context.route(re.compile("^https://"), libraries)
         page.goto("/webclient/")
+        page.get_by_text(re.compile("You become|Exits")).first.wait_for()  # it is connected
         field = page.locator("textarea.inputfield").first
         typed = partial(type_in_game, page, field)
         typed(f"say {site.npc}, is this the web?")

@@ -35,7 +35,7 @@ def builder(game: Evennia) -> Iterator[Connection]:
 def report(builder: Connection) -> str:
     """What the builder read of the file before approving it with all that it has a use for."""
     builder.send("preset/import Loom.json")
-    told = builder.wait_for("To put it in force: ", seconds=30)
+    told = builder.wait_for("To put it in force: ", seconds=60)
     builder.wait_for_quiet()
     return told
 
@@ -63,7 +63,7 @@ def after(builder: Connection, before: str) -> str:
 def asked(builder: Connection, said: str) -> str:
     """What `ai/context` shows of the turn that answers this."""
     builder.send(said)
-    builder.wait_for(r'^Oren says, ".*$', seconds=30)
+    builder.wait_for(r'^Oren says, ".*$', seconds=60)
     builder.wait_for_quiet()
     return shown(builder, "ai/context oren = full")
 

@@ -41,7 +41,7 @@ def talk(game: Evennia) -> Iterator[Connection]:
     with builder_beside_npc(game) as builder:
         for line in ("say Oren, what of the tide?", "say Oren, and of the ferry?"):
             builder.send(line)
-            builder.wait_for(r'^Oren says, "[a-z]', seconds=30)
+            builder.wait_for(r'^Oren says, "[a-z]', seconds=60)
             builder.wait_for_quiet()
         yield builder
 

@@ -120,11 +120,11 @@ class Stage:
 
     def says(self, line: str) -> None:
         self.builder.send(f"say {line}")
-        self.builder.wait_for("^You say", seconds=10)
+        self.builder.wait_for("^You say", seconds=60)
 
     def waits_for_request(self, number: int) -> None:
         """Until the model was asked so often in this scene."""
-        self._stub.wait_for_requests(self._asked_before + number, within_seconds=20)
+        self._stub.wait_for_requests(self._asked_before + number, within_seconds=60)
 
     def reloads(self) -> None:
         reload(self._game)
@@ -133,7 +133,7 @@ class Stage:
         """Ask once more, and look at everything."""
         self.model(answers(HERE))
         self.says(THIRD)
-        self.builder.wait_for(f'^Oren says, "{HERE}"', seconds=20)
+        self.builder.wait_for(f'^Oren says, "{HERE}"', seconds=60)
         self.builder.wait_for_quiet()
         requests = self._stub.requests[self._asked_before :]
         return Scene(
@@ -170,7 +170,7 @@ def asking(stage: Stage) -> Scene:
     stage.waits_for_request(1)
     stage.says(SECOND)
     stage.reloads()
-    read = stage.builder.wait_for(f'^Oren says, "{FERRY}', seconds=30)
+    read = stage.builder.wait_for(f'^Oren says, "{FERRY}', seconds=60)
     return stage.over(read_after=read)
 
 
@@ -178,7 +178,7 @@ def speaking(stage: Stage) -> Scene:
     """Reloaded when the first sentence of a reply was said and the rest is still to come."""
     stage.model(streams_and_stalls(event(delta("The tide turns. It "))))
     stage.says(FIRST)
-    stage.builder.wait_for('^Oren says, "The tide turns."', seconds=20)
+    stage.builder.wait_for('^Oren says, "The tide turns."', seconds=60)
     stage.reloads()
     return stage.over()
 
@@ -196,11 +196,11 @@ def sending(stage: Stage) -> Scene:
     """Reloaded when the boy was sent off and had not come back."""
     stage.model(calls("send_the_boy", "{}"), answers("I have sent the boy."))
     stage.says(FIRST)
-    stage.builder.wait_for('^Oren says, "I have sent', seconds=20)
+    stage.builder.wait_for('^Oren says, "I have sent', seconds=60)
     stage.reloads()
     stage.model(calls("errand_result", '{"number": 1}'), answers("He is not back."))
     stage.says(SECOND)
-    stage.builder.wait_for('^Oren says, "He is not back', seconds=20)
+    stage.builder.wait_for('^Oren says, "He is not back', seconds=60)
     return stage.over()
 
 

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ import pytest
 from server.evennia_process import Evennia
 from tests.acceptance import dying_server
 from tests.acceptance.games import builder_beside_npc, copied_game, rows_of, shown, started
+from tests.acceptance.launching import Prepared
 from tests.llm.clients.stub_server import StubServer, answers, calls, stalls
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
 
 STARTED = "NPCs speak through"
 QUESTION = "say Oren, what of the tide?"
@@ -42,7 +42,7 @@ def stub() -> Iterator[StubServer]:
 
 
 @pytest.fixture(scope="module")
-def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
     """The demo game with the stub as its model, and a server that dies when it is told to."""
     settings = f"""
 EVENNIA_AI_BASE_URL = {stub.base_url!r}
@@ -86,26 +86,18 @@ def dies_in_a_tool(game: Evennia, stub: StubServer) -> None:
         wait_until(lambda: not server_runs(game))
 
 
-def restarted(game: Evennia, stub: StubServer) -> Restart:
+def restarted(game: Prepared, stub: StubServer) -> Restart:
     """Start the server again and ask once more."""
     dead = stored(game)
     stub.behaves(answers("I am here."))
     log = game.root / "server" / "logs" / "server.log"
     start = log.stat().st_size
-    subprocess.run(
-        [game.installation.programs / "evennia", "start"],
-        cwd=game.root,
-        env=game.environment,
-        stdout=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        check=True,
-        timeout=120,
-    )
+    game.start_server()
     wait_until(lambda: STARTED in log.read_text(encoding="utf-8", errors="replace")[start:])
     with builder_beside_npc(game) as connection:
         alive = stored(game)
         connection.send("say Oren, are you there?")
-        answer = connection.wait_for(r'^Oren says, ".*$', seconds=20)
+        answer = connection.wait_for(r'^Oren says, ".*$', seconds=60)
     told = log.read_bytes()[start:].decode(errors="replace")
     return Restart(dead=dead, log=told, alive=alive, answer=answer)
 
@@ -134,7 +126,7 @@ def server_runs(game: Evennia) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def wait_until(reached: Callable[[], bool], *, seconds: float = 60) -> None:
+def wait_until(reached: Callable[[], bool], *, seconds: float = 180) -> None:
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, "it did not happen in time"

@@ -58,12 +58,12 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
         asks(builder, demo.npc, "and for me?")
         heads["telnet after web"] = head(stub)
         builder.send(f"whisper {demo.npc} = is the ferry late?")
-        builder.wait_for("whispers", seconds=30)
+        builder.wait_for("whispers", seconds=60)
         builder.wait_for_quiet()
         heads["telnet whisper"] = head(stub)
         anna.tell("client_options", screenreader=True)
         anna.send(f"whisper {demo.npc} = is the ferry late?")
-        anna.wait_for("whispers", seconds=30)
+        anna.wait_for("whispers", seconds=60)
         anna.wait_for_quiet()
         heads["screen reader"] = head(stub)
         reload(game)
@@ -75,7 +75,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 def asks(client: Any, npc: str, question: str) -> str:
     """What the client shows from the question to the answer."""
     client.send(f"say {npc}, {question}")
-    client.wait_for(r'^\S+ says, "Aye', seconds=30)
+    client.wait_for(r'^\S+ says, "Aye', seconds=60)
     shown: str = client.wait_for_quiet()
     return shown
 

@@ -71,11 +71,11 @@ def evening(game: Evennia) -> Evening:
     with builder_beside_npc(game) as builder, logged_in(game, *player) as other:
         shown(builder, "ai/tools oren = write")
         builder.send("say Oren, write me a letter about the ferry.")
-        asked = builder.wait_for("There you are", seconds=30)
+        asked = builder.wait_for("There you are", seconds=60)
         builder.wait_for_quiet()
         looked, read = shown(builder, "look letter"), shown(builder, "read letter")
         builder.send("say Oren, write me a letter about the bell.")
-        again = builder.wait_for("My hand is tired", seconds=30)
+        again = builder.wait_for("My hand is tired", seconds=60)
         reload(game)
         builder.wait_for_quiet()
         after = shown(builder, "read low water")

@@ -137,6 +137,6 @@ def at_the_web_client(game: Evennia, name: str, password: str) -> Iterator[WebCl
     with WebClient(HOST, game.ports.websocket) as client:
         client.wait_for("connect <name> <password>")
         client.send(f"connect {name} {password}")
-        client.wait_for("You become|Exits", seconds=30)
+        client.wait_for("You become|Exits", seconds=60)
         client.wait_for_quiet()
         yield client

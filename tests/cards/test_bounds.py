@@ -11,6 +11,8 @@ from tests.cards.carriers import as_json
 from tests.cards.measured import measuring
 from tests.cards.worst import WORST
 
+pytestmark = pytest.mark.minutes(1)
+
 SECONDS = 2
 MIB = 200
 

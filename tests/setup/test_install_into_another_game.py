@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.packaging
+pytestmark = [pytest.mark.packaging, pytest.mark.minutes(1)]
 
 SETTINGS_LINE = 'INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]\n'
 IMPORT_LINE = "from evennia_ai.commands.cmdset import AICmdSet\n"
@@ -49,9 +49,9 @@ class Game:
 
     def __init__(self, folder: Path) -> None:
         self._python = folder / "python"
-        venv.create(self._python, with_pip=True)
+        venv.create(self._python, with_pip=False)
         self.site_packages = next(self._python.glob("lib/python*/site-packages"))
-        # Evennia and the rest are there already; only our wheel is really installed.
+        # Evennia, pip and the rest are there already; only our wheel is really installed.
         known = sysconfig.get_paths()["purelib"]
         (self.site_packages / "dependencies.pth").write_text(f"{known}\n")
         self.run("evennia", "--init", "mygame", cwd=folder)

@@ -21,7 +21,7 @@ from tests.wiki.real_wiki import RealWiki
 
 DEMO = Path(__file__).parents[2] / "world" / "demo" / "knowledge"
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from evennia_ai.commands.screens import COLOURS
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.tools.registry import toolbox_of
-from evennia_ai.history.turn.replay import replay
+from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
 from evennia_ai.store.authored import components
@@ -97,13 +97,15 @@ def play(
     seconds = time.process_time() - began
     clients = dict(zip(("Anna", "Ben", "Mara"), map(_copied, scene.people), strict=True))
     lines = tuple(logged)
+    builder = _looked_at(scene) if to_the_end else Screen()
+    replayed = _replayed(scene)
     played = Played(
         requests=tuple(scene.requests),
         steady=steady,
-        adapted=_adapted(scene),
+        adapted=_adapted(scene, replayed),
         clients=clients,
-        builder=_looked_at(scene) if to_the_end else Screen(),
-        faults=_faults(scene),
+        builder=builder,
+        faults=_faults(replayed),
         changes=tuple(sorted(f"{one}" for one in before.items() ^ world(scene).items())),
         logged=lines,
         seconds=seconds,
@@ -145,29 +147,30 @@ def _looked_at(scene: Scene) -> Screen:
     return screen
 
 
-def _stored(scene: Scene) -> list[Any]:
+def _replayed(scene: Scene) -> dict[int, Replay]:
+    """The prompt of each turn, from its records alone, by the turn's number."""
     newest = turns.last_turn(scene.npc.ai.ref)
     numbers = range(1, newest.number + 1) if newest else ()
-    return [turns.turn(scene.npc.ai.ref, number) for number in numbers]
+    stored = (turns.turn(scene.npc.ai.ref, number) for number in numbers)
+    return {
+        turn.number: replay(turn.manifest, record_rows.records(turn.manifest.record_ids))
+        for turn in stored
+    }
 
 
-def _faults(scene: Scene) -> tuple[str, ...]:
-    found = []
-    for stored in _stored(scene):
-        rebuilt = replay(stored.manifest, record_rows.records(stored.manifest.record_ids))
-        if not rebuilt.is_same:
-            found.append(f"turn {stored.number}: {rebuilt.problem}")
-    return tuple(found)
+def _faults(replayed: Mapping[int, Replay]) -> tuple[str, ...]:
+    return tuple(
+        f"turn {number}: {one.problem}" for number, one in replayed.items() if not one.is_same
+    )
 
 
-def _adapted(scene: Scene) -> dict[str, tuple[tuple[ChatMessage, ...], ...]]:
-    """The prompts of all turns as each kind of server takes them, from their records alone."""
+def _adapted(
+    scene: Scene, replayed: Mapping[int, Replay]
+) -> dict[str, tuple[tuple[ChatMessage, ...], ...]]:
+    """The prompts of all turns as each kind of server takes them."""
     settings = settings_of(scene.npc)
     specs = toolbox_of(scene.npc, settings.tools, event=None).specs  # type: ignore[arg-type]
-    prompts = []
-    for stored in _stored(scene):
-        records = record_rows.records(stored.manifest.record_ids)
-        prompts.append(chat_messages(replay(stored.manifest, records).messages))
+    prompts = [chat_messages(one.messages) for one in replayed.values()]
     return {
         name: tuple(adapt(prompt, profile=profile, tools=specs) for prompt in prompts)
         for name, profile in OTHERS.items()

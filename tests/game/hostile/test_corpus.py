@@ -4,6 +4,8 @@ import pytest
 
 from tests.game.hostile.corpus import MARK, Case, corpus
 
+pytestmark = pytest.mark.minutes(2)
+
 CASES = corpus()
 _HARMLESS = {}
 

@@ -1,0 +1,34 @@
+"""What the style of the pages may ask of a reader's screen, so that few screens show all of it."""
+
+import re
+from pathlib import Path
+
+import evennia_ai
+
+STYLE = (Path(evennia_ai.__file__).parent / "static" / "evennia_ai" / "pages.css").read_text(
+    encoding="utf-8"
+)
+IN_THE_DARK = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{([^{}]*)\}\s*\}")
+WHEN_NARROW = re.compile(r"@media \(max-width: 720px\) \{((?:[^{}]*\{[^{}]*\})*)\s*\}")
+
+
+def test_a_screen_is_asked_for_its_colours_its_width_and_its_motion_alone():
+    asked = re.findall(r"@media ([^{]*?) *\{", STYLE)
+    assert sorted(asked) == [
+        "(max-width: 720px)",
+        "(prefers-color-scheme: dark)",
+        "(prefers-reduced-motion: reduce)",
+    ]
+
+
+def test_in_the_dark_nothing_but_colours_by_name_is_another():
+    (told,) = IN_THE_DARK.findall(STYLE)
+    names = [one.partition(":")[0].strip() for one in told.split(";") if one.strip()]
+    assert names
+    assert [name for name in names if not name.startswith("--")] == []
+
+
+def test_where_it_is_narrow_no_colour_is_another():
+    (told,) = WHEN_NARROW.findall(STYLE)
+    assert "grid-template-columns" in told
+    assert re.findall(r"--|color|background|#[0-9a-fA-F]{3}", told) == []
