@@ -96,11 +96,17 @@ class Place:
 
     def worker(self, name="w1", **given):
         """A worker's process."""
+        return self._by_file("tests.work.doomed_worker", name, json.dumps(given))
+
+    def dying_workers(self, deaths):
+        """A process of workers that die, so many."""
+        return self._by_file("tests.work.dying_workers", str(deaths))
+
+    def _by_file(self, module, *words):
         if not self.file.exists():
             self.write_file()
-        command = [sys.executable, "-m", "tests.work.doomed_worker"]
-        command += [str(self.file), name, json.dumps(given)]
         environment = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
+        command = [sys.executable, "-m", module, str(self.file), *words]
         return self._begun(command, environment)
 
     def _begun(self, command, environment):

@@ -14,6 +14,8 @@ from tests.work.processes import a_job, told
 pytestmark = [pytest.mark.service, pytest.mark.long, pytest.mark.minutes(4)]
 
 SECONDS = 150
+DEATHS = 30
+"""Of workers, before and behind as many statements as one job takes."""
 
 
 def until(is_so, *, seconds=SECONDS):
@@ -89,6 +91,29 @@ def test_every_job_ends_once_though_workers_die_at_each_step(place, tmp_path):
     reasons = dict(place.sql("SELECT idempotency, reason FROM evennia_ai_proposal"))
     assert reasons["ledger:201"] == "ZeroDivisionError: by zero"
     assert reasons["ledger:202"] == "KeyError: 'what nobody foresaw'"
+    assert place.queued() == 0
+
+
+def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place):
+    jobs = [a_job(number, lock=f"npc:{number % 7}") for number in range(2 * DEATHS)]
+    game = place.game(jobs=jobs, seconds=SECONDS)
+    until(lambda: place.queued() == len(jobs))
+    dying = place.dying_workers(DEATHS)
+    assert dying.wait(SECONDS) == 0, dying.err.read_text()
+    last = dying.out.read_text().splitlines()
+    assert len(last) == DEATHS
+    for part in ('INSERT INTO "evennia_ai_proposal"', "procrastinate_finish_job", "tokenlease"):
+        assert any(part in statement for statement in last), last
+
+    place.worker("lives")
+    ends = place.ends(game)
+    reasons = dict(place.sql("SELECT idempotency, reason FROM evennia_ai_proposal"))
+    others = {reasons[name] for name, ending in ends.items() if ending != "applied"}
+    assert others <= {"3 workers ended over it"}
+    assert set(ends) == {job["idempotency"] for job in jobs}
+    applied = sorted(name for name, ending in ends.items() if ending == "applied")
+    assert len(applied) >= len(jobs) - DEATHS // 3
+    assert sorted(line.partition(": ")[0] for line in place.ledger()) == applied
     assert place.queued() == 0
 
 
