@@ -10,6 +10,7 @@ import gc
 import importlib.metadata
 import ipaddress
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from server.checks import ALONE
 from tests.properties import register_profiles
 from tests.unchecked import UNCHECKED
 
@@ -41,6 +43,9 @@ EVENNIA_PATHS = (
 """Folders and files below `tests/` whose tests live inside a started Evennia."""
 
 TESTS = Path(__file__).parent
+MARKS = {"server", "service", "packaging", "extra", "long"}
+NOT_ALONE = f"not ({ALONE})"
+_MARKED = re.compile(rf"mark\.({'|'.join(sorted(MARKS))})\b")
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
     # Without these Evennia asks for a superuser, or recurses where there is no terminal.
@@ -76,7 +81,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that say how many minutes they take come first: nobody waits for them at the end."""
+    for item in items:
+        marked = MARKS & {mark.name for mark in item.iter_markers()}
+        assert not marked or _is_marked(item.path), f"{item.path} does not say {marked} itself"
     items.sort(key=lambda item: -_minutes(item))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where nothing but tests of a mark is to run, read no file that has none of them.
+
+    To read them all takes each process longer than many a game.
+    """
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    if config.getoption("markexpr") == NOT_ALONE and is_test and not _is_marked(collection_path):
+        return True
+    return None
+
+
+@functools.cache
+def _is_marked(path: Path) -> bool:
+    return bool(_MARKED.search(path.read_text(encoding="utf-8")))
 
 
 def _minutes(item: pytest.Item) -> float:

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final
 
 from procrastinate import App, JobContext, PsycopgConnector
@@ -96,6 +97,8 @@ class _Life:
         self._queues: Final = [queue.queue_name(kind, version=VERSION) for kind in doer.kinds]
         self._working: asyncio.Task[None] | None = None
         self._is_ending = False
+        self._showing: Final = Lock()
+        self._is_gone = False
         self._told: set[str] = set()
 
     def end(self) -> None:
@@ -119,7 +122,7 @@ class _Life:
             if not self._is_ending:
                 await asyncio.sleep(ANEW_SECONDS)
         with contextlib.suppress(Exception):  # nobody is left to be told
-            await self._threads.run(workers.gone, self._doer.name)
+            await self._threads.run(self._leave)
 
     def _app(self) -> App:
         app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
@@ -166,12 +169,23 @@ class _Life:
         """Show that it lives, and hand out again what dead workers left."""
         while True:
             try:
-                await self._threads.run(workers.seen, self._seen())
+                await self._threads.run(self._show, self._seen())
                 await self._tell_of_other_versions()
                 await self._hand_out_again(app)
             except Exception as error:  # it is done again in a moment, whatever it was
                 log.warning("no sign of life could be given: %s", error)
             await asyncio.sleep(self._stalled_seconds / 6)
+
+    def _show(self, worker: SeenWorker) -> None:
+        """In a thread, which may still be at it when its task was given up: none comes back."""
+        with self._showing:
+            if not self._is_gone:
+                workers.seen(worker)
+
+    def _leave(self) -> None:
+        with self._showing:
+            self._is_gone = True
+            workers.gone(self._doer.name)
 
     def _seen(self) -> SeenWorker:
         return SeenWorker(
