@@ -1,4 +1,7 @@
-"""What the worst file costs: two seconds of the processor and 200 MB beside the file, no more."""
+"""What the worst file costs: two seconds of the processor and 200 MB beside the file, no more.
+
+The seconds are those of the machine that `tests/effort.py` takes as usual.
+"""
 
 import json
 

@@ -1,7 +1,6 @@
 """Presets that would harm: refused in one sentence, or contained."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from evennia_ai.prompt.components import (
     PromptComponent,
 )
 from evennia_ai.scenario import run_scenario
+from tests.effort import little_work
 from tests.presets.builders import a_file, a_preset, a_prompt, an_order
 
 SPEECH = [{"role": "user", "name": "Ann", "content": "Who keeps the lamp?"}]
@@ -66,9 +66,8 @@ def test_an_order_of_ten_thousand_lines_is_refused() -> None:
 
 
 def test_a_file_over_its_size_is_refused_before_it_is_read() -> None:
-    began = time.process_time()
-    assert "9000000 bytes" in refusal(b" " * 9_000_000, file_bytes=8_000_000)
-    assert time.process_time() - began < 0.5
+    with little_work(0.5):
+        assert "9000000 bytes" in refusal(b" " * 9_000_000, file_bytes=8_000_000)
 
 
 def test_a_long_text_is_refused_with_its_place() -> None:
@@ -141,9 +140,8 @@ def test_a_text_cannot_open_a_template_of_builders() -> None:
 )
 def test_macros_without_end_cost_no_time_worth_telling(text: str) -> None:
     preset = a_preset(a_prompt("evil", text), before=("evil",))
-    began = time.process_time()
-    composed(with_texts(preset, (), grants=ALL_GRANTS), context_tokens=1_000_000)
-    assert time.process_time() - began < 5
+    with little_work(5):
+        composed(with_texts(preset, (), grants=ALL_GRANTS), context_tokens=1_000_000)
 
 
 def test_a_variable_that_grows_with_every_prompt_does_not_fill_the_memory() -> None:
