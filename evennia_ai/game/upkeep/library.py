@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
@@ -17,6 +17,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.work.in_process import InThread
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.store.core.reading import close_unless_in_use
 from evennia_ai.store.knowledge.knowledge_bases import base
 from evennia_ai.store.library.entries import is_named
 from evennia_ai.store.library.following import Look, look
@@ -97,9 +98,9 @@ class Library:
 
 
 def _alone(work: Callable[[], T]) -> T:
-    """`work` in a thread that is nobody's, whose connections are left to nobody."""
-    close_old_connections()
+    """`work` in a thread that is nobody's; where no server runs, in that of whoever asks."""
+    close_unless_in_use()
     try:
         return work()
     finally:
-        close_old_connections()
+        close_unless_in_use()

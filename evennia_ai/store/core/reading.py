@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
 from evennia_ai.errors import StoreError
 
@@ -39,6 +39,16 @@ def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
             return work()
     finally:
         connection.close_if_unusable_or_obsolete()
+
+
+def close_unless_in_use() -> None:
+    """Close connections of this thread that are old or broken, but none with a transaction open.
+
+    Django's `close_old_connections` closes such a one too, as it finds autocommit off there.
+    """
+    for one in connections.all(initialized_only=True):
+        if not one.in_atomic_block:
+            one.close_if_unusable_or_obsolete()
 
 
 @contextmanager
