@@ -3,9 +3,10 @@
     python -m tests.work.dying_workers FILE DEATHS
 
 What all of them would import is imported once, then each is forked. One counts what is asked of the
-database, by itself and by the queue, from its first job on: the first dies before the first
-statement, the second behind it, the third before the second, and so on. Printed is a line for each,
-the statement it died at.
+database for its jobs, by itself and by the queue: the first dies before the first statement, the
+second behind it, the third before the second, and so on. Its signs of life and its looks for
+stalled jobs are not counted: how many there are hangs on how fast the machine is. Printed is a line
+for each, the statement it died at.
 """
 
 import asyncio
@@ -13,11 +14,15 @@ import logging
 import os
 import signal
 import sys
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 
 import psycopg
 
 from tests.work.ledger import LEDGER
+
+IS_FOR_A_JOB = ContextVar("IS_FOR_A_JOB", default=False)
+"""Set from a job's beginning to the end of the task it is done in, and in threads it asks."""
 
 
 def main(file, deaths):
@@ -41,7 +46,8 @@ def main(file, deaths):
 def doomed(living, *, step):
     """Be a worker that dies at this step; it does not return."""
     counted = Counted(step)
-    living.Doer.do = counted.from_now_on(living.Doer.do)
+    living.Doer.do = for_a_job(living.Doer.do)
+    living.Threads.run = with_context(living.Threads.run)
     for cursor in (psycopg.Cursor, psycopg.AsyncCursor):
         cursor.execute = counted.each(cursor.execute, is_async=cursor is psycopg.AsyncCursor)
     options = living.WorkerOptions(name=f"dies at {step}", at_once=1)
@@ -51,19 +57,27 @@ def doomed(living, *, step):
         os._exit(1)  # it should have died
 
 
+def for_a_job(do):
+    async def begun(*args, **kwargs):
+        IS_FOR_A_JOB.set(True)
+        return await do(*args, **kwargs)
+
+    return begun
+
+
+def with_context(run):
+    async def in_thread(threads, work, *values):
+        return await run(threads, copy_context().run, work, *values)
+
+    return in_thread
+
+
 class Counted:
-    """The statements of a worker from its first job on."""
+    """The statements that a worker makes for its jobs."""
 
     def __init__(self, step):
         self.step = step
-        self.at = -1
-
-    def from_now_on(self, do):
-        async def begun(*args, **kwargs):
-            self.at = max(self.at, 0)
-            return await do(*args, **kwargs)
-
-        return begun
+        self.at = 0
 
     def each(self, execute, *, is_async):
         def one(cursor, query, *args, **kwargs):
@@ -81,12 +95,13 @@ class Counted:
         return one_async if is_async else one
 
     def _passed(self, query):
+        if not IS_FOR_A_JOB.get():
+            return
         if self.at == self.step:
             text = query.decode() if isinstance(query, bytes) else str(query)
             print(" ".join(text.split()), flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.at >= 0:
-            self.at += 1
+        self.at += 1
 
 
 if __name__ == "__main__":
