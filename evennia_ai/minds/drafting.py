@@ -9,7 +9,7 @@ from dataclasses import replace
 from evennia_ai.errors import StoreError
 from evennia_ai.knowledge.pages.page import Page, PageDraft
 from evennia_ai.minds.visibility import may_see_package
-from evennia_ai.minds.withheld import Viewer
+from evennia_ai.minds.withheld.viewer import Viewer
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 
 

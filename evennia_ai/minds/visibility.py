@@ -11,14 +11,11 @@ from typing import Any, Final
 
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.memory.memories import Memory
-from evennia_ai.minds.withheld import (
-    META_PROMPT,
-    HiddenKnowledge,
-    HiddenLore,
-    HiddenPages,
-    HiddenWhispers,
-    Viewer,
-)
+from evennia_ai.minds.withheld.knowledge import META_PROMPT, HiddenKnowledge
+from evennia_ai.minds.withheld.lore import HiddenLore
+from evennia_ai.minds.withheld.pages import HiddenPages
+from evennia_ai.minds.withheld.viewer import Viewer
+from evennia_ai.minds.withheld.whispers import HiddenWhispers
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.prompt.trace import Verdict

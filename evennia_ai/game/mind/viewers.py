@@ -8,7 +8,7 @@ from evennia.utils import logger
 from evennia_ai.game.knowledge.backends import HelpBackend
 from evennia_ai.game.tools.tool import result_text
 from evennia_ai.minds.visibility import Seer
-from evennia_ai.minds.withheld import Viewer
+from evennia_ai.minds.withheld.viewer import Viewer
 
 HEARS_WHISPERS: Final = "view:perm(Admin)"
 """Who may read what was said to NPCs in private."""

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol, cast
 
 from django.apps import apps
 
-from evennia_ai.minds.withheld import Viewer
+from evennia_ai.minds.withheld.viewer import Viewer
 
 APP: Final = "evennia_ai"
 

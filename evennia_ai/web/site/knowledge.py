@@ -13,7 +13,8 @@ from evennia_ai.errors import FormatError, NotStoredError
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import NAMESPACES, BaseInfo, Namespace, Page, page_name
 from evennia_ai.minds.drafting import may_see_draft
-from evennia_ai.minds.withheld import STORED, HiddenPages, Viewer
+from evennia_ai.minds.withheld.pages import STORED, HiddenPages
+from evennia_ai.minds.withheld.viewer import Viewer
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.page_drafts import StoredDraft

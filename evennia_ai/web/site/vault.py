@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 
-from evennia_ai.minds.withheld import HiddenPages, withheld
+from evennia_ai.minds.withheld.pages import HiddenPages
+from evennia_ai.minds.withheld.viewer import withheld
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.knowledge import base_seen

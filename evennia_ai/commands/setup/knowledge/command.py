@@ -35,7 +35,8 @@ from evennia_ai.knowledge.pages.page import (
     PageName,
     page_name,
 )
-from evennia_ai.minds.withheld import HiddenPages, withheld
+from evennia_ai.minds.withheld.pages import HiddenPages
+from evennia_ai.minds.withheld.viewer import withheld
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.text.columns import hanging

@@ -32,7 +32,7 @@ from evennia_ai.lorebook.editing.typed import (
 )
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.minds.withheld import HiddenLore
+from evennia_ai.minds.withheld.lore import HiddenLore
 from evennia_ai.prompt.report import origins_called
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.prompt.trace import Verdict

@@ -1,8 +1,4 @@
-"""What the locks of lorebooks, knowledge bases and pages hide from somebody who looks.
-
-A lock is for builders alone: what an NPC knows does not depend on it. Of a page that is gone the
-locks count with which it, or its base, was removed; of a base that left no word behind nobody but
-a superuser may see anything.
+"""What an NPC found in knowledge that somebody who looks may not see.
 
 The results of an NPC's searches are told apart by what the table of searches says they came from. A
 result of which that is not known is hidden from whoever may not see everything, and so are the
@@ -11,207 +7,23 @@ before the NPC's eyes, and whatever else of the NPC's own repeats a passage of i
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Final
 
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.knowledge.meta_prompt import TOOL, bases_told
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, TitleError, page_name
 from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.memory.memories import OF_NPC, Memory
+from evennia_ai.minds.withheld.pages import HiddenPages
+from evennia_ai.minds.withheld.viewer import Viewer, withheld
 from evennia_ai.store import memories
-from evennia_ai.store.authored import lorebooks
-from evennia_ai.store.history import conversations, record_rows, turns
-from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, pages
+from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
-STORED: Final = "database"
-_NOBODY: Final = "view:superuser()"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Viewer:
-    """Somebody who looks at what an NPC was told, as what the game answers about them."""
-
-    may_view: Callable[[str], bool]
-    """Whether a lock string lets them view what it is on."""
-    hears_whispers: bool
-    """Whether they may read what was said to the NPC in private, and what it answered there."""
-    help_page: Callable[[str, PageName], Page | None]
-    """The page of this name in a base that is the game's help."""
-    as_recorded: Callable[[str], str]
-    """What a tool gave back as the record of it has it."""
-
-
-class HiddenLore:
-    """Which entries the locks of books and entries hide from somebody."""
-
-    def __init__(self, viewer: Viewer) -> None:
-        self._viewer = viewer
-        self._names = frozenset(lorebooks.book_names())
-        self._books: dict[str, bool] = {}
-        self._entries: dict[str, frozenset[str]] = {}
-
-    @cached_property
-    def are_some(self) -> bool:
-        """Whether anything of the game's lorebooks is hidden; mostly nothing is."""
-        return any(self._covers_book(name) or self._entries[name] for name in self._names)
-
-    def covers(self, origin: str) -> bool:
-        """Whether the entry of this origin may not be seen."""
-        label = origin.removeprefix("lore:")
-        return any(
-            self._covers_book(label[:at]) or label[at + 1 :] in self._entries[label[:at]]
-            for at, letter in enumerate(label)
-            if letter == "#"
-        )
-
-    def _covers_book(self, name: str) -> bool:
-        if name not in self._books:
-            is_stored = name in self._names
-            locks = lorebooks.get_book(name).locks if is_stored else ""
-            entries = lorebooks.entry_locks(name) if is_stored else {}
-            self._books[name] = not self._viewer.may_view(locks)
-            self._entries[name] = frozenset(
-                uid for uid, lock in entries.items() if not self._viewer.may_view(lock)
-            )
-        return self._books[name]
-
-
-class HiddenPages:
-    """What of the game's knowledge bases may not be seen by somebody."""
-
-    def __init__(self, viewer: Viewer) -> None:
-        self._viewer = viewer
-        self._bases: dict[str, bool] = {}
-        self._pages: dict[tuple[str, str], bool] = {}
-        self._locks_in: dict[str, bool] = {}
-
-    @property
-    def are_some(self) -> bool:
-        """Whether anything of the bases there are is hidden."""
-        return any(
-            self.covers_base(info.key) or not self._sees_all_of(info.key)
-            for info in knowledge_bases.bases()
-        )
-
-    def may_cover(self, bases: Iterable[str]) -> bool:
-        """Whether a page of these bases may be hidden; false in most games, after a few queries."""
-        infos = [knowledge_bases.base(key) for key in bases]
-        if any(info is None or info.backend == "help" for info in infos):
-            return True
-        return self.are_some or pages.removed_with_locks()
-
-    def covers_base(self, key: str) -> bool:
-        """Whether nothing of a base may be seen; so it is with one that there is not."""
-        if key not in self._bases:
-            info = knowledge_bases.base(key)
-            self._bases[key] = not self._allows(_NOBODY if info is None else info.locks)
-        return self._bases[key]
-
-    def covers(self, base: str, title: str) -> bool:
-        """Whether a page may not be seen, as it is or as it was."""
-        if (base, title) not in self._pages:
-            self._pages[base, title] = not self._sees(base, title)
-        return self._pages[base, title]
-
-    def _sees(self, base: str, title: str) -> bool:
-        info = knowledge_bases.base(base)
-        if info is not None and not self._allows(info.locks):
-            return False
-        try:
-            name = page_name(title)
-        except TitleError:
-            return self._allows(_NOBODY)
-        if info is not None and info.backend != STORED:
-            return self._sees_elsewhere(info, name)
-        return all(map(self._allows, self._locks_of(base, name, is_there=info is not None)))
-
-    def _locks_of(self, base: str, name: PageName, *, is_there: bool) -> list[str]:
-        """Every lock that must let somebody see a page of the game's database."""
-        changes = pages.revisions(base, name)
-        removed = [one.locks for one in changes if one.action == "removed"]
-        newest = [one.locks for one in reversed(changes) if one.action != "removed"][:1]
-        now = pages.page(base, name) if is_there else None
-        if now is not None:
-            return [*removed, *newest, now.locks]
-        left = pages.locks_in(base) if is_there else ()
-        return [*removed, *newest, *left] if changes or is_there else [_NOBODY]
-
-    def _sees_elsewhere(self, info: BaseInfo, name: PageName) -> bool:
-        """Whether a page may be seen that is not in our tables; a wiki's have no locks."""
-        if info.backend != "help":
-            return True
-        page = self._viewer.help_page(info.key, name)
-        return self._allows(_NOBODY if page is None else page.locks)
-
-    def _sees_all_of(self, base: str) -> bool:
-        if base not in self._locks_in:
-            info = knowledge_bases.base(base)
-            stored = info is not None and info.backend == STORED
-            locks = pages.locks_in(base) if stored else ()
-            self._locks_in[base] = all(map(self._allows, locks))
-        return self._locks_in[base]
-
-    def _allows(self, locks: str) -> bool:
-        return self._viewer.may_view(locks)
-
-
-class HiddenWhispers:
-    """What was said to one NPC in private, from somebody who may not read it.
-
-    That there was a conversation, with whom and how long is told; its words are not, nor what the
-    NPC learnt from them.
-    """
-
-    def __init__(self, viewer: Viewer, npc_ref: str) -> None:
-        self._hides: Final = not viewer.hears_whispers
-        self._npc_ref: Final = npc_ref
-
-    @cached_property
-    def _conversations(self) -> frozenset[int]:
-        known = conversations.conversations_of(self._npc_ref) if self._hides else ()
-        return frozenset(one.id for one in known if one.kind == "private")
-
-    @property
-    def are_some(self) -> bool:
-        """Whether there is anything to hide."""
-        return bool(self._conversations)
-
-    def without_words(self, record: Record) -> Record:
-        """The record as it may be seen."""
-        if record.conversation not in self._conversations or record.kind in NOT_SAID:
-            return record
-        calls = [{**call, "arguments": WHISPERED} for call in record.meta.get("tool_calls", ())]
-        meta = {**record.meta, "tool_calls": calls} if calls else record.meta
-        return replace(record, body=WHISPERED if record.body else "", meta=meta)
-
-    def mark_of_memory(self, memory: Memory) -> str:
-        """What stands in place of a memory's text, "" where it may be seen."""
-        return WHISPERED if self._hides and memory.learnt == "private" else ""
-
-    def mark_of_memory_id(self, number: str) -> str:
-        """The same for the memory of this number; of one that is gone nothing is known."""
-        if not self.are_some or not number.isdecimal():
-            return ""
-        found = memories.held_by(self._npc_ref).find(int(number))
-        return WHISPERED if found is None else self.mark_of_memory(found)
-
-
-WHISPERED: Final = "[said in private; for Admins]"
-# Texts of prompts, of which each stretch has an origin of its own, and what builders did.
-NOT_SAID: Final = frozenset(
-    {
-        RecordKind.CONTEXT_BLOCK,
-        RecordKind.COMPONENT_REV,
-        RecordKind.NOTE_ANCHOR,
-        RecordKind.ERASURE,
-        RecordKind.CONTROL,
-    }
-)
 META_PROMPT: Final = "block:kb_meta_prompt"
 _REPEATS: Final = ("words", "letters")
 _SAID_BY_OTHERS: Final = (RecordKind.USER, RecordKind.EVENT)
@@ -369,11 +181,6 @@ class HiddenKnowledge:
             if title and self._pages.covers(base, title):
                 return withheld(f"a page of knowledge base '{base}'")
         return ""
-
-
-def withheld(what: str) -> str:
-    """The line that stands where something may not be seen: that it is so, and why."""
-    return f"[withheld: {what}; its view lock hides it from you]"
 
 
 def _base(key: str) -> str:

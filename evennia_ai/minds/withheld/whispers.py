@@ -1,0 +1,63 @@
+"""What was said to an NPC in private, hidden from whoever may not read it."""
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.memory.memories import Memory
+from evennia_ai.minds.withheld.viewer import WHISPERED, Viewer
+from evennia_ai.store import memories
+from evennia_ai.store.history import conversations
+
+# Texts of prompts, of which each stretch has an origin of its own, and what builders did.
+NOT_SAID: Final = frozenset(
+    {
+        RecordKind.CONTEXT_BLOCK,
+        RecordKind.COMPONENT_REV,
+        RecordKind.NOTE_ANCHOR,
+        RecordKind.ERASURE,
+        RecordKind.CONTROL,
+    }
+)
+
+
+class HiddenWhispers:
+    """What was said to one NPC in private, from somebody who may not read it.
+
+    That there was a conversation, with whom and how long is told; its words are not, nor what the
+    NPC learnt from them.
+    """
+
+    def __init__(self, viewer: Viewer, npc_ref: str) -> None:
+        self._hides: Final = not viewer.hears_whispers
+        self._npc_ref: Final = npc_ref
+
+    @cached_property
+    def _conversations(self) -> frozenset[int]:
+        known = conversations.conversations_of(self._npc_ref) if self._hides else ()
+        return frozenset(one.id for one in known if one.kind == "private")
+
+    @property
+    def are_some(self) -> bool:
+        """Whether there is anything to hide."""
+        return bool(self._conversations)
+
+    def without_words(self, record: Record) -> Record:
+        """The record as it may be seen."""
+        if record.conversation not in self._conversations or record.kind in NOT_SAID:
+            return record
+        calls = [{**call, "arguments": WHISPERED} for call in record.meta.get("tool_calls", ())]
+        meta = {**record.meta, "tool_calls": calls} if calls else record.meta
+        return replace(record, body=WHISPERED if record.body else "", meta=meta)
+
+    def mark_of_memory(self, memory: Memory) -> str:
+        """What stands in place of a memory's text, "" where it may be seen."""
+        return WHISPERED if self._hides and memory.learnt == "private" else ""
+
+    def mark_of_memory_id(self, number: str) -> str:
+        """The same for the memory of this number; of one that is gone nothing is known."""
+        if not self.are_some or not number.isdecimal():
+            return ""
+        found = memories.held_by(self._npc_ref).find(int(number))
+        return WHISPERED if found is None else self.mark_of_memory(found)
