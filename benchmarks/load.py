@@ -1,15 +1,16 @@
 """Hundreds of NPCs and dozens of players in a real Evennia server, and what a bystander feels.
 
     python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300]
-        [--nodelay off] [--messages 20000] [--soak] [--check]
+        [--nodelay off] [--messages 20000] [--database ADDRESS] [--soak] [--check]
 
 A copy of the demo's game is started on free ports with a crowd in it (`load_world`), players
 speak to it over telnet (`load_players`), and a local server answers for the model after 0.2 to 8
 seconds (`load_model`). Printed are: how long the server takes for a bystander's `look`, idle and
 under load; every unit of the Server's reactor by what it was (`load_units`, `load_table`); the
 memory of the Server; and what became of every utterance, by what the players read and by what the
-records say. `--soak` is half an hour of ten times the speech. `--check` ends with status 1 where
-something was not as asked (`problems`).
+records say. The game is in SQLite, or in the empty database of an address, such as
+postgres://user:password@localhost:5432/name. `--soak` is half an hour of ten times the speech.
+`--check` ends with status 1 where something was not as asked (`problems`).
 """
 
 import argparse
@@ -24,9 +25,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.load_model import TOKEN, LateModel
 from benchmarks.load_players import Player, bystander_number, looks, speak
@@ -65,6 +67,9 @@ EVENNIA_AI_MESSAGES_IN_MEMORY = {messages}
 DELAYED = """
 PORTAL_SERVICES_PLUGIN_MODULES = []
 """
+KEPT_AT = """
+DATABASES = database({address!r})
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +88,8 @@ class Load:
     """Whether the Portal has `evennia_ai.web.nodelay`."""
     messages_in_memory: int | None = None
     """What the Server holds of histories; nothing for what a game has that sets nothing."""
+    database: str = ""
+    """The address of an empty database; nothing for a file of SQLite in the game's folder."""
     is_soak: bool = False
     """Whether more is said than NPCs answer: some of it is left, and who waits is told so."""
 
@@ -134,7 +141,7 @@ async def _measured(load: Load, root: Path) -> Felt:
         model.close()
     felt.most_running = model.most_running
     felt.units = measured_in(root, felt.periods)
-    _count(felt, model, root)
+    _count(felt, load.database or f"sqlite:///{root}/server/evennia.db3")
     return felt
 
 
@@ -143,6 +150,7 @@ def _made_game(root: Path, load: Load, *, base_url: str) -> Evennia:
     settings += "" if load.sends_at_once else DELAYED
     if load.messages_in_memory is not None:
         settings += HELD.format(messages=load.messages_in_memory)
+    settings += KEPT_AT.format(address=load.database) if load.database else ""
     game = untouched_game(root, settings=settings)
     for name in ("load_world.py", "load_units.py"):
         shutil.copy(ROOT / "benchmarks" / name, root / "world" / name)
@@ -221,21 +229,29 @@ def _note_answers(felt: Felt, players: list[Player]) -> None:
         felt.lost += [token for token, count in counts.items() if not count]
 
 
-def _count(felt: Felt, model: LateModel, root: Path) -> None:
+def _count(felt: Felt, address: str) -> None:
     """What the records say, and which of the unanswered utterances they account for."""
-    with sqlite3.connect(root / "server" / "evennia.db3") as database:
-        states = database.execute("select state, count(*) from evennia_ai_turn group by state")
-        felt.turns = dict(states.fetchall())
-        told = database.execute(
-            "select r.body from evennia_ai_record r join evennia_ai_turn t on"
-            " t.event_record_id = r.id where t.state != 'done'"
-        )
-        failed = {token for (body,) in told for token in TOKEN.findall(body)}
-        overflowed = database.execute(
-            "select count(*) from evennia_ai_record where kind = 'event' and role = 'system'"
-        ).fetchone()[0]
-    felt.waiting = overflowed
-    felt.lost = [token for token in felt.lost if token not in failed]
+    states = "SELECT state, count(*) FROM evennia_ai_turn GROUP BY state"
+    failed = (
+        "SELECT r.body FROM evennia_ai_record r JOIN evennia_ai_turn t"
+        " ON t.event_record_id = r.id WHERE t.state <> 'done'"
+    )
+    overflowed = "SELECT count(*) FROM evennia_ai_record WHERE kind = 'event' AND role = 'system'"
+    felt.turns = dict(_rows(address, states))
+    ((felt.waiting,),) = _rows(address, overflowed)
+    told = {token for (body,) in _rows(address, failed) for token in TOKEN.findall(body)}
+    felt.lost = [token for token in felt.lost if token not in told]
+
+
+def _rows(address: str, query: str) -> list[tuple[Any, ...]]:
+    """What a query finds in the game's database."""
+    if address.startswith("sqlite:///"):
+        with closing(sqlite3.connect(address.removeprefix("sqlite:///"))) as file:
+            return file.execute(query).fetchall()
+    import psycopg
+
+    with psycopg.connect(address) as database:
+        return database.execute(query.encode()).fetchall()
 
 
 def report(felt: Felt, load: Load) -> str:
@@ -298,6 +314,7 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=Load.pause_seconds)
     parser.add_argument("--nodelay", choices=("on", "off"), default="on")
     parser.add_argument("--messages", type=int, help="how many messages the Server holds")
+    parser.add_argument("--database", default="", metavar="ADDRESS", help="of an empty one")
     parser.add_argument("--soak", action="store_true", help="half an hour of ten times the speech")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -308,6 +325,7 @@ def main() -> int:
         seconds=max(asked.seconds, SOAK_SECONDS) if asked.soak else asked.seconds,
         pause_seconds=asked.pause / (SOAK_TIMES if asked.soak else 1),
         messages_in_memory=asked.messages,
+        database=asked.database,
         is_soak=asked.soak,
         sends_at_once=asked.nodelay == "on",
     )

@@ -126,13 +126,13 @@ FUZZING = (
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *("-p", "tests.sampling", "--one-in", "5", "--cases", "1"),
+    *("-p", "tests.sampling", "--one-in", "10", "--cases", "1"),
     *("--hypothesis-profile=few", "-m", ALONE),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
-"""What the other Python runs: of each file of what may depend on it a fifth (tests/sampling.py).
+"""What the other Python runs: of each file of what may depend on it a tenth (tests/sampling.py).
 
 In one process: whole games go on beside it, and a second one would collect everything again.
 """

@@ -1,30 +1,36 @@
 """A crowd in a real server for a short while: every utterance is answered once, or refused.
 
+In SQLite, and in PostgreSQL.
+
 How fast is for `python -m benchmarks.load`, on a machine that does nothing else.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.load import Load, measured, report
+from tests.store.postgres import shared_cluster
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
 
 SHORT = Load(
     npcs=60,
     players=12,
-    seconds=15.0,
+    seconds=12.0,
     idle_looks=10,
     pause_seconds=3.0,
     most_latency=2.0,
 )
 
 
+@pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
 def test_in_a_crowd_every_utterance_is_answered_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], database: str
 ) -> None:
-    felt = measured(SHORT, tmp_path)
+    address = shared_cluster(tmp_path).make("load") if database == "PostgreSQL" else ""
+    felt = measured(replace(SHORT, database=address), tmp_path / "game")
     with capsys.disabled():
         print(f"\n{report(felt, SHORT)}")
 
