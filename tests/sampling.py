@@ -1,8 +1,8 @@
 """A plugin that takes samples: of each test file some functions, of each function some cases.
 
-    pytest -p tests.sampling [--one-in 5] [--cases 1]
+    pytest -p tests.sampling [--one-in 10] [--cases 1]
 
-For a second run of what ran whole: on another Python or Evennia (there one function in five, with
+For a second run of what ran whole: on another Python or Evennia (there one function in ten, with
 one case) and on another database (all functions, with three cases). Every file is imported and
 every fixture of a room is made there. What else depends on who interprets it (a regular expression,
 a coroutine) stands in many tests, and what a later case asks more is asked of our code.
