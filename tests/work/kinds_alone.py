@@ -15,9 +15,11 @@ def main(database: str, jobs: str) -> None:
     import django
     from django.conf import settings
 
+    from evennia_ai.settings.database import SQLITE
+
     settings.configure(
         INSTALLED_APPS=["evennia_ai"],
-        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": database}},
+        DATABASES={"default": {"ENGINE": SQLITE, "NAME": database, "CONN_MAX_AGE": None}},
         USE_TZ=True,
         EVENNIA_AI_CONTEXT_TOKENS=1400,  # as the game in the test has it
         EVENNIA_AI_REPLY_TOKENS=200,
