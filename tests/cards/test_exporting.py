@@ -137,6 +137,7 @@ def test_json_is_strict_utf_8():
     assert json.loads(content) == dated(IN_USE)
 
 
+@pytest.mark.long
 def test_a_large_card_is_written_without_lines_so_that_it_can_be_read_again():
     card = card_data(extensions={"x": [[0]] * 300_000})
     content = dumped(as_json(card), "json")

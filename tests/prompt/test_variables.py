@@ -360,6 +360,7 @@ def test_a_value_that_doubles_itself_ends_at_a_limit(trust: str) -> None:
         assert limit in reason
 
 
+@pytest.mark.long
 def test_a_million_variables_end_at_a_limit() -> None:
     parts = preset(
         *("".join(f"{{{{setvar::v{at}_{n}::1}}}}" for n in range(8_000)) for at in range(20))

@@ -89,6 +89,7 @@ def hostile(played):
     ]
 
 
+@pytest.mark.long
 def test_no_hostile_text_acts_on_any_page(hostile, browser):
     client = browser("Admin")
     wrong = {}
@@ -101,6 +102,7 @@ def test_no_hostile_text_acts_on_any_page(hostile, browser):
     assert len(hostile) > 180
 
 
+@pytest.mark.long
 def test_what_is_looked_for_is_a_text_too(played, browser):
     client = browser("Builder")
     for text in together():

@@ -139,6 +139,7 @@ def everywhere(stage: Any, watched: Watched, logged: list[str]) -> dict[str, str
     }
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-46", "S0-40")
 def test_the_secret_is_nowhere_whatever_is_asked(cellar, watched, logged):
     assert len(QUESTIONS) == 30

@@ -112,6 +112,7 @@ def written() -> tuple[int, int]:
     return models.Record.objects.count(), models.Memory.objects.count()
 
 
+@pytest.mark.long
 @pytest.mark.req("S2-20")
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="the other process has a copy as a file")
 def test_200_jobs_give_the_same_bytes_in_the_game_and_in_a_worker(stage, tmp_path):
