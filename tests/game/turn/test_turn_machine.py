@@ -6,6 +6,7 @@ More games by hand: EVENNIA_AI_GAMES=500, with EVENNIA_AI_SHRINK=1 the smallest 
 import gc
 import os
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from django.db import transaction
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.logger import globalLogPublisher
 
+from evennia_ai.game import service
 from evennia_ai.game.runtime import install
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.store.core.snapshots import forget_everything
+from tests.conftest import forget_objects
 from tests.game.conftest import Stage
 from tests.game.wild_checks import check_end, check_step
 from tests.game.wild_games import NPCS, PLAYERS, Game
@@ -89,8 +92,12 @@ HABITS = st.lists(
 
 
 @pytest.fixture
-def own_tools(db, logged):
-    """A game with tools of its own and two profiles to ask one after the other."""
+def own_tools(db, logged, monkeypatch):
+    """A game with tools of its own and two profiles to ask one after the other.
+
+    Its starts search no memory for garbage: here that would be the memory of all tests.
+    """
+    monkeypatch.setattr(service, "_garbage", create_autospec(service.Garbage, instance=True))
     own = {
         "EVENNIA_AI_TOOLS": ["tests.game.wild_models.Errand", "tests.game.wild_models.Note"],
         "EVENNIA_AI_PROFILES": {"default": EARLY, "spare": EARLY},
@@ -130,8 +137,6 @@ def test_records_screens_and_prompts_agree_whatever_happens(
 
 def play(logged: list[str], steps: Any, habits: list[str], mode: str, conf: Any) -> None:
     """One game, of which nothing is left."""
-    from evennia.utils.idmapper.models import flush_cache
-
     logged.clear()
     Note.ran.clear()
     Errand.sent.clear()
@@ -159,7 +164,7 @@ def play(logged: list[str], steps: Any, habits: list[str], mode: str, conf: Any)
         globalLogPublisher.removeObserver(observer)
         install(None)
         forget_everything()
-        flush_cache()
+        forget_objects()
 
 
 class _UndoneError(Exception):
