@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.service, pytest.mark.long, pytest.mark.minutes(4)]
 SECONDS = 150
 POINTS = 25
 """At least so many has what is done for a job, before and behind each statement."""
+CUTS = 18
+"""Connections of a game are cut before each of so many statements; a worker has fewer."""
 
 
 def until(is_so, *, seconds=SECONDS):
@@ -194,6 +196,26 @@ def test_a_stopped_worker_and_lost_connections_cost_no_job_and_double_none(place
     assert set(place.ends(more, seconds=SECONDS).values()) == {"applied"}
     assert len(place.ledger()) == len(set(place.ledger())) == 18
     assert stopped.poll() is None, stopped.err.read_text()
+
+
+def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connection(place):
+    cut = {"game": [], "worker": []}
+    for point in range(0, 2 * CUTS, 2):
+        worker = place.worker(f"cut at {point}", at_once=1, cut_at=point)
+        game = place.game(jobs=[a_job(point)], seconds=SECONDS, cut_at=point)
+        assert place.ends(game) == {f"ledger:{point}": "applied"}
+        until(lambda: place.queued() == 0)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+        for process, points in zip((game, worker), cut.values(), strict=True):
+            points += [one["point"] for one in told(process) if "point" in one]
+    assert len(cut["game"]) == CUTS
+    assert len(cut["worker"]) >= 12
+    for part in ("submitting: before COMMIT", "taking up: before", "applying: before COMMIT"):
+        assert any(point.startswith(part) for point in cut["game"]), cut
+    for part in ("job: before UPDATE", "job: before INSERT", "job: before SELECT procrastinate"):
+        assert any(point.startswith(part) for point in cut["worker"]), cut
+    assert len(place.ledger()) == len(set(place.ledger())) == CUTS
 
 
 def test_a_worker_of_another_version_leaves_jobs_alone_and_names_what_it_refuses(place):

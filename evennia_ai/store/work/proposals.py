@@ -5,6 +5,7 @@ The game handles each row once, in the transaction that writes what came of it.
 
 import json
 import time
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -47,6 +48,12 @@ def offer(new: Offer) -> bool:
             return False
         raise
     return True
+
+
+def offered_before(moment: float, names: Collection[str]) -> frozenset[str]:
+    """Those of these jobs that were offered before a moment, by name."""
+    rows = models.Proposal.objects.filter(idempotency__in=names, offered_at__lt=moment)
+    return frozenset(rows.values_list("idempotency", flat=True))
 
 
 def unhandled(most: int = MOST_AT_ONCE) -> tuple[int, ...]:

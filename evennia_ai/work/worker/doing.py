@@ -98,7 +98,7 @@ class Doer:
 
     async def _offered(self, text: str, *, begun_at: float, **said: Any) -> None:
         """Write down what came of it, and again as long as the database is away."""
-        job = _names(text)
+        job = names_of(text)
         offer = Offer(
             idempotency=job.get("idempotency", ""),
             kind=job.get("kind", ""),
@@ -153,7 +153,7 @@ async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]
     return body
 
 
-def _names(text: str) -> dict[str, Any]:
+def names_of(text: str) -> dict[str, Any]:
     """What a job says of itself, also where it is of another version."""
     try:
         said = json.loads(text)
