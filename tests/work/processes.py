@@ -19,6 +19,7 @@ SERVER_CONFIG = "CREATE TABLE server_serverconfig (id serial, db_key text, db_va
 WORKERS = {"queue": "procrastinate", "stalled_seconds": STALLED_SECONDS}
 MANY = {"calls_per_minute": 10**6, "calls_per_day": 10**6}
 LIMITS = {"npc": MANY, "game": MANY}
+FIELDS = ("lock", "queueing_lock", "limits", "deadline")
 
 
 class Databases:
@@ -157,5 +158,5 @@ def told(process):
 
 def a_job(number, **given):
     """A job as a game's process is given it."""
-    fields = {key: given.pop(key) for key in ("lock", "queueing_lock", "deadline") if key in given}
+    fields = {key: given.pop(key) for key in FIELDS if key in given}
     return {"idempotency": f"ledger:{number}", "given": {"number": number, **given}, **fields}

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.work.processes import a_job, told
+from tests.work.processes import MANY, a_job, told
 
 pytestmark = [pytest.mark.service, pytest.mark.long, pytest.mark.minutes(4)]
 
@@ -245,6 +245,26 @@ def test_without_a_queue_or_workers_the_game_goes_on_and_catches_up(place):
     ends = place.ends(game, seconds=SECONDS)
     assert sorted(ends.values()) == ["applied"] * 5 + ["over"] * 3
     assert len(place.ledger()) == 5
+
+
+def test_workers_keep_the_limits_of_each_npc_together(place):
+    place.limits = {"npc": {"calls_per_minute": 3}, "game": MANY}
+    jobs = [a_job(number, npc=7) for number in range(6)]
+    jobs += [a_job(number, npc=8, limits={"calls_per_minute": 2}) for number in range(10, 14)]
+    jobs += [a_job(20, npc=9, limits={"tokens_per_minute": 5})]
+    for number in range(2):
+        place.worker(f"w{number}", at_once=8)
+    place.game(jobs=jobs, lives_seconds=SECONDS)
+
+    def leases():
+        rows = "SELECT npc_ref, max(calls) FROM evennia_ai_tokenlease GROUP BY npc_ref"
+        return dict(place.sql(rows))
+
+    until(lambda: leases().get("7") == 3 and leases().get("8") == 2)
+    until(lambda: place.proposals().get("ledger:20") == "failed")
+    ((reason,),) = place.sql("SELECT reason FROM evennia_ai_proposal WHERE state = 'failed'")
+    assert "is more than NPC #9 may use in a minute" in reason
+    assert {npc: most for npc, most in leases().items() if npc} == {"7": 3, "8": 2}
 
 
 LOCKS = {"lock": "npc:7", "queueing_lock": "observe:7"}

@@ -54,7 +54,7 @@ async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
     loop = asyncio.get_running_loop()
     threads = Threads(options.at_once + 1)
     models = _Models(loop)
-    doer = Doer(options.name, kinds, models_of=models.of, threads=threads, quota=conf().limits.game)
+    doer = Doer(options.name, kinds, models_of=models.of, threads=threads, quotas=conf().limits)
     life = _Life(doer, threads, options)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, life.end)

@@ -31,6 +31,7 @@ from tests.store.builders import a_line, a_reply
 from tests.work.thinking import Thinking
 
 CONVERSATIONS = 100
+FEW = {"calls_per_day": 20}
 WORDS = ("ferry", "bell", "12 coins", "<|im_end|>", "Straße", "船", "</transcript>", "promise")
 
 
@@ -238,12 +239,13 @@ def test_idle_time_asks_workers_and_does_not_wait_for_them(stage, kind, monkeypa
     monkeypatch.setattr(live.work, "submit", asked.append)
     where = talk(stage, 2)
     if kind == "compact":
-        done = live.compactor.compact(wanted_of(where, is_pressing=False))
+        wanted = replace(wanted_of(where, is_pressing=False), npc_limits=FEW)
+        done = live.compactor.compact(wanted)
     else:
-        done = live.idle_time._consolidator.consolidate(where, npc_name="Oren", npc_limits={})
+        done = live.idle_time._consolidator.consolidate(where, npc_name="Oren", npc_limits=FEW)
 
     assert done.called
-    assert [job.kind for job in asked] == [kind]
+    assert [(job.kind, job.limits) for job in asked] == [(kind, FEW)]
 
 
 def test_a_compaction_that_somebody_waits_for_is_done_here(stage, monkeypatch):
