@@ -5,7 +5,7 @@ The game and workers both write here, each its own columns: a worker offers, the
 
 from django.db import models
 
-from evennia_ai.models.core import KINDS, NAME
+from evennia_ai.models.core import KINDS, NAME, REF
 
 OFFERED = "offered"
 APPLIED = "applied"
@@ -55,19 +55,26 @@ class Proposal(models.Model):
 
 
 class TokenLease(models.Model):
-    """What workers took of the game's tokens and calls in one minute, in minutes since 1970.
+    """What workers took of an NPC's tokens and calls in one minute, in minutes since 1970.
 
-    `game_tokens` and `game_calls` are what the game said it used in the minute before.
+    `npc_ref` is "" for those of the whole game. `game_tokens` and `game_calls` are what the game
+    said it used of them in the minute before.
     """
 
-    minute = models.PositiveBigIntegerField(unique=True)
+    minute = models.PositiveBigIntegerField()
+    npc_ref = models.CharField(max_length=REF, default="", blank=True)
     tokens = models.PositiveBigIntegerField(default=0)
     calls = models.PositiveIntegerField(default=0)
     game_tokens = models.PositiveBigIntegerField(default=0)
     game_calls = models.PositiveIntegerField(default=0)
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["minute", "npc_ref"], name="evennia_ai_lease")
+        ]
+
     def __str__(self) -> str:
-        return f"minute {self.minute}: {self.tokens} tokens"
+        return f"minute {self.minute} {self.npc_ref}: {self.tokens} tokens"
 
 
 class BreakerRow(models.Model):

@@ -10,6 +10,8 @@ Of a room that is forgotten, prompts elsewhere that told of other rooms lose the
 Of what is remembered of a person rows and numbers of revisions stay, their words go. Texts of
 prompts that showed such a memory lose their words in whichever conversation they stand; a record
 tells of it, and the rest of that conversation stays as it is.
+
+What workers offered of a conversation loses its words with it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -28,7 +30,7 @@ from evennia_ai.prompt.personas import persona_key, persona_origin
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_transaction
-from evennia_ai.store.history import branches, conversations, errands
+from evennia_ai.store.history import branches, conversations, errands, model_requests
 from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
 from evennia_ai.store.history.prompt_texts import (
     OF_PERSONA,
@@ -41,6 +43,7 @@ from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.history.windows import HISTORY, reset_lore, windows
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.memories import record_all
+from evennia_ai.store.work import proposals
 
 _CHUNK = 200
 
@@ -107,6 +110,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
     known = [(one, windows(one.id).end) for one in _with_branches(found)]
     done = Erased()
     with changing(HISTORY, doing):
+        proposals.erase(conversation.id for conversation, _ in known)
         for conversation, end in known:
             records = _wordy(conversation).erase()
             if not records:
@@ -221,6 +225,7 @@ def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Fo
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
         knowledge_searches.erase_of(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
+        proposals.erase(model_requests.observe_no_more(person_ref, npc_ref=npc_ref))
         # What somebody writes of themselves is told to all NPCs: it goes where all forget.
         persona = npc_ref is None and erase_persona(person_ref, by=by)
         return Forgotten(said=private, memories=count, calls=calls, persona=persona)

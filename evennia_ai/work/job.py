@@ -31,6 +31,8 @@ class Job:
     queueing_lock: str = ""
     """Of jobs with the same one waits at most: "compact:481"."""
     given: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """What its NPC may use of models, where that is less than the game's settings allow."""
     deadline: float = 0.0
     """In epoch seconds; what has not begun by then lapses. 0: never."""
     version: int = VERSION

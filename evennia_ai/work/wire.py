@@ -14,7 +14,12 @@ from evennia_ai.work.job import VERSION, Job
 MOST_BYTES: Final = 1024
 _KEYS: Final[dict[str, str]] = {"v": "version"}
 _NAMES: Final = {field: key for key, field in _KEYS.items()}
-_TYPES: Final[dict[str, Any]] = {"deadline": (int, float), "given": dict, "version": int}
+_TYPES: Final[dict[str, Any]] = {
+    "deadline": (int, float),
+    "given": dict,
+    "limits": dict,
+    "version": int,
+}
 
 
 class JobError(EvenniaAIError):

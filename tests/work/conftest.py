@@ -12,13 +12,28 @@ def databases(tmp_path_factory):
     from tests.work.processes import Databases
 
     folder = tmp_path_factory.mktemp("work")
-    return Databases(shared_cluster(folder), of=folder)
+    made = Databases(shared_cluster(folder), of=folder)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def place(databases, tmp_path):
+def places(databases, tmp_path_factory):
+    """Makes as many games' databases as are asked for; their processes end with the test."""
     from tests.work.processes import Place
 
-    made = Place(databases, tmp_path)
-    yield made
-    made.end()
+    made = []
+
+    def make():
+        made.append(Place(databases, tmp_path_factory.mktemp("place")))
+        return made[-1]
+
+    yield make
+    for place in made:
+        place.end()
+
+
+@pytest.fixture
+def place(places):
+    """One of these."""
+    return places()

@@ -1,8 +1,9 @@
 """A game's process for these tests: a reactor, a writer, models and its work, and no world.
 
-Its one argument is JSON: the jobs to submit (fields of `Job`), how many `seconds` it lives at most,
-and where it dies: {"die_at": "before commit" | "after commit", "after": so many}. It prints a line
-of JSON for each job that ended, in order, and "ready" when what it was given is in the queue.
+It is given {"address": ..., "settings": {...}}, the jobs to submit (fields of `Job`), how many
+`seconds` it lives at most, and where it dies: {"die_at": "before commit" | "after commit",
+"after": so many}, or what `points` takes. It prints a line of JSON for each job that ended, in
+order, and "ready" when what it was given is in the queue.
 """
 
 import json
@@ -10,34 +11,58 @@ import os
 import signal
 import sys
 
+from tests.work import points
+from tests.work.forking import use_database
 
-def main(given):
+
+def prepare():
     import django
 
     django.setup()
     import evennia
 
     evennia._init()
+    from django.db import connections
+
+    from evennia_ai.game import runtime  # noqa: F401
+    from evennia_ai.store.work import queue  # noqa: F401
+    from tests.work import ledger  # noqa: F401
+
+    connections.close_all()
+
+
+def live(given):
+    from django.conf import settings
     from twisted.internet import reactor
     from twisted.python import log
 
+    reactor.__init__()  # a fork shares what it waits by with those forked before
     log.startLogging(sys.stderr, setStdout=False)
+    from evennia_ai.game.recording import writer
     from evennia_ai.game.runtime import runtime_of
+    from evennia_ai.game.work import queued
     from evennia_ai.game.work.applying import GameKind
     from evennia_ai.game.work.work import Work
     from evennia_ai.settings.conf import conf
     from evennia_ai.work.job import Job
     from tests.work.ledger import LEDGER
 
-    live = runtime_of(conf(), clock=reactor)
+    use_database(given["address"])
+    for name, value in given["settings"].items():
+        setattr(settings, name, value)
+    conf.cache_clear()
+    lives = runtime_of(conf(), clock=reactor)
     work = Work(
         conf().workers,
-        live.calls,
+        lives.calls,
         in_thread=lambda do, *values: _in_thread(reactor, do, values),
         game_id=lambda: "0" * 32,
     )
     work.add(GameKind(does=LEDGER, applies=LEDGER))
     die_at(given.get("die_at", ""), given.get("after", 1))
+    if {"dies_at", "cut_at"} & given.keys():
+        points.of_games(writer, queued)
+        points.end_at(given)
     jobs = [Job(kind="ledger", **fields) for fields in given.get("jobs", [])]
     left = {job.idempotency for job in jobs}
     at_least = given.get("lives_seconds", 0)
@@ -50,11 +75,11 @@ def main(given):
             reactor.callLater(0, reactor.stop)
 
     def begin():
-        live.writer.begin()
+        lives.writer.begin()
         work.begin()
         for job in jobs:
             work.submit(job).addCallback(ended, job)
-        live.writer.read(lambda: print("ready", flush=True))
+        lives.writer.read(lambda: print("ready", flush=True))
 
     reactor.callWhenRunning(begin)
     reactor.callLater(at_least or given.get("seconds", 60), reactor.stop)
@@ -70,7 +95,7 @@ def main(given):
         ),
         flush=True,
     )
-    live.writer.end()
+    lives.writer.end()
     work.close()
 
 
@@ -102,7 +127,3 @@ def _in_thread(reactor, do, values):
     from twisted.internet.threads import deferToThreadPool
 
     return deferToThreadPool(reactor, reactor.getThreadPool(), do, *values)
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

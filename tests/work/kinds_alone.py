@@ -36,7 +36,7 @@ async def done(lines: list[str]) -> list[str]:
     from twisted.internet.defer import Deferred
 
     from evennia_ai.endpoints import Access, Models
-    from evennia_ai.llm.quotas import Quota
+    from evennia_ai.llm.quotas import Quota, Quotas
     from evennia_ai.settings.conf import conf
     from evennia_ai.work.registry import kinds_of
     from evennia_ai.work.wire import job_of
@@ -47,8 +47,9 @@ async def done(lines: list[str]) -> list[str]:
     loop = asyncio.get_running_loop()
     models = Models(conf(), clock=LoopClock(loop), only=Access(model=Thinking()))
     kinds, threads, found = kinds_of(), Threads(1), []
+    endless = Quotas(npc=Quota(), game=Quota())
     for job in map(job_of, lines):
-        tools = WorkerTools(models, threads, Quota())
+        tools = WorkerTools(models, threads, endless)
         body = await Deferred.fromCoroutine(kinds[job.kind].run(job, tools)).asFuture(loop)
         found.append(json.dumps(body, separators=(",", ":")))
     threads.close()

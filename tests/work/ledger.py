@@ -58,10 +58,11 @@ class Ledger:
         if given.get("fails") == "deadly":
             os.kill(os.getpid(), signal.SIGKILL)
         count = await tools.off(last_number, given["number"])
+        npc = str(given.get("npc", given["number"]))
         (access, *_) = tools.models("summariser")
         question = [ChatMessage(role="user", content=f"What is {given['number']} and {count}?")]
         request = access.request(question, max_tokens=given.get("tokens", 20))
-        reply = await tools.ask(access, request, role="summariser", npc_ref=str(given["number"]))
+        reply = await tools.ask(access, request, role="summariser", npc_ref=npc)
         if given.get("die_at") == "asked":
             die_once(given["mark"])
         loaded = [name for name in sys.modules if name.split(".")[0] == "evennia"]

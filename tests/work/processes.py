@@ -4,29 +4,37 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 
 from tests.store.postgres import Cluster
+from tests.work import worker
+from tests.work.forking import ROOT, Forker
 
-ROOT = Path(__file__).resolve().parents[2]
 STALLED_SECONDS = 2
 SERVER_CONFIG = "CREATE TABLE server_serverconfig (id serial, db_key text, db_value text)"
 """The one table that Evennia reads while it is imported."""
 
 WORKERS = {"queue": "procrastinate", "stalled_seconds": STALLED_SECONDS}
+MANY = {"calls_per_minute": 10**6, "calls_per_day": 10**6}
+LIMITS = {"npc": MANY, "game": MANY}
+FIELDS = ("lock", "queueing_lock", "limits", "deadline")
 
 
 class Databases:
-    """Databases of a cluster with our tables and the queue's; those `of` one worker of pytest."""
+    """Databases of a cluster with our tables and the queue's; those `of` one worker of pytest.
+
+    And the programs that games and workers on them are forked from.
+    """
 
     def __init__(self, cluster: Cluster, *, of: Path) -> None:
         self._cluster = cluster
         self._names = f"work_{of.parent.name}".replace("-", "_")
         self._count = 0
-        address = cluster.make(self._names)
+        self._folder = of
+        self._forkers = {}
+        address = self._address = cluster.make(self._names)
         script = (
             "import django; django.setup();"
             "from django.core.management import call_command as call;"
@@ -50,31 +58,50 @@ class Databases:
         self._count += 1
         return self._cluster.make(f"{self._names}_{self._count}", like=self._names)
 
+    def forker(self, module):
+        """What forks processes of "game" or "worker"."""
+        if module not in self._forkers:
+            environment = {
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "tests.work.pg_settings",
+                "EVENNIA_AI_TEST_DATABASE": self._address,
+            }
+            if module == "worker":
+                file = self._folder / "worker.json"
+                file.write_text(json.dumps(self._of_worker()))
+                environment[worker.FILE] = str(file)
+                del environment["DJANGO_SETTINGS_MODULE"]
+            said = self._folder / f"{module}.err"
+            made = Forker(f"tests.work.{module}", environment=environment, said=said)
+            self._forkers[module] = made
+        return self._forkers[module]
+
+    def _of_worker(self):
+        """A worker's file."""
+        return {
+            "database": self._address,
+            "game_folder": str(ROOT),
+            "settings": {
+                "EVENNIA_AI_PROFILES": {"wise": {"script": "tests.work.ledger.answer"}},
+                "EVENNIA_AI_MODEL_ROLES": {"summariser": "wise"},
+            },
+        }
+
+    def close(self):
+        for forker in self._forkers.values():
+            forker.close()
+
 
 class Place:
-    """One game's database, its worker's file, and the processes on it."""
+    """One game's database, and the processes on it."""
 
     def __init__(self, databases: Databases, folder: Path) -> None:
         self.address = databases.new()
         self.folder = folder
         self.workers_set = WORKERS
-        self.file = folder / "worker.json"
+        self.limits = LIMITS
         self.processes = []
-        self.limits = {}
-
-    def write_file(self, **settings):
-        wise = {"wise": {"script": "tests.work.ledger.answer"}}
-        told = {
-            "database": self.address,
-            "game_folder": str(ROOT),
-            "settings": {
-                "EVENNIA_AI_PROFILES": wise,
-                "EVENNIA_AI_MODEL_ROLES": {"summariser": "wise"},
-                "EVENNIA_AI_WORKERS": self.workers_set,
-                **settings,
-            },
-        }
-        self.file.write_text(json.dumps(told))
+        self._databases = databases
 
     def sql(self, text, *values):
         with psycopg.connect(self.address, autocommit=True) as connection:
@@ -83,41 +110,18 @@ class Place:
 
     def game(self, *, workers=None, **given):
         """A game's process."""
-        environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.work.pg_settings",
-            "EVENNIA_AI_TEST_DATABASE": self.address,
-            "EVENNIA_AI_TEST_WORKERS": json.dumps(workers or self.workers_set),
-            "EVENNIA_AI_TEST_LIMITS": json.dumps(self.limits),
-        }
-        return self._begun(
-            [sys.executable, "-m", "tests.work.game", json.dumps(given)], environment
-        )
+        return self._begun("game", given, workers or self.workers_set)
 
     def worker(self, name="w1", **given):
         """A worker's process."""
-        return self._by_file("tests.work.doomed_worker", name, json.dumps(given))
+        return self._begun("worker", {"name": name, **given}, self.workers_set)
 
-    def dying_workers(self, deaths):
-        """A process of workers that die, so many."""
-        return self._by_file("tests.work.dying_workers", str(deaths))
-
-    def _by_file(self, module, *words):
-        if not self.file.exists():
-            self.write_file()
-        environment = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
-        command = [sys.executable, "-m", module, str(self.file), *words]
-        return self._begun(command, environment)
-
-    def _begun(self, command, environment):
+    def _begun(self, module, given, workers):
         number = len(self.processes)
-        out, err = self.folder / f"{number}.out", self.folder / f"{number}.err"
-        with out.open("w") as said, err.open("w") as complained:
-            process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
-                stdout=said, stderr=complained,
-            )  # fmt: skip
-        process.out, process.err = out, err
+        settings = {"EVENNIA_AI_WORKERS": workers, "EVENNIA_AI_LIMITS": self.limits}
+        given = {"address": self.address, "settings": settings, **given}
+        out, err = (self.folder / f"{number}.{kind}" for kind in ("out", "err"))
+        process = self._databases.forker(module).begin(given, out=out, err=err)
         self.processes.append(process)
         return process
 
@@ -142,18 +146,17 @@ class Place:
 
     def end(self):
         for process in self.processes:
-            with suppress(ProcessLookupError):
-                process.kill()
+            process.kill()
             process.wait(10)
 
 
 def told(process):
-    """The lines of JSON that a game printed."""
+    """The lines of JSON that a process printed."""
     lines = process.out.read_text().splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def a_job(number, **given):
     """A job as a game's process is given it."""
-    fields = {key: given.pop(key) for key in ("lock", "queueing_lock", "deadline") if key in given}
+    fields = {key: given.pop(key) for key in FIELDS if key in given}
     return {"idempotency": f"ledger:{number}", "given": {"number": number, **given}, **fields}

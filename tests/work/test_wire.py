@@ -11,6 +11,7 @@ JOB = Job(
     lock="npc:12",
     queueing_lock="compact:481",
     given={"conversation": 481, "hash": "9f2c"},
+    limits={"calls_per_day": 20},
     deadline=1763849400.0,
 )
 
@@ -27,6 +28,7 @@ def test_a_job_is_always_the_same_bytes():
         lock="npc:12",
         queueing_lock="compact:481",
         given={"hash": "9f2c", "conversation": 481},
+        limits={"calls_per_day": 20},
         deadline=1763849400.0,
     )
     assert text_of(turned) == text_of(JOB)

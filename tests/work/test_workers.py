@@ -9,13 +9,15 @@ import time
 
 import pytest
 
-from tests.work.processes import a_job, told
+from tests.work.processes import MANY, a_job, told
 
 pytestmark = [pytest.mark.service, pytest.mark.long, pytest.mark.minutes(4)]
 
 SECONDS = 150
-DEATHS = 34
-"""Of workers, before and behind as many statements as one job takes."""
+POINTS = 25
+"""At least so many has what is done for a job, before and behind each statement."""
+CUTS = 18
+"""Connections of a game are cut before each of so many statements; a worker has fewer."""
 
 
 def until(is_so, *, seconds=SECONDS):
@@ -95,14 +97,16 @@ def test_every_job_ends_once_though_workers_die_at_each_step(place, tmp_path):
 
 
 def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place):
-    jobs = [a_job(number, lock=f"npc:{number % 7}") for number in range(2 * DEATHS)]
+    jobs = [a_job(number, lock=f"npc:{number % 7}") for number in range(4 * POINTS)]
     game = place.game(jobs=jobs, seconds=SECONDS)
     until(lambda: place.queued() == len(jobs))
-    dying = place.dying_workers(DEATHS)
-    assert dying.wait(SECONDS) == 0, dying.err.read_text()
-    last = dying.out.read_text().splitlines()
-    assert len(last) == DEATHS
-    for part in ('INSERT INTO "evennia_ai_proposal"', "procrastinate_finish_job", "tokenlease"):
+    last = []
+    while not (last and "behind" in last[-1] and "procrastinate_finish_job" in last[-1]):
+        worker = place.worker(f"dies at {len(last)}", at_once=1, dies_at=len(last))
+        assert worker.wait(SECONDS) == -signal.SIGKILL, worker.err.read_text()
+        last += [one["point"] for one in told(worker)]
+    assert POINTS <= len(last) < len(jobs) // 2, last
+    for part in ('INSERT INTO "evennia_ai_proposal"', "COMMIT", "tokenlease"):
         assert any(part in statement for statement in last), last
 
     place.worker("lives")
@@ -112,12 +116,57 @@ def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place)
     assert others <= {"3 workers ended over it"}
     assert set(ends) == {job["idempotency"] for job in jobs}
     applied = sorted(name for name, ending in ends.items() if ending == "applied")
-    assert len(applied) >= len(jobs) - DEATHS // 3
+    assert len(applied) >= len(jobs) - len(last) // 3
     assert sorted(line.partition(": ")[0] for line in place.ledger()) == applied
     assert place.queued() == 0
 
 
-def test_a_game_that_dies_as_it_applies_applies_each_once(place):
+@pytest.fixture
+def dies_at(place):
+    """A game with one job that dies at a point; which one it was."""
+
+    def died(job, point):
+        game = place.game(jobs=[job], seconds=SECONDS, dies_at=point)
+        assert game.wait(SECONDS) == -signal.SIGKILL, game.err.read_text()
+        (last,) = (one["point"] for one in told(game) if "point" in one)
+        return last
+
+    return died
+
+
+def test_every_job_ends_once_whatever_statement_is_the_last_of_its_game(place, places, dies_at):
+    """A game submits its job, and then applies the oldest offer, which may be another's."""
+    place.worker("lives")
+    points, jobs, others = [], [], []
+    while not points or points[-1] != "applying: behind COMMIT":
+        jobs.append(a_job(len(jobs)))
+        points.append(dies_at(jobs[-1], len(points)))
+    place.ends(place.game(jobs=jobs, seconds=SECONDS))
+    assert len(points) > POINTS, points
+    for part in ("submitting: behind SELECT unnest( procrastinate_", "taking up: before SELECT"):
+        assert any(point.startswith(part) for point in points), points
+
+    is_of_applying = [point.startswith("applying") for point in points]
+    for number in range(is_of_applying.index(True), len(points)):
+        others.append(a_job(100 + number, stale=True))
+        points.append(dies_at(others[-1], number))
+    assert any("ROLLBACK TO SAVEPOINT" in point for point in points), points
+
+    jobs += [*others, a_job(200, fails="foreseen"), a_job(201, fails="unforeseen")]
+    ends = place.ends(place.game(jobs=jobs, seconds=SECONDS))
+    unharmed = places()
+    unharmed.worker("lives")
+    expected = unharmed.ends(unharmed.game(jobs=jobs, seconds=SECONDS))
+    assert ends == expected
+    assert set(expected.values()) == {"applied", "stale", "failed", "poisoned"}
+    assert place.proposals() == unharmed.proposals() == expected
+    assert place.ledger() == unharmed.ledger()
+    calls = "SELECT npc_ref, outcome FROM evennia_ai_modelcall ORDER BY npc_ref"
+    assert place.sql(calls) == unharmed.sql(calls)
+    assert place.queued() == 0
+
+
+def test_a_game_that_dies_as_it_applies_several_applies_each_once(place):
     jobs = [a_job(number) for number in range(12)]
     place.worker("w1")
     for point in ("before commit", "after commit"):
@@ -149,6 +198,26 @@ def test_a_stopped_worker_and_lost_connections_cost_no_job_and_double_none(place
     assert stopped.poll() is None, stopped.err.read_text()
 
 
+def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connection(place):
+    cut = {"game": [], "worker": []}
+    for point in range(0, 2 * CUTS, 2):
+        worker = place.worker(f"cut at {point}", at_once=1, cut_at=point)
+        game = place.game(jobs=[a_job(point)], seconds=SECONDS, cut_at=point)
+        assert place.ends(game) == {f"ledger:{point}": "applied"}
+        until(lambda: place.queued() == 0)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+        for process, points in zip((game, worker), cut.values(), strict=True):
+            points += [one["point"] for one in told(process) if "point" in one]
+    assert len(cut["game"]) == CUTS
+    assert len(cut["worker"]) >= 12
+    for part in ("submitting: before COMMIT", "taking up: before", "applying: before COMMIT"):
+        assert any(point.startswith(part) for point in cut["game"]), cut
+    for part in ("job: before UPDATE", "job: before INSERT", "job: before SELECT procrastinate"):
+        assert any(point.startswith(part) for point in cut["worker"]), cut
+    assert len(place.ledger()) == len(set(place.ledger())) == CUTS
+
+
 def test_a_worker_of_another_version_leaves_jobs_alone_and_names_what_it_refuses(place):
     game = place.game(jobs=[a_job(1)], seconds=SECONDS)
     other = place.worker("old", version=0)
@@ -176,6 +245,26 @@ def test_without_a_queue_or_workers_the_game_goes_on_and_catches_up(place):
     ends = place.ends(game, seconds=SECONDS)
     assert sorted(ends.values()) == ["applied"] * 5 + ["over"] * 3
     assert len(place.ledger()) == 5
+
+
+def test_workers_keep_the_limits_of_each_npc_together(place):
+    place.limits = {"npc": {"calls_per_minute": 3}, "game": MANY}
+    jobs = [a_job(number, npc=7) for number in range(6)]
+    jobs += [a_job(number, npc=8, limits={"calls_per_minute": 2}) for number in range(10, 14)]
+    jobs += [a_job(20, npc=9, limits={"tokens_per_minute": 5})]
+    for number in range(2):
+        place.worker(f"w{number}", at_once=8)
+    place.game(jobs=jobs, lives_seconds=SECONDS)
+
+    def leases():
+        rows = "SELECT npc_ref, max(calls) FROM evennia_ai_tokenlease GROUP BY npc_ref"
+        return dict(place.sql(rows))
+
+    until(lambda: leases().get("7") == 3 and leases().get("8") == 2)
+    until(lambda: place.proposals().get("ledger:20") == "failed")
+    ((reason,),) = place.sql("SELECT reason FROM evennia_ai_proposal WHERE state = 'failed'")
+    assert "is more than NPC #9 may use in a minute" in reason
+    assert {npc: most for npc, most in leases().items() if npc} == {"7": 3, "8": 2}
 
 
 LOCKS = {"lock": "npc:7", "queueing_lock": "observe:7"}

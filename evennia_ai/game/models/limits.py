@@ -135,11 +135,13 @@ class Limits:
         self._told_at: dict[tuple[str, str], float] = {}
         self._refused: dict[str, int] = {}
         self._day: int | None = None
-        self._workers = QuotaUse()
+        self._workers: Mapping[tuple[LimitScope, str], QuotaUse] = {}
 
-    def workers_took(self, *, tokens: int, calls: int) -> None:
-        """What workers took in this minute, which counts against the limits of the game."""
-        self._workers = QuotaUse(tokens_per_minute=tokens, calls_per_minute=calls)
+    def workers_took(self, taken: Mapping[str, QuotaUse]) -> None:
+        """What workers took in this minute by NPC, GAME_REF for the game: it counts as well."""
+        self._workers = {
+            ("game" if ref == GAME_REF else "npc", ref): use for ref, use in taken.items()
+        }
 
     def made_elsewhere(self, call: NewCall) -> None:
         """A worker's call, which is written down; it counts for the day from now on."""
@@ -166,7 +168,7 @@ class Limits:
         narrowed = replace(quotas, npc=quotas.npc.narrowed(npc_limits)) if npc_limits else quotas
         for scope, ref in _scopes(npc_ref, player_ref):
             meter = self._meters.get((scope, ref)) or Meter()
-            others = self._workers if scope == "game" else NOTHING_USED
+            others = self._workers.get((scope, ref), NOTHING_USED)
             reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens, others=others)
             if reached is not None:
                 self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1

@@ -8,7 +8,7 @@ prompt made afterwards meets the check that every prompt meets.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -66,6 +66,7 @@ class Wanted:
 
     `asked_by` is a turn, idle time or a builder's name; `is_pressing`: room is short or somebody
     asked for it, so an extract will do. `unanswered` are records that turns will answer.
+    `npc_limits` narrow what a worker may ask for the NPC.
     """
 
     conversation: ConversationRef
@@ -74,6 +75,7 @@ class Wanted:
     is_pressing: bool
     fullness: Fullness
     unanswered: Collection[str] = ()
+    npc_limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +203,8 @@ class Compactor:
             limit_tokens=fullness.limit_tokens,
             rules=rules,
         )
-        return job_about(given, kind=COMPACT.name, now=self._calls.clock.seconds())
+        now = self._calls.clock.seconds()
+        return job_about(given, kind=COMPACT.name, npc_limits=wanted.npc_limits, now=now)
 
     @property
     def _asks_a_model(self) -> bool:

@@ -53,6 +53,7 @@ from evennia_ai.work.kinds.observe import (
 
 MOST_TIDIED: Final = 4096
 _DAY_HOURS: Final = 24.0
+_NO_LIMITS: Final[Mapping[str, int]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +157,9 @@ class Consolidator:
         done = Deferred.fromCoroutine(self._consolidated(where, npc_name, npc_limits))
         return done.addErrback(partial(_given_up, where))
 
-    def job_of(self, where: ConversationRef, *, npc_name: str) -> Job:
+    def job_of(
+        self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int] = _NO_LIMITS
+    ) -> Job:
         """The work that observes what was said since the last time."""
         before = model_requests.consolidated(where.id)
         given = ObserveGiven(
@@ -170,7 +173,8 @@ class Consolidator:
             turn=turns.next_number(where.npc_ref) - 1,
             most=self._settings.most_observations,
         )
-        return job_about(given, kind=OBSERVE.name, now=self._calls.clock.seconds())
+        now = self._calls.clock.seconds()
+        return job_about(given, kind=OBSERVE.name, npc_limits=npc_limits, now=now)
 
     def prepare(self, job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
         """A `_Judged` as JSON: which observations the NPC may remember, as those around it judge.
@@ -252,7 +256,7 @@ class Consolidator:
         refusal = self._calls.limits.refusal(npc_ref=where.npc_ref, npc_limits=npc_limits)
         if refusal is not None:
             return refusal.told
-        job = self.job_of(where, npc_name=npc_name)
+        job = self.job_of(where, npc_name=npc_name, npc_limits=npc_limits)
         if self._work.in_workers:
             self._work.submit(job)
             return "a worker is asked for it"

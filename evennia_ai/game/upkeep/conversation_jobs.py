@@ -1,5 +1,6 @@
 """A job about a conversation: named by what it is made from, one at a time for each NPC."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from evennia_ai.work.job import Job
@@ -11,7 +12,9 @@ LAPSES_SECONDS: Final = 3600.0
 """So late no worker begins such a job any more: the game has long done without."""
 
 
-def job_about(given: CompactGiven | ObserveGiven, *, kind: str, now: float) -> Job:
+def job_about(
+    given: CompactGiven | ObserveGiven, *, kind: str, npc_limits: Mapping[str, int], now: float
+) -> Job:
     """The job of this kind that is given this; `now` in epoch seconds."""
     head = given.head
     return Job(
@@ -20,5 +23,6 @@ def job_about(given: CompactGiven | ObserveGiven, *, kind: str, now: float) -> J
         lock=f"npc:{given.npc_ref}",
         queueing_lock=f"{kind}:{head.conversation}",
         given=plain(given),
+        limits=dict(npc_limits),
         deadline=now + LAPSES_SECONDS,
     )

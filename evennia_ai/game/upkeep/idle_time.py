@@ -107,13 +107,13 @@ class IdleTime:
 
     def _begun(self, rested: _Rested) -> "Deferred[Any] | None":
         """What is to be done now, begun; what else there is waits for the next turn's end."""
-        mind, where, _ = rested
+        _, where, _ = rested
         wanted = _wanted(rested)
         if self._compactor.is_due(wanted.fullness, "idle"):
             return self._compactor.compact(wanted)
         if self._consolidator.is_due(where):
             return self._consolidator.consolidate(
-                where, npc_name=wanted.npc_name, npc_limits=mind.settings.limits
+                where, npc_name=wanted.npc_name, npc_limits=wanted.npc_limits
             )
         return None
 
@@ -126,6 +126,7 @@ def _wanted(rested: _Rested) -> Wanted:
         asked_by="idle time",
         is_pressing=False,
         fullness=_fullness(where, prompt),
+        npc_limits=mind.settings.limits,
     )
 
 

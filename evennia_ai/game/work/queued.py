@@ -21,10 +21,13 @@ from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.work import proposed
 from evennia_ai.game.work.applying import Ending, GameKind
 from evennia_ai.game.work.proposed import Handled
+from evennia_ai.llm.quotas import QuotaUse
 from evennia_ai.models.work import OFFERED
 from evennia_ai.settings.workers import WorkerSettings
+from evennia_ai.store.model_calls import GAME_REF
 from evennia_ai.store.work import proposals, queue, taking, workers
 from evennia_ai.store.work.queue import QueuedJob, QueueStatus
+from evennia_ai.store.work.taking import Taken
 from evennia_ai.store.work.workers import SeenWorker
 from evennia_ai.work.job import MOST_TRIES, VERSION, Job
 from evennia_ai.work.wire import text_of
@@ -72,7 +75,7 @@ class _Look:
     """What one look at the tables found."""
 
     numbers: tuple[int, ...]
-    taken: taking.Taken
+    taken: Mapping[str, Taken]
     queues: tuple[QueueStatus, ...] | None = None
     workers: tuple[SeenWorker, ...] = ()
     poisoned: tuple[tuple[str, str], ...] = ()
@@ -98,6 +101,7 @@ class Queued:
         self._failures: dict[int, int] = {}
         self._is_looking = False
         self._looks = 0
+        self._served: frozenset[str] = frozenset()  # of whose tokens workers took in this minute
         self._timer: LoopingCall | None = None
         self._over: dict[str, int] = {}
         self.status = WorkStatus()
@@ -197,13 +201,18 @@ class Queued:
         if self._is_looking or (not self.is_something_out and looks % SELDOM_LOOKS):
             return None
         self._is_looking = True
-        reading = self._calls.limits.reading("game")
         minute = int(self._calls.clock.seconds() // 60)
+        used = {ref: self._used_of(ref) for ref in {GAME_REF, *self._served}}
         with_status = looks % STATUS_LOOKS == 0
 
-        used = (reading.tokens_per_minute, reading.calls_per_minute)
-        found = self._calls.writer.write(partial(_look, minute, *used, with_status=with_status))
+        found = self._calls.writer.write(partial(_look, minute, used, with_status=with_status))
         return found.addCallback(self._found).addErrback(self._is_away).addBoth(self._looked)
+
+    def _used_of(self, ref: str) -> Taken:
+        """What this process used of an NPC's minute, or of the game's."""
+        limits = self._calls.limits
+        read = limits.reading("game") if ref == GAME_REF else limits.reading("npc", ref)
+        return Taken(tokens=read.tokens_per_minute, calls=read.calls_per_minute)
 
     def _looked(self, _: object) -> None:
         self._is_looking = False
@@ -216,7 +225,13 @@ class Queued:
 
     def _found(self, look: _Look) -> None:
         self._noticed(None)
-        self._calls.limits.workers_took(tokens=look.taken.tokens or 0, calls=look.taken.calls or 0)
+        self._served = frozenset(look.taken)
+        self._calls.limits.workers_took(
+            {
+                ref: QuotaUse(tokens_per_minute=one.tokens or 0, calls_per_minute=one.calls or 0)
+                for ref, one in look.taken.items()
+            }
+        )
         if look.queues is not None:
             self._tell(queues=look.queues, workers=look.workers, poisoned=look.poisoned)
             for kind in tuple(self._over):
@@ -275,9 +290,9 @@ class Queued:
             done.callback(ended)
 
 
-def _look(minute: int, tokens: int, calls: int, *, with_status: bool) -> _Look:
+def _look(minute: int, used: Mapping[str, Taken], *, with_status: bool) -> _Look:
     """In the writer's thread."""
-    taken = taking.tell_of_game(minute, tokens=tokens, calls=calls)
+    taken = taking.tell_of_game(minute, used)
     numbers = proposals.unhandled()
     if not with_status:
         return _Look(numbers=numbers, taken=taken)

@@ -46,7 +46,8 @@ from evennia_ai.store.history.windows import (
     windows,
 )
 
-_OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
+OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
+"""What somebody said or did, who is the `speaker` of its meta."""
 
 
 def conversation(
@@ -98,7 +99,7 @@ def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
     The newest first, each once. Records whose words were erased tell nothing any more.
     """
     rows = models.Record.objects.filter(conversation__npc_ref=npc_ref).order_by("-pk")
-    metas = rows.filter(kind__in=_OF_SOMEBODY).values_list("meta", flat=True)[:most_records]
+    metas = rows.filter(kind__in=OF_SOMEBODY).values_list("meta", flat=True)[:most_records]
     found = (json.loads(meta).get("speaker") for meta in metas)
     return tuple(dict.fromkeys(ref for ref in found if isinstance(ref, str) and ref))
 

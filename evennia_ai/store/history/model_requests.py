@@ -6,9 +6,12 @@ of these tell how the tries before went and where the next one begins, so a relo
 and needs no table of its own.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from django.db.models import Max
 
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
@@ -173,6 +176,31 @@ def tell_observed(conversation: ConversationRef, observed: Observed, *, asked: s
     with one_transaction(f"telling what was remembered of {conversation}"):
         conversations.append(conversation, [told])
         consolidated.wrote(conversation.id, state)
+
+
+def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
+    """Count what a person said aloud as observed where it was not, so nothing is learnt from it.
+
+    The conversations where that was so. What a model is asked about them just now comes too late,
+    in the game and in workers.
+    """
+    lines = models.Record.objects.filter(
+        conversation__kind="room",
+        kind__in=[kind.value for kind in conversations.OF_SOMEBODY],
+        meta__contains=f'"speaker":{json.dumps(person_ref)}',
+    )
+    lines = lines if npc_ref is None else lines.filter(conversation__npc_ref=npc_ref)
+    newest = lines.values("conversation").annotate(newest=Max("pk")).order_by("conversation")
+    found = []
+    for row in models.Record.objects.filter(pk__in=[one["newest"] for one in newest]):
+        where = conversations.numbered(row.conversation_id)
+        known, end = consolidated(where.id), windows(where.id).end
+        if (row.segment, row.seq) > known.upto:
+            state = replace(known, upto=(end.segment, end.seq))
+            observed = Observed(outcome="a person who spoke was forgotten", state=state)
+            tell_observed(where, observed, asked=None)
+            found.append(where.id)
+    return tuple(found)
 
 
 def _load_consolidated(conversation_id: int) -> Consolidated:

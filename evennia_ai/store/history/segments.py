@@ -56,12 +56,20 @@ def segment_at(head: Head, *, cut: int) -> PastSegment:
     return PastSegment(history=history_upto(row, cut=cut), opening=opening)
 
 
+def refuse_gone(head: Head) -> None:
+    """StaleError where the conversation has left the segment, or this record is not there.
+
+    For who made something of it beside its game: it may have been erased meanwhile.
+    """
+    _row(head)
+
+
 def refuse_moved(conversation: ConversationRef, head: Head) -> None:
     """StaleError where the conversation has left the segment, or its records are others.
 
     It may have been erased, and then no word of a model's may be kept either.
     """
-    _row(head)
+    refuse_gone(head)
     if windows(conversation.id).end.segment != head.segment:
         raise StaleError(f"conversation {head.conversation} has begun another segment")
 

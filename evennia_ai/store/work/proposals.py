@@ -5,16 +5,19 @@ The game handles each row once, in the transaction that writes what came of it.
 
 import json
 import time
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 
 from evennia_ai import models
-from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED
+from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED, STALE
 from evennia_ai.store.model_calls import NewCall
 
 MOST_AT_ONCE: Final = 32
+ERASED: Final = "erased on request"
+"""Instead of the reason of a job that was set aside, which may tell of words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,12 @@ def offer(new: Offer) -> bool:
             return False
         raise
     return True
+
+
+def offered_before(moment: float, names: Collection[str]) -> frozenset[str]:
+    """Those of these jobs that were offered before a moment, by name."""
+    rows = models.Proposal.objects.filter(idempotency__in=names, offered_at__lt=moment)
+    return frozenset(rows.values_list("idempotency", flat=True))
 
 
 def unhandled(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
@@ -83,6 +92,20 @@ def handled(number: int, state: str, *, reason: str = "") -> None:
     models.Proposal.objects.filter(pk=number).update(
         state=state, reason=reason, body="", calls="[]", handled_at=time.time()
     )
+
+
+def erase(conversations: Iterable[int]) -> None:
+    """Take the words out of what workers offered of conversations, in the current transaction.
+
+    What the game did not apply yet is stale, and handled as ever: its calls are to be counted. A
+    proposal that is being applied is waited for. Jobs themselves are numbers and hashes.
+    """
+    for number in conversations:
+        of_it = models.Proposal.objects.filter(job__contains=f'"head":{{"conversation":{number},')
+        of_it.filter(handled_at=None).update(
+            state=STALE, body="", reason="what it was made from was erased"
+        )
+        of_it.filter(state=POISONED).update(reason=ERASED)
 
 
 def forget_old(before: float) -> int:

@@ -1,14 +1,19 @@
-"""What workers may take of the game's tokens, and which models they leave alone.
+"""What workers may take of the tokens of NPCs and of the game, and which models they leave alone.
 
 Both are rows, so that limits and breakers hold over processes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
 
 from evennia_ai import models
+from evennia_ai.llm.quotas import MINUTE_SECONDS
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import GAME_REF
 
 BREAKER_OPEN: Final = "open"
 
@@ -21,31 +26,55 @@ class Taken:
     calls: int | None = None
 
 
-def lease(minute: int, *, tokens: int, most: Taken) -> bool:
-    """Take tokens for a call in this minute (since 1970) of the whole game; False: none are left.
+def lease(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
+    """Take tokens for a call in the minute of `now`; whose limit leaves none, None: taken.
 
-    The row is locked meanwhile, so that no two processes take the last ones. What the game itself
+    `most` is what may be taken by whom it counts for: an NPC, and GAME_REF, the whole game. The
+    rows are locked meanwhile, so that no two processes take the last ones. What the game itself
     used counts too.
     """
-    models.TokenLease.objects.get_or_create(minute=minute)
+    minute = int(now // MINUTE_SECONDS)
+    for ref in most:
+        _make_row(minute, ref, now)
     with transaction.atomic():
-        row = models.TokenLease.objects.select_for_update().get(minute=minute)
-        tokens_then, calls_then = row.tokens + tokens, row.calls + 1
-        if most.tokens is not None and row.game_tokens + tokens_then > most.tokens:
-            return False
-        if most.calls is not None and row.game_calls + calls_then > most.calls:
-            return False
-        row.tokens, row.calls = tokens_then, calls_then
-        row.save(update_fields=["tokens", "calls"])
-    return True
+        rows = models.TokenLease.objects.select_for_update().filter(minute=minute)
+        found = list(rows.filter(npc_ref__in=most).order_by("npc_ref"))
+        for row in found:
+            row.tokens, row.calls = row.tokens + tokens, row.calls + 1
+            bound = most[row.npc_ref]
+            if bound.tokens is not None and row.game_tokens + row.tokens > bound.tokens:
+                return row.npc_ref
+            if bound.calls is not None and row.game_calls + row.calls > bound.calls:
+                return row.npc_ref
+        for row in found:
+            row.save(update_fields=["tokens", "calls"])
+    return None
 
 
-def tell_of_game(minute: int, *, tokens: int, calls: int) -> Taken:
-    """Have workers know what the game used in the last minute; what they took in this one."""
-    row, _ = models.TokenLease.objects.get_or_create(minute=minute)
-    models.TokenLease.objects.filter(pk=row.pk).update(game_tokens=tokens, game_calls=calls)
+def _make_row(minute: int, ref: str, now: float) -> None:
+    """Have a row; of an NPC it begins with its calls on record, until the game tells its own."""
+    rows = models.TokenLease.objects.filter(minute=minute, npc_ref=ref)
+    if rows.exists():
+        return
+    known = {}
+    if ref != GAME_REF:
+        used = model_calls.used(now - MINUTE_SECONDS, Scope(kind="npc", ref=ref))
+        known = {"game_tokens": used.tokens, "game_calls": used.calls}
+    rows.get_or_create(minute=minute, npc_ref=ref, defaults=known)
+
+
+def tell_of_game(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
+    """Have workers know what the game used in the last minute; what they took in this one.
+
+    Both by NPC, GAME_REF for the whole game. Of NPCs that workers took nothing for nothing is told.
+    """
+    rows = models.TokenLease.objects.filter(minute=minute)
+    rows.get_or_create(minute=minute, npc_ref=GAME_REF)
+    for ref, one in used.items():
+        rows.filter(npc_ref=ref).update(game_tokens=one.tokens, game_calls=one.calls)
     models.TokenLease.objects.filter(minute__lt=minute - 10).delete()
-    return Taken(tokens=row.tokens, calls=row.calls)
+    taken = rows.values_list("npc_ref", "tokens", "calls")
+    return {ref: Taken(tokens=tokens, calls=calls) for ref, tokens, calls in taken}
 
 
 def breaker_opened(name: str, at: float) -> None:

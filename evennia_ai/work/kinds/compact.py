@@ -40,7 +40,7 @@ from evennia_ai.llm.reasoning import takes_another_role, without_reasoning
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.scenario.tokenizers import counter_named
-from evennia_ai.store.history.segments import Head, PastSegment, segment_at
+from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, segment_at
 from evennia_ai.work.job import Job, JobTools
 from evennia_ai.work.kinds.forms import SentRequest, plain, read_form, sent_messages
 
@@ -137,8 +137,8 @@ class Compact:
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
         """A `CompactMade` as JSON.
 
-        StaleError: the conversation has left the segment. StoreError: what would be asked
-        cannot be put on record.
+        StaleError: the conversation has left the segment, before or meanwhile. StoreError: what
+        would be asked cannot be put on record.
         """
         given = read_form(CompactGiven, job.given, where=job.idempotency)
         segment = await tools.read(_segment, given)
@@ -146,7 +146,9 @@ class Compact:
         if isinstance(task, NoPlan):
             detail = f" ({task.detail})" if task.detail else ""
             return plain(CompactMade(nothing=f"{task.reason}{detail}"))
-        return plain(await _Making(task, tools).made())
+        made = await _Making(task, tools).made()
+        await tools.read(refuse_gone, given.head)
+        return plain(made)
 
 
 COMPACT: Final = Compact()

@@ -9,6 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -16,7 +17,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.endpoints import Models
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.llm.quotas import Quota
+from evennia_ai.llm.quotas import Quotas
 from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED
 from evennia_ai.store.core.reading import is_of_database
 from evennia_ai.store.work import proposals
@@ -41,7 +42,7 @@ class Doer:
         *,
         models_of: Callable[[str], Models],
         threads: Threads,
-        quota: Quota,
+        quotas: Quotas,
     ) -> None:
         """`models_of` gives the models for the game of this name."""
         self.name: Final = name
@@ -50,7 +51,7 @@ class Doer:
         """The names of the jobs under way."""
         self._models_of: Final = models_of
         self._threads: Final = threads
-        self._quota: Final = quota
+        self._quotas: Final = quotas
 
     async def do(self, text: str, *, game_id: str, failures: int) -> None:
         """Do a job, written as JSON, that ended so many workers, and offer what comes of it.
@@ -90,15 +91,18 @@ class Doer:
             reason = "nobody began it in time"
             await self._offered(text, begun_at=begun_at, state=LAPSED, reason=reason)
             return
-        tools = WorkerTools(self._models_of(game_id), self._threads, self._quota)
+        tools = WorkerTools(self._models_of(game_id), self._threads, self._quotas_of(job))
         while (said := await _tried(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)) is None:
             await asyncio.sleep(2.0**failures)
             failures += 1
         await self._offered(text, begun_at=begun_at, calls=tuple(tools.calls), **said)
 
+    def _quotas_of(self, job: Job) -> Quotas:
+        return replace(self._quotas, npc=self._quotas.npc.narrowed(job.limits))
+
     async def _offered(self, text: str, *, begun_at: float, **said: Any) -> None:
         """Write down what came of it, and again as long as the database is away."""
-        job = _names(text)
+        job = names_of(text)
         offer = Offer(
             idempotency=job.get("idempotency", ""),
             kind=job.get("kind", ""),
@@ -153,7 +157,7 @@ async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]
     return body
 
 
-def _names(text: str) -> dict[str, Any]:
+def names_of(text: str) -> dict[str, Any]:
     """What a job says of itself, also where it is of another version."""
     try:
         said = json.loads(text)

@@ -23,11 +23,11 @@ from procrastinate.jobs import Status
 from evennia_ai.endpoints import Models
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.work import queue, workers
+from evennia_ai.store.work import proposals, queue, workers
 from evennia_ai.store.work.workers import SeenWorker
 from evennia_ai.work.job import MOST_TRIES, VERSION, JobKind
 from evennia_ai.work.wire import JobError
-from evennia_ai.work.worker.doing import Doer
+from evennia_ai.work.worker.doing import Doer, names_of
 from evennia_ai.work.worker.loop_clock import LoopClock
 from evennia_ai.work.worker.tools import Threads
 
@@ -54,7 +54,7 @@ async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
     loop = asyncio.get_running_loop()
     threads = Threads(options.at_once + 1)
     models = _Models(loop)
-    doer = Doer(options.name, kinds, models_of=models.of, threads=threads, quota=conf().limits.game)
+    doer = Doer(options.name, kinds, models_of=models.of, threads=threads, quotas=conf().limits)
     life = _Life(doer, threads, options)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, life.end)
@@ -171,6 +171,7 @@ class _Life:
             try:
                 await self._threads.run(self._show, self._seen())
                 await self._tell_of_other_versions()
+                await self._end_what_was_offered(app)
                 await self._hand_out_again(app)
             except Exception as error:  # it is done again in a moment, whatever it was
                 log.warning("no sign of life could be given: %s", error)
@@ -210,6 +211,29 @@ class _Life:
                     stands.version,
                     "this worker" if stands.version > VERSION else "the game",
                 )
+
+    async def _end_what_was_offered(self, app: App) -> None:
+        """End jobs whose worker lost its connection as it was to say that they ended.
+
+        It lives and has forgotten them, so nobody else would, and their locks would be held.
+        """
+        jobs = app.job_manager
+        taken = await jobs.list_jobs_async(task=queue.TASK, status=Status.DOING.value)
+        texts = {one.id: str(one.task_kwargs["job"]) for one in taken}
+        held = {number: names_of(text).get("idempotency", "") for number, text in texts.items()}
+        names = set(held.values()) - self._doer.doing
+        if not names:
+            return
+        before = time.time() - self._stalled_seconds
+        ended = await self._threads.run(proposals.offered_before, before, names)
+        for job in taken:
+            if held[job.id] not in ended:
+                continue
+            log.warning("job %s was offered long ago, it is ended", held[job.id])
+            try:
+                await jobs.finish_job(job, status=Status.SUCCEEDED, delete_job=True)
+            except ConnectorException as error:  # another worker was faster
+                log.info("job %s is left: %s", held[job.id], error)
 
     async def _hand_out_again(self, app: App) -> None:
         jobs = app.job_manager

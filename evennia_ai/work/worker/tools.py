@@ -19,7 +19,8 @@ from evennia_ai.endpoints import Access, Models
 from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
-from evennia_ai.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota
+from evennia_ai.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota, Quotas
+from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import model_calls
@@ -67,11 +68,11 @@ def _with_connection(work: Callable[..., T], values: tuple[Any, ...]) -> T:
 class WorkerTools:
     """For one job; `calls` are those that were made for it."""
 
-    def __init__(self, models: Models, threads: Threads, quota: Quota) -> None:
+    def __init__(self, models: Models, threads: Threads, quotas: Quotas) -> None:
         self.calls: Final[list[NewCall]] = []
         self._models: Final = models
         self._threads: Final = threads
-        self._quota: Final = quota
+        self._quotas: Final = quotas
 
     def models(self, role: str) -> tuple[Access, ...]:
         """Those that make something of their own, each instead of the one before it."""
@@ -144,11 +145,11 @@ class WorkerTools:
         """Wait until the call may be made; ModelError where it may not."""
         until = time.monotonic() + MOST_WAITED_SECONDS
         while True:
-            minute_left = await self.off(_taken, access.name, npc_ref, tokens, self._quota)
+            minute_left = await self.off(_taken, access.name, npc_ref, tokens, self._quotas)
             if not minute_left:
                 return
             if time.monotonic() + minute_left > until:
-                why = "the game's limits of a minute leave no tokens"
+                why = "the limits of a minute leave no tokens"
                 raise ModelUnavailable(access.name, why, was_sent=False)
             await Deferred.fromFuture(asyncio.ensure_future(asyncio.sleep(minute_left)))
 
@@ -164,7 +165,7 @@ class WorkerTools:
             await self.off(taking.breaker_opened, access.name, time.time())
 
 
-def _taken(name: str, npc_ref: str, tokens: int, quota: Quota) -> float:
+def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
     """Take the tokens of a call, in a thread: 0.0, or how many seconds to wait for some.
 
     ModelError: no call is to be made.
@@ -180,21 +181,28 @@ def _taken(name: str, npc_ref: str, tokens: int, quota: Quota) -> float:
         raise ModelUnavailable(
             name, "a worker found it failing", retry_in_seconds=left, was_sent=False
         )
-    _look_at_day(name, tokens, quota, now)
-    most = Taken(tokens=quota.tokens_per_minute, calls=quota.calls_per_minute)
-    if most.tokens is not None and tokens > most.tokens:
-        why = f"a call of {tokens} tokens is more than the game may use in a minute"
-        raise ModelUnavailable(name, why, was_sent=False)
-    if taking.lease(int(now // MINUTE_SECONDS), tokens=tokens, most=most):
+    by_ref = {GAME_REF: quotas.game, **({npc_ref: quotas.npc} if npc_ref else {})}
+    for ref, quota in by_ref.items():
+        if (why := _never(ref, quota, tokens=tokens, now=now)) is not None:
+            raise ModelUnavailable(name, why, was_sent=False)
+    most = {
+        ref: Taken(tokens=quota.tokens_per_minute, calls=quota.calls_per_minute)
+        for ref, quota in by_ref.items()
+    }
+    if taking.lease(now, tokens=tokens, most=most) is None:
         return 0.0
     return MINUTE_SECONDS - now % MINUTE_SECONDS
 
 
-def _look_at_day(name: str, tokens: int, quota: Quota, now: float) -> None:
+def _never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None:
+    """Why this call is not made today; None: it may be."""
+    who = f"NPC #{ref}" if ref else "the game"
+    if quota.tokens_per_minute is not None and tokens > quota.tokens_per_minute:
+        return f"a call of {tokens} tokens is more than {who} may use in a minute"
     if quota.calls_per_day is None and quota.tokens_per_day is None:
-        return
-    used = model_calls.used(now - now % DAY_SECONDS)
+        return None
+    scope = Scope(kind="npc", ref=ref) if ref else GAME
+    used = model_calls.used(now - now % DAY_SECONDS, scope)
     over_calls = quota.calls_per_day is not None and used.calls + 1 > quota.calls_per_day
     over_tokens = quota.tokens_per_day is not None and used.tokens + tokens > quota.tokens_per_day
-    if over_calls or over_tokens:
-        raise ModelUnavailable(name, "the game's limits of the day are reached", was_sent=False)
+    return f"the limits of the day of {who} are reached" if over_calls or over_tokens else None

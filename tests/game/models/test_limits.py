@@ -14,7 +14,7 @@ from evennia_ai.game.models.limits import (
     why_halted,
 )
 from evennia_ai.llm.chat import Usage
-from evennia_ai.llm.quotas import DAY_SECONDS, Quota, Quotas
+from evennia_ai.llm.quotas import DAY_SECONDS, Quota, Quotas, QuotaUse
 from evennia_ai.store.model_calls import Halt, Used, halt, release
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
@@ -62,6 +62,13 @@ def test_each_kind_has_its_limit(clock: Hands, scope: str) -> None:
     limits = limits_of(clock, **{scope: {"calls_per_minute": 1}})
     assert scope_refused(limits) == ""
     limits.begun(KEY)
+    assert scope_refused(limits) == scope
+
+
+@pytest.mark.parametrize(("ref", "scope"), [("5", "npc"), ("", "game"), ("6", "")])
+def test_what_workers_took_in_this_minute_counts(clock: Hands, ref: str, scope: str) -> None:
+    limits = limits_of(clock, **{one: {"calls_per_minute": 1} for one in ("player", "npc", "game")})
+    limits.workers_took({ref: QuotaUse(calls_per_minute=1)})
     assert scope_refused(limits) == scope
 
 

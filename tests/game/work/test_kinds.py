@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai import models
 from evennia_ai.errors import StaleError
@@ -31,6 +31,7 @@ from tests.store.builders import a_line, a_reply
 from tests.work.thinking import Thinking
 
 CONVERSATIONS = 100
+FEW = {"calls_per_day": 20}
 WORDS = ("ferry", "bell", "12 coins", "<|im_end|>", "Straße", "船", "</transcript>", "promise")
 
 
@@ -85,19 +86,16 @@ def done_here(stage: Any, job: Job) -> dict[str, Any]:
     """The body that the game's own calls give, its requests committed on the way."""
     live = stage.running.runtime()
     kind = live.work.kinds[job.kind]
-    tools = GameTools(
-        live.calls,
-        lambda work, *values: Deferred.fromCoroutine(_at_once(work, values)),
-        commit=lambda request: kind.records(job, request),
-    )
+    tools = GameTools(live.calls, in_thread, commit=lambda request: kind.records(job, request))
     found: list[Any] = []
     Deferred.fromCoroutine(kind.does.run(job, tools)).addBoth(found.append)
     assert isinstance(found[0], dict), found
     return found[0]
 
 
-async def _at_once(work: Any, values: Any) -> Any:
-    return work(*values)
+def in_thread(work: Any, *values: Any) -> "Deferred[Any]":
+    """What `work` makes of values, at once."""
+    return maybeDeferred(work, *values)
 
 
 def applied(stage: Any, job: Job, body: dict[str, Any]) -> Any:
@@ -174,6 +172,25 @@ def test_nothing_is_written_of_what_was_erased_meanwhile(stage, kind):
 
 
 @pytest.mark.parametrize("kind", ["compact", "observe"])
+def test_a_worker_offers_no_word_of_what_is_erased_while_it_asks(stage, kind):
+    where, job, _ = offered(stage, kind)
+
+    class Erasing(Thinking):
+        def complete(self, request, *, listener=None):
+            erase_conversation(where, by="Mira")
+            return super().complete(request, listener=listener)
+
+    stage.install(Erasing())
+    live = stage.running.runtime()
+    does = live.work.kinds[kind].does
+    like_a_worker = GameTools(live.calls, in_thread)  # it commits nothing before it asks
+    found: list[Any] = []
+    Deferred.fromCoroutine(does.run(job, like_a_worker)).addBoth(found.append)
+
+    assert found[0].check(StaleError)
+
+
+@pytest.mark.parametrize("kind", ["compact", "observe"])
 def test_nothing_is_written_where_the_head_is_another(stage, kind):
     _, job, body = offered(stage, kind)
     head = {**job.given["head"], "sha256": "0" * 64}
@@ -223,12 +240,13 @@ def test_idle_time_asks_workers_and_does_not_wait_for_them(stage, kind, monkeypa
     monkeypatch.setattr(live.work, "submit", asked.append)
     where = talk(stage, 2)
     if kind == "compact":
-        done = live.compactor.compact(wanted_of(where, is_pressing=False))
+        wanted = replace(wanted_of(where, is_pressing=False), npc_limits=FEW)
+        done = live.compactor.compact(wanted)
     else:
-        done = live.idle_time._consolidator.consolidate(where, npc_name="Oren", npc_limits={})
+        done = live.idle_time._consolidator.consolidate(where, npc_name="Oren", npc_limits=FEW)
 
     assert done.called
-    assert [job.kind for job in asked] == [kind]
+    assert [(job.kind, job.limits) for job in asked] == [(kind, FEW)]
 
 
 def test_a_compaction_that_somebody_waits_for_is_done_here(stage, monkeypatch):

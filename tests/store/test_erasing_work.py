@@ -1,0 +1,128 @@
+"""Erasing looks into what workers offered too: no word waits there, and none is written later."""
+
+from functools import partial
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.store.erasing import erase_conversation, forget_person
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.model_requests import (
+    Consolidated,
+    Observed,
+    consolidated,
+    tell_observed,
+)
+from evennia_ai.store.history.record_rows import records_of
+from evennia_ai.store.history.segments import head_of
+from evennia_ai.store.work import proposals
+from evennia_ai.store.work.proposals import Offer
+from evennia_ai.work.job import Job
+from evennia_ai.work.kinds.forms import plain
+from evennia_ai.work.wire import text_of
+from tests.memory.builders import ANNA, BEN
+from tests.store.builders import a_line
+
+SECRET = "The gold is under the mill."
+NPC = "12"
+
+
+@pytest.fixture
+def whispers():
+    where = conversation(NPC, kind="private", partner_ref=ANNA)
+    append(where, [a_line(SECRET, meta={"speaker": ANNA})])
+    return where
+
+
+@pytest.fixture
+def quay():
+    where = conversation(NPC, kind="room", place_ref="3")
+    append(where, [a_line("I owe you a rope.", meta={"speaker": ANNA})])
+    return where
+
+
+def offer(where, kind="observe", **fields) -> int:
+    """The number of what a worker offered of a conversation."""
+    head = plain(head_of(where))
+    job = Job(kind=kind, idempotency=f"{kind}:{where.id}", given={"head": head, "npc_ref": NPC})
+    fields = {"body": f'{{"summary": "{SECRET}"}}', **fields}
+    proposals.offer(Offer(idempotency=job.idempotency, kind=kind, job=text_of(job), **fields))
+    return models.Proposal.objects.get(idempotency=job.idempotency).pk
+
+
+def row(number: int) -> models.Proposal:
+    return models.Proposal.objects.get(pk=number)
+
+
+FORGETTING = {
+    "of a conversation": partial(erase_conversation, by="Mira"),
+    "of a person": lambda _: forget_person(ANNA, by="Mira"),
+    "of a person by one NPC": lambda _: forget_person(ANNA, by="Mira", npc_ref=NPC),
+}
+
+
+@pytest.mark.parametrize("forget", FORGETTING.values(), ids=FORGETTING)
+@pytest.mark.parametrize("kind", ["compact", "observe"])
+def test_what_was_offered_of_an_erased_conversation_has_no_words_and_is_stale(
+    whispers, kind, forget
+):
+    number = offer(whispers, kind)
+    forget(whispers)
+
+    found = row(number)
+    assert (found.body, found.state, found.handled_at) == ("", "stale", None)
+    assert "erased" in found.reason
+    assert number in proposals.unhandled()  # its calls are still to be counted
+
+
+def test_what_was_offered_of_another_conversation_stays(whispers):
+    other = conversation(NPC, kind="private", partner_ref=BEN)
+    append(other, [a_line("Ben sings.", meta={"speaker": BEN})])
+    number = offer(other)
+    forget_person(ANNA, by="Mira")
+
+    assert (SECRET in row(number).body, row(number).state) == (True, "offered")
+
+
+def test_the_reason_of_a_job_that_was_set_aside_may_have_words_and_goes(whispers):
+    number = offer(whispers, state="poisoned", reason=f"DataError: Failing row: {SECRET}", body="")
+    proposals.handled(number, "poisoned", reason=row(number).reason)
+    erase_conversation(whispers, by="Mira")
+
+    assert (row(number).state, row(number).reason) == ("poisoned", "erased on request")
+
+
+class TestForgettingAPerson:
+    """What was said aloud stays in its room; nothing is learnt from it any more."""
+
+    def test_what_a_worker_found_in_it_is_stale(self, quay):
+        number = offer(quay)
+        forget_person(ANNA, by="Mira")
+
+        assert (row(number).body, row(number).state) == ("", "stale")
+
+    def test_it_was_observed_from_now_on(self, quay):
+        head = head_of(quay)
+        forget_person(ANNA, by="Mira")
+
+        assert consolidated(quay.id).upto == (head.segment, head.seq)
+        assert records_of(quay)[-1].meta["outcome"] == "a person who spoke was forgotten"
+        assert "rope" in records_of(quay)[0].body
+
+    def test_where_others_spoke_or_it_was_observed_since_nothing_changes(self, quay):
+        inn = conversation(NPC, kind="room", place_ref="4")
+        append(inn, [a_line("Ben sings.", meta={"speaker": BEN})])
+        head = head_of(quay)
+        state = Consolidated(upto=(head.segment, head.seq))
+        tell_observed(quay, Observed(outcome="1 remembered", state=state), asked=None)
+        before = models.Record.objects.count()
+        number = offer(inn)
+        forget_person(ANNA, by="Mira")
+
+        assert models.Record.objects.count() == before
+        assert row(number).state == "offered"
+
+    def test_another_npc_that_is_to_remember_goes_on_learning(self, quay):
+        forget_person(ANNA, by="Mira", npc_ref="13")
+
+        assert consolidated(quay.id) == Consolidated()

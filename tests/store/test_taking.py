@@ -1,0 +1,75 @@
+"""What workers take of the tokens of NPCs and of the game, a minute at a time."""
+
+import pytest
+
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import GAME_REF, NewCall
+from evennia_ai.store.work import taking
+from evennia_ai.store.work.taking import Taken
+
+NOW = 60_000_030.0
+MINUTE = 1_000_000
+ENDLESS = Taken()
+
+
+def lease(npc_ref: str, *, tokens: int = 10, game: Taken = ENDLESS, npc: Taken = ENDLESS):
+    return taking.lease(NOW, tokens=tokens, most={GAME_REF: game, npc_ref: npc})
+
+
+def called(npc_ref: str, *, seconds_ago: float) -> None:
+    """The game had a model asked for an NPC."""
+    model_calls.add(
+        NewCall(
+            npc_ref=npc_ref,
+            role="speaker",
+            started_at=NOW - seconds_ago,
+            seconds=1.0,
+            input_tokens=10,
+            outcome="answered",
+        )
+    )
+
+
+@pytest.mark.parametrize("npc", [Taken(calls=2), Taken(tokens=25)], ids=["calls", "tokens"])
+def test_an_npc_is_left_none_and_others_go_on(npc):
+    assert [lease("12", npc=npc) for _ in range(3)] == [None, None, "12"]
+    assert lease("13", npc=npc) is None
+
+
+def test_what_was_refused_to_an_npc_counts_for_nobody():
+    lease("12", npc=Taken(calls=1))
+    lease("12", npc=Taken(calls=1))
+
+    assert taking.tell_of_game(MINUTE, {}) == {
+        GAME_REF: Taken(tokens=10, calls=1),
+        "12": Taken(tokens=10, calls=1),
+    }
+
+
+def test_the_game_is_left_none_for_anybody():
+    assert lease("12", game=Taken(calls=1)) is None
+    assert lease("13", game=Taken(calls=1)) == GAME_REF
+
+
+def test_what_the_game_asked_for_the_npc_in_the_last_minute_counts():
+    called("12", seconds_ago=20)
+    called("12", seconds_ago=70)
+    called("13", seconds_ago=20)
+
+    assert [lease("12", npc=Taken(calls=2)) for _ in range(2)] == [None, "12"]
+
+
+def test_the_game_tells_what_it_used_itself():
+    lease("12")
+    used = {GAME_REF: Taken(tokens=5, calls=1), "12": Taken(tokens=5, calls=3)}
+    taking.tell_of_game(MINUTE, used)
+
+    assert lease("12", npc=Taken(calls=4)) == "12"
+    assert lease("12", npc=Taken(calls=5)) is None
+
+
+def test_another_minute_is_a_new_one():
+    most = {"12": Taken(calls=1)}
+    taken = [taking.lease(when, tokens=1, most=most) for when in (NOW, NOW, NOW + 60)]
+
+    assert taken == [None, "12", None]

@@ -1,0 +1,63 @@
+"""A worker with the kinds of these tests, which may die, or be of another version.
+
+It is given {"address": ..., "settings": {...}, "name": ...} and what it does besides: {"version":
+..., "any_queue": ..., "at_once": ..., "until_idle": ..., "die_at": "offered", "mark": ...}, and
+what `points` takes.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from pathlib import Path
+
+from tests.work import points
+from tests.work.forking import use_database
+from tests.work.ledger import LEDGER, die_once
+
+FILE = "EVENNIA_AI_TEST_WORKER_FILE"
+"""The environment's variable that names a worker's file."""
+
+
+def prepare():
+    from evennia_ai.work.worker import configured
+
+    file = Path(os.environ[FILE])
+    configured.configure(configured.read_file(file.read_text(), where=str(file)))
+    from evennia_ai.work.worker import living  # noqa: F401
+
+
+def live(given):
+    from django.conf import settings
+
+    from evennia_ai.settings.conf import conf
+    from evennia_ai.store.work import proposals
+    from evennia_ai.work import job, wire
+    from evennia_ai.work.worker import living
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    use_database(given["address"])
+    for name, value in given["settings"].items():
+        setattr(settings, name, value)
+    conf.cache_clear()
+    if "version" in given:
+        job.VERSION = wire.VERSION = living.VERSION = given["version"]
+    if given.get("any_queue"):
+        living.VERSION = 1
+    offer = proposals.offer
+
+    def doomed(new):
+        done = offer(new)
+        if given.get("die_at") == "offered":
+            die_once(given["mark"])
+        return done
+
+    proposals.offer = doomed
+    points.of_workers(living)
+    points.end_at(given)
+    options = living.WorkerOptions(
+        name=given["name"],
+        at_once=given.get("at_once", 4),
+        ends_when_idle=given.get("until_idle", False),
+    )
+    asyncio.run(living.live({"ledger": LEDGER}, options))
