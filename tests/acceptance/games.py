@@ -1,5 +1,6 @@
 """Real games for tests: a copy of this checkout's game, on free ports of its own."""
 
+import secrets
 import shutil
 import socket
 import sqlite3
@@ -12,8 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 from server.evennia_process import Evennia, is_running
+from server.logins import keep_logins
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
+from server.steps import nothing, run
 from server.telnet import Connection
 from tests.acceptance.launching import Prepared, Unchecked
 from tests.once_a_run import made_once
@@ -21,6 +24,7 @@ from tests.once_a_run import made_once
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = Path("server", "evennia.db3")
 PROGRAMS = Path(sys.executable).parent
+_MAKING_TABLES = Path(__file__).with_name("making_tables.py")
 GAME = ("commands", "evennia_ai", "server", "world")
 QUICK_LOGINS = 'PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]'
 """For copied games: a million rounds at each login are half of what it costs, and Django's."""
@@ -62,10 +66,19 @@ def untouched_game(root: Path, *, settings: str = "") -> Evennia:
 
 
 def _make_migrated(root: Path) -> None:
-    """Make a game in `root` that may be started for the first time."""
+    """Make a game in `root` that may be started for the first time, as `Evennia.prepare` does."""
     _copy_code(root)
     _add_settings(root, QUICK_LOGINS)
-    Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports()).prepare()
+    secret = f"SECRET_KEY = {secrets.token_hex()!r}\n"
+    (root / "server" / "conf" / "secret_settings.py").write_text(secret, encoding="utf-8")
+    keep_logins(root)
+    run(
+        "Making the tables",
+        [sys.executable, _MAKING_TABLES],
+        cwd=root,
+        environment=Unchecked(root=root, programs=PROGRAMS).environment(),
+        shown=nothing,
+    )
 
 
 def _make_played(before: Path, root: Path) -> None:

@@ -1,14 +1,20 @@
 """Starting a copied game without Evennia's launcher.
 
 The launcher imports all of Evennia to start the Portal, waits for it, and collects static files:
-a third of the processor time of a start. A copied game has those files. What the launcher does is
-asserted where a newcomer plays (`test_newcomer_plays.py`), with a game as git holds it.
+a third of the processor time of a start. A copied game has those files. Portal and Server would
+then import the same packages, which is half of what is left: they are forked from a process that
+has them already (`forking_twistd.py`). What the launcher does is asserted where a newcomer plays
+(`test_newcomer_plays.py`), with a game as git holds it.
 """
 
+import atexit
+import functools
 import importlib.util
 import os
 import pickle
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +29,7 @@ from server.installation import Installation
 from server.steps import nothing, run
 from tests.unchecked import UNCHECKED
 
+_HERE = Path(__file__).parent
 _START_SERVER = bytes([15])
 """Evennia's `SSTART` (`evennia.server.portal.amp`)."""
 
@@ -71,9 +78,9 @@ class Prepared(Evennia):
             raise ConnectionError("the Portal hung up instead of starting the Server")
 
     def _daemon(self, name: str, file: str, *, observer: str) -> list[str]:
-        """The command of Evennia's launcher that starts this process of the game."""
+        """The command of Evennia's launcher that starts this process of the game, by a fork."""
         return [
-            str(self.installation.programs / "twistd"),
+            *forked_twistd(str(self.installation.programs / "twistd")),
             f"--python={_evennia() / 'server' / file}",
             f"--logger=evennia.utils.logger.{observer}",
             f"--pidfile={self.root / 'server' / name}.pid",
@@ -95,6 +102,28 @@ class Unchecked(Installation):
             "PYTHONPATH": os.pathsep.join(filter(None, path)),
             "DJANGO_SETTINGS_MODULE": "server.conf.settings",
         }
+
+
+def forked_twistd(program: str) -> list[str]:
+    """The words that stand in for this program `twistd`, and have it forked."""
+    return [sys.executable, "-I", "-S", str(_HERE / "asking_twistd.py"), _forking(), program]
+
+
+@functools.cache
+def _forking() -> str:
+    """Where the process listens from which games are forked; it ends with this one."""
+    ours = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "", "PYTHONPATH": str(UNCHECKED)}
+    process = subprocess.Popen(
+        [sys.executable, str(_HERE / "forking_twistd.py")],
+        env={**os.environ, **ours},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # an interrupt at the terminal is not meant for games
+    )
+    atexit.register(process.communicate)
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
 
 
 def _evennia() -> Path:

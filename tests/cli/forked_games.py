@@ -7,10 +7,12 @@ As a program it reads one call a line, as JSON, and writes one exit status a lin
 """
 
 import contextlib
+import importlib
 import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,12 +34,13 @@ class ForkedGame:
             text=True,
         )
 
-    def call(self, *words: str, cwd: Path) -> Called:
-        """What `evennia-ai WORDS` says in the folder `cwd`."""
+    def call(self, *words: str, cwd: Path, module: str = "evennia_ai.cli") -> Called:
+        """What `evennia-ai WORDS` says in the folder `cwd`, or the `run` of another module."""
         assert self._program.stdin is not None
         assert self._program.stdout is not None
         outputs = {name: self._folder / f"called.{name}" for name in ("out", "err")}
-        asked = {"words": words, "cwd": str(cwd), **{n: str(p) for n, p in outputs.items()}}
+        asked = {"words": words, "cwd": str(cwd), "module": module}
+        asked |= {name: str(path) for name, path in outputs.items()}
         self._program.stdin.write(json.dumps(asked) + "\n")
         self._program.stdin.flush()
         status = int(self._program.stdout.readline())
@@ -57,6 +60,7 @@ def main() -> None:
         django.setup()
     # What every call would import; none of it asks the database at import.
     from evennia_ai.cli.game import history  # noqa: F401
+    from evennia_ai.cli.game.move import moving  # noqa: F401
 
     for line in sys.stdin:
         child = os.fork()
@@ -66,17 +70,29 @@ def main() -> None:
         print(os.waitstatus_to_exitcode(ended), flush=True)
 
 
-def _call(*, words: Sequence[str], cwd: str, out: str, err: str) -> Any:
-    """Be `evennia-ai WORDS`; this does not return."""
+def _forget_databases() -> None:
+    """Let a call name its own, as a move does; a start and a fork read which there are."""
+    from django.db import connections
+
+    for connection in connections.all(initialized_only=True):
+        assert connection.connection is None, "a fork must not share a connection"
+        del connections[connection.alias]
+    del connections.settings
+    connections._settings = None  # what they were read into
+
+
+def _call(*, words: Sequence[str], cwd: str, module: str, out: str, err: str) -> Any:
+    """Be `evennia-ai WORDS`, or that module; this does not return."""
     for descriptor, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(cwd)
+    _forget_databases()
     status = 70  # what a traceback ends with
     try:
-        from evennia_ai.cli import run
-
-        status = run(words)
+        status = importlib.import_module(module).run(words)
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

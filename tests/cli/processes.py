@@ -18,10 +18,10 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join([str(UNCHECKED), str(ROOT)]), **more}
 
 
-def evennia_ai(*words: str, module: str = "evennia_ai.cli", **more: str) -> Called:
-    """What `evennia-ai WORDS` says, or another `module` of ours, with `more` in its environment."""
+def evennia_ai(*words: str, **more: str) -> Called:
+    """What `evennia-ai WORDS` says, with `more` in its environment."""
     done = subprocess.run(
-        [sys.executable, "-m", module, *words],
+        [sys.executable, "-m", "evennia_ai.cli", *words],
         cwd=ROOT,
         env=environment(**more),
         stdin=subprocess.DEVNULL,

@@ -7,13 +7,16 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from evennia_ai.cli.game import SETTINGS
 from tests.acceptance.games import DATABASE, copied_game
 from tests.cli.conftest import Called
-from tests.cli.processes import evennia_ai
+from tests.cli.forked_games import ForkedGame
+from tests.cli.processes import environment, evennia_ai
 from tests.store.postgres import Cluster, shared_cluster
 
 pytestmark = [pytest.mark.service, pytest.mark.minutes(2)]
@@ -45,9 +48,11 @@ class Moved:
     folder: Path
     cluster: Cluster
     called: Called
+    forked: ForkedGame
 
     def move(self, address: str) -> Called:
-        return evennia_ai("move", str(self.folder), "--to", address)
+        """What a move says that need not start Django."""
+        return self.forked.call("move", str(self.folder), "--to", address, cwd=self.folder)
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +64,15 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
     (root / "server" / "logs").mkdir(exist_ok=True)
     chat = root / "chat.jsonl"
     chat.write_text("\n".join(map(json.dumps, CHAT)), encoding="utf-8")
-    taken = evennia_ai("history", "import", str(chat), "--npc", "Oren", "--game", str(root))
+    forked = ForkedGame(root, environment=environment(DJANGO_SETTINGS_MODULE=SETTINGS))
+    words = ("history", "import", str(chat), "--npc", "Oren", "--game", str(root))
+    taken = forked.call(*words, cwd=root)
     assert taken.status == 0, taken.err
     _make_strange(root / DATABASE)
     address = cluster.make("moved")
-    yield Moved(
-        folder=root,
-        cluster=cluster,
-        called=evennia_ai("move", str(root), "--to", address),
-    )
+    called = evennia_ai("move", str(root), "--to", address)
+    yield Moved(folder=root, cluster=cluster, called=called, forked=forked)
+    forked.close()
 
 
 def _make_strange(path: Path) -> None:
@@ -187,9 +192,10 @@ def test_what_is_moved_back_to_a_file_is_the_same(moved, tmp_path):
 def test_a_move_that_is_killed_anywhere_goes_on_and_ends_as_one_that_was_not(moved):
     address = moved.cluster.make("killed")
     words = ("move", str(moved.folder), "--to", address)
+    dying = partial(moved.forked.call, cwd=moved.folder, module="tests.cli.dying_move")
     deaths = 0
     for at in _KILLS:
-        called = evennia_ai(str(at), *words, module="tests.cli.dying_move")
+        called = dying(str(at), *words)
         if called.status == 0:
             break
         assert called.status == -9, called.err
