@@ -3,7 +3,7 @@
 Both are rows, so that limits and breakers hold over processes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,8 +34,7 @@ def lease(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
     used counts too.
     """
     minute = int(now // MINUTE_SECONDS)
-    for ref in most:
-        _make_row(minute, ref, now)
+    _make_rows(minute, most.keys(), now)
     with transaction.atomic():
         rows = models.TokenLease.objects.select_for_update().filter(minute=minute)
         found = list(rows.filter(npc_ref__in=most).order_by("npc_ref"))
@@ -51,16 +50,20 @@ def lease(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
     return None
 
 
-def _make_row(minute: int, ref: str, now: float) -> None:
-    """Have a row; of an NPC it begins with its calls on record, until the game tells its own."""
-    rows = models.TokenLease.objects.filter(minute=minute, npc_ref=ref)
-    if rows.exists():
-        return
-    known = {}
-    if ref != GAME_REF:
-        used = model_calls.used(now - MINUTE_SECONDS, Scope(kind="npc", ref=ref))
-        known = {"game_tokens": used.tokens, "game_calls": used.calls}
-    rows.get_or_create(minute=minute, npc_ref=ref, defaults=known)
+def _make_rows(minute: int, refs: Collection[str], now: float) -> None:
+    """Have rows; an NPC's begins with its calls on record, until the game tells its own."""
+    rows = models.TokenLease.objects
+    known = set(rows.filter(minute=minute, npc_ref__in=refs).values_list("npc_ref", flat=True))
+    for ref in refs:
+        if ref in known:
+            continue
+        used = model_calls.NOTHING
+        if ref != GAME_REF:
+            used = model_calls.used(now - MINUTE_SECONDS, Scope(kind="npc", ref=ref))
+        new = models.TokenLease(
+            minute=minute, npc_ref=ref, game_tokens=used.tokens, game_calls=used.calls
+        )
+        rows.bulk_create([new], ignore_conflicts=True)  # another process may be first
 
 
 def tell_of_game(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
