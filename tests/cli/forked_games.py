@@ -12,12 +12,12 @@ import json
 import os
 import subprocess
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from tests.cli.conftest import Called
+from tests.forked import become
 
 
 class ForkedGame:
@@ -81,22 +81,15 @@ def _forget_databases() -> None:
     connections._settings = None  # what they were read into
 
 
-def _call(*, words: Sequence[str], cwd: str, module: str, out: str, err: str) -> Any:
-    """Be `evennia-ai WORDS`, or that module; this does not return."""
-    for descriptor, path in ((1, out), (2, err)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.chdir(cwd)
-    _forget_databases()
-    status = 70  # what a traceback ends with
-    try:
-        status = importlib.import_module(module).run(words)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+def _call(*, words: Sequence[str], cwd: str, module: str, out: str, err: str) -> NoReturn:
+    """Be `evennia-ai WORDS`, or that module."""
+
+    def work() -> int:
+        os.chdir(cwd)
+        _forget_databases()
+        return int(importlib.import_module(module).run(words))
+
+    become(work, out=out, err=err)
 
 
 if __name__ == "__main__":

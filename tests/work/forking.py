@@ -15,9 +15,10 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
 from importlib import import_module
 from pathlib import Path
+
+from tests.forked import become
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_SECONDS = 0.05
@@ -108,20 +109,13 @@ def main(name):
 
 
 def _live(module, asked):
-    """Be a process of the module; it does not return."""
-    for descriptor, path in ((1, asked["out"]), (2, asked["err"])):
-        os.dup2(os.open(path, os.O_WRONLY), descriptor)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    status = 1
-    try:
+    """Be a process of the module."""
+
+    def work():
         module.live(asked["begin"])
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        return 0
+
+    become(work, out=asked["out"], err=asked["err"])
 
 
 if __name__ == "__main__":
