@@ -79,11 +79,6 @@ def erase_private(partner_ref: str, *, by: str, npc_ref: str | None = None) -> E
     return _erased(found, by=by, doing=f"erasing the private conversations of {partner_ref}")
 
 
-def erasable_private(partner_ref: str, *, npc_ref: str | None = None) -> Erased:
-    """What `erase_private` would erase now, as it would count it."""
-    return _counted(_private(partner_ref, npc_ref))
-
-
 def _counted(found: Iterable[ConversationRef]) -> Erased:
     """What erasing these would erase, as it would count it."""
     done = Erased()
@@ -212,6 +207,8 @@ class Forgotten:
     """Calls of models stay, for what they took; whom they answered is forgotten."""
     persona: bool = False
     """Whether there was what the person wrote of themselves."""
+    unlearnt: int = 0
+    """Rooms, an NPC's each, that it was still to learn from, with what the person said aloud."""
 
 
 def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Forgotten:
@@ -225,10 +222,24 @@ def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Fo
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
         knowledge_searches.erase_of(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
-        proposals.erase(model_requests.observe_no_more(person_ref, npc_ref=npc_ref))
+        unlearnt = model_requests.observe_no_more(person_ref, npc_ref=npc_ref)
+        proposals.erase(unlearnt)
         # What somebody writes of themselves is told to all NPCs: it goes where all forget.
         persona = npc_ref is None and erase_persona(person_ref, by=by)
-        return Forgotten(said=private, memories=count, calls=calls, persona=persona)
+        return Forgotten(
+            said=private, memories=count, calls=calls, persona=persona, unlearnt=len(unlearnt)
+        )
+
+
+def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
+    """What `forget_person` would erase now, as it would count it."""
+    return Forgotten(
+        said=_counted(_private(person_ref, npc_ref)),
+        memories=count_about(person_ref, npc_ref=npc_ref),
+        calls=model_calls.count_of_player(person_ref, npc_ref=npc_ref),
+        persona=npc_ref is None and has_persona(person_ref),
+        unlearnt=len(model_requests.unobserved(person_ref, npc_ref=npc_ref)),
+    )
 
 
 def has_persona(person_ref: str) -> bool:

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
 
 STARTED = "NPCs speak through"
 QUESTION = "say Oren, what of the tide?"
+AGAIN = "Oren, are you there?"
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 
 
@@ -87,7 +88,11 @@ def dies_in_a_tool(game: Evennia, stub: StubServer) -> None:
 
 
 def restarted(game: Prepared, stub: StubServer) -> Restart:
-    """Start the server again and ask once more."""
+    """Start the server again and ask once more.
+
+    What was asked before may be answered first, so the answer alone does not say that nothing is
+    thought about any more.
+    """
     dead = stored(game)
     stub.behaves(answers("I am here."))
     log = game.root / "server" / "logs" / "server.log"
@@ -96,8 +101,9 @@ def restarted(game: Prepared, stub: StubServer) -> Restart:
     wait_until(lambda: STARTED in log.read_text(encoding="utf-8", errors="replace")[start:])
     with builder_beside_npc(game) as connection:
         alive = stored(game)
-        connection.send("say Oren, are you there?")
+        connection.send(f"say {AGAIN}")
         answer = connection.wait_for(r'^Oren says, ".*$', seconds=60)
+        wait_until(lambda: AGAIN in str(stub.requests[-1].body) and not stored(game).get("open"))
     told = log.read_bytes()[start:].decode(errors="replace")
     return Restart(dead=dead, log=told, alive=alive, answer=answer)
 

@@ -13,6 +13,7 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.store import memories
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.model_requests import consolidated
 from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
 from tests.commands.stage import one_line
@@ -187,7 +188,8 @@ class TestForget:
         count = len(record_rows.records_of(whispers))
         told = " ".join(stage.builds("ai/forget oren = pim", "no").split())
 
-        assert f"1 conversation, {count} records, 1 turn? There is no way back." in told
+        aloud = "what NPCs had not learnt yet from their words aloud"
+        assert f"1 conversation, {count} records, 1 turn, {aloud}? There is no way back." in told
         assert "Nothing was erased." in told
         assert bodies(whispers) == [SECRET, "I know."]
 
@@ -206,7 +208,7 @@ class TestForget:
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
 
         assert "and the memories of Pim" in told
-        assert "1 turn, 1 memory." in told
+        assert "1 turn, 1 memory, what NPCs had not learnt yet" in told
         assert memories.held_by(stage.npc.ai.ref).memories == ()
 
     def test_memories_alone_are_something_to_erase(self, stage, admin):
@@ -214,7 +216,19 @@ class TestForget:
         memories.add(stage.npc.ai.ref, new, by="npc", most=9)
 
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
-        assert "0 turns, 1 memory. What was said aloud" in told
+        assert ": 1 memory. What was said aloud" in told
+
+    def test_what_was_said_aloud_alone_is_not_learnt_from_any_more(self, stage, admin):
+        with stage.model("Aye."):
+            stage.player.at_say("Oren, I owe you a rope.")
+            stage.waited()
+        told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
+        (room,) = conversations_of(stage.npc.ai.ref)
+
+        assert ": what NPCs had not learnt yet from their words aloud. What was said" in told
+        assert consolidated(room.id).upto[1] > 0
+        assert "I owe you a rope." in "".join(bodies(room))
+        assert "nothing to erase" in one_line(stage.builds("ai/forget oren = pim"))
 
     def test_a_player_who_is_gone_is_named_by_number(self, stage, talked, admin):
         _, whispers = room_and_whispers(stage.npc)

@@ -16,9 +16,9 @@ from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import (
     Erased,
-    erasable_private,
     erase_conversation,
     erase_private,
+    forgettable,
     private_partners,
 )
 from evennia_ai.store.history import record_rows, turns
@@ -149,7 +149,7 @@ class TestCountingBefore:
     def test_what_would_be_erased_is_what_is_erased(self, whispers, quay, npc_ref):
         for where in (whispers, conversation("13", kind="private", partner_ref="7"), quay):
             a_turn(where, SECRET)
-        found = erasable_private("7", npc_ref=npc_ref)
+        found = forgettable("7", npc_ref=npc_ref).said
 
         assert found.records > 1
         assert found == erase_private("7", by="Mira", npc_ref=npc_ref)
@@ -158,7 +158,7 @@ class TestCountingBefore:
         a_turn(whispers, SECRET)
         erase_private("7", by="Mira")
 
-        assert erasable_private("7") == Erased()
+        assert forgettable("7").said == Erased()
 
     def test_everybody_who_whispered_is_known_once(self, whispers, quay):
         conversation("13", kind="private", partner_ref="7")

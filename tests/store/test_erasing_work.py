@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from evennia_ai import models
-from evennia_ai.store.erasing import erase_conversation, forget_person
+from evennia_ai.store.erasing import erase_conversation, forget_person, forgettable
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.model_requests import (
     Consolidated,
@@ -84,12 +84,13 @@ def test_what_was_offered_of_another_conversation_stays(whispers):
     assert (SECRET in row(number).body, row(number).state) == (True, "offered")
 
 
-def test_the_reason_of_a_job_that_was_set_aside_may_have_words_and_goes(whispers):
-    number = offer(whispers, state="poisoned", reason=f"DataError: Failing row: {SECRET}", body="")
-    proposals.handled(number, "poisoned", reason=row(number).reason)
+@pytest.mark.parametrize("state", ["failed", "poisoned"])
+def test_the_reason_of_a_job_that_came_to_nothing_may_have_words_and_goes(whispers, state):
+    number = offer(whispers, state=state, reason=f"DataError: Failing row: {SECRET}", body="")
+    proposals.handled(number, state, reason=row(number).reason)
     erase_conversation(whispers, by="Mira")
 
-    assert (row(number).state, row(number).reason) == ("poisoned", "erased on request")
+    assert (row(number).state, row(number).reason) == (state, "erased on request")
 
 
 class TestForgettingAPerson:
@@ -100,6 +101,13 @@ class TestForgettingAPerson:
         forget_person(ANNA, by="Mira")
 
         assert (row(number).body, row(number).state) == ("", "stale")
+
+    @pytest.mark.parametrize("npc_ref", [None, NPC])
+    def test_it_counts_as_something_to_forget_as_long_as_nothing_was_learnt(self, quay, npc_ref):
+        found = forgettable(ANNA, npc_ref=npc_ref)
+
+        assert (found.unlearnt, found) == (1, forget_person(ANNA, by="Mira", npc_ref=npc_ref))
+        assert forgettable(ANNA, npc_ref=npc_ref).unlearnt == 0
 
     def test_it_was_observed_from_now_on(self, quay):
         head = head_of(quay)

@@ -27,15 +27,13 @@ from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories as store
-from evennia_ai.store import model_calls
 from evennia_ai.store.erasing import (
+    Erased,
     Forgotten,
-    count_about,
-    erasable_private,
     erasable_room,
     forget_person,
     forget_room,
-    has_persona,
+    forgettable,
     npcs_of_room,
     people,
     private_partners,
@@ -258,13 +256,8 @@ def forgetting(
     npc_ref = npc.ai.ref if npc else None
     who, with_whom = name_of(player_ref), npc.key if npc else "every NPC"
     what = f"the private conversations of {who} with {with_whom}, and the memories of {who}"
-    found = Forgotten(
-        said=erasable_private(player_ref, npc_ref=npc_ref),
-        memories=count_about(player_ref, npc_ref=npc_ref),
-        calls=model_calls.count_of_player(player_ref, npc_ref=npc_ref),
-        persona=npc is None and has_persona(player_ref),
-    )
-    if not (found.said.conversations or found.memories or found.calls or found.persona):
+    found = forgettable(player_ref, npc_ref=npc_ref)
+    if found == Forgotten(said=Erased(), memories=0):
         return f"There is nothing to erase of {what}."
     if not (yield from agreed(f"Erase {what}: {_counted(found)}? There is no way back.")):
         return "Nothing was erased."
@@ -319,10 +312,14 @@ def _calls_told(done: Forgotten) -> str:
 def _counted(erased: Forgotten) -> str:
     said, memories = erased.said, erased.memories
     told = [
-        counted(said.conversations, "conversation"),
-        counted(said.records, "record"),
-        counted(said.turns, "turn"),
         *([counted(memories, "memory", "memories")] if memories else []),
         *(["the persona and what prompts told of it"] if erased.persona else []),
+        *(["what NPCs had not learnt yet from their words aloud"] if erased.unlearnt else []),
     ]
+    if said.conversations or not told:
+        told[:0] = [
+            counted(said.conversations, "conversation"),
+            counted(said.records, "record"),
+            counted(said.turns, "turn"),
+        ]
     return ", ".join(told)

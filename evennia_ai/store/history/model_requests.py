@@ -178,12 +178,8 @@ def tell_observed(conversation: ConversationRef, observed: Observed, *, asked: s
         consolidated.wrote(conversation.id, state)
 
 
-def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
-    """Count what a person said aloud as observed where it was not, so nothing is learnt from it.
-
-    The conversations where that was so. What a model is asked about them just now comes too late,
-    in the game and in workers.
-    """
+def unobserved(person_ref: str, *, npc_ref: str | None = None) -> tuple[ConversationRef, ...]:
+    """The rooms' conversations where a person spoke since they were observed the last time."""
     lines = models.Record.objects.filter(
         conversation__kind="room",
         kind__in=[kind.value for kind in conversations.OF_SOMEBODY],
@@ -191,16 +187,26 @@ def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int
     )
     lines = lines if npc_ref is None else lines.filter(conversation__npc_ref=npc_ref)
     newest = lines.values("conversation").annotate(newest=Max("pk")).order_by("conversation")
-    found = []
-    for row in models.Record.objects.filter(pk__in=[one["newest"] for one in newest]):
-        where = conversations.numbered(row.conversation_id)
-        known, end = consolidated(where.id), windows(where.id).end
-        if (row.segment, row.seq) > known.upto:
-            state = replace(known, upto=(end.segment, end.seq))
-            observed = Observed(outcome="a person who spoke was forgotten", state=state)
-            tell_observed(where, observed, asked=None)
-            found.append(where.id)
-    return tuple(found)
+    return tuple(
+        conversations.numbered(row.conversation_id)
+        for row in models.Record.objects.filter(pk__in=[one["newest"] for one in newest])
+        if (row.segment, row.seq) > consolidated(row.conversation_id).upto
+    )
+
+
+def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
+    """Count what a person said aloud as observed where it was not, so nothing is learnt from it.
+
+    The conversations where that was so. What a model is asked about them just now comes too late,
+    in the game and in workers.
+    """
+    found = unobserved(person_ref, npc_ref=npc_ref)
+    for where in found:
+        end = windows(where.id).end
+        state = replace(consolidated(where.id), upto=(end.segment, end.seq))
+        observed = Observed(outcome="a person who spoke was forgotten", state=state)
+        tell_observed(where, observed, asked=None)
+    return tuple(where.id for where in found)
 
 
 def _load_consolidated(conversation_id: int) -> Consolidated:

@@ -17,7 +17,7 @@ from evennia_ai.store.model_calls import NewCall
 
 MOST_AT_ONCE: Final = 32
 ERASED: Final = "erased on request"
-"""Instead of the reason of a job that was set aside, which may tell of words."""
+"""Instead of the reason of a job that failed or was set aside, which may tell of words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def erase(conversations: Iterable[int]) -> None:
         of_it.filter(handled_at=None).update(
             state=STALE, body="", reason="what it was made from was erased"
         )
-        of_it.filter(state=POISONED).update(reason=ERASED)
+        of_it.filter(state__in=(POISONED, FAILED)).update(reason=ERASED)
 
 
 def forget_old(before: float) -> int:
