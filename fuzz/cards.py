@@ -3,9 +3,11 @@
     python fuzz/cards.py png -max_total_time=60 [FOLDER]
 
 The first word is what to look at: png, charx, json or decorators. The rest is as in `lorebook.py`.
+Of several, with commas between them, each is looked at in turn, in a process of its own.
 Needs `atheris` (the extra `fuzz`).
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,11 +22,17 @@ from fuzz.running import run
 
 
 def main() -> None:
-    name, *arguments = sys.argv[1:] or [""]
-    if name not in TARGETS:
-        sys.exit(f"give one of {', '.join(TARGETS)}, not {name!r}")
-    target = TARGETS[name]
-    run(target.check, target.seeds(), arguments, most_bytes=target.most_bytes)
+    words, *arguments = sys.argv[1:] or [""]
+    names = words.split(",")
+    if unknown := [name for name in names if name not in TARGETS]:
+        sys.exit(f"give some of {', '.join(TARGETS)}, not {unknown[0]!r}")
+    for name in names:
+        if len(names) == 1 or not os.fork():  # libFuzzer ends the process it runs in
+            target = TARGETS[name]
+            run(target.check, target.seeds(), arguments, most_bytes=target.most_bytes)
+        _, status = os.wait()
+        if status:
+            sys.exit(f"{name}: status {os.waitstatus_to_exitcode(status)}")
 
 
 if __name__ == "__main__":

@@ -111,28 +111,27 @@ FLOORS = (
     ),
 )
 MUTATIONS = _python("Mutations", "-m", "tests.mutations")
-_SHORTLY = ("-max_total_time=3", "-verbosity=0")
 FUZZING = (
     _python(
         "Fuzzing books",
         *("fuzz/lorebook.py", "-runs=2000", "-max_total_time=12", "-verbosity=0"),
     ),
-    _python("Fuzzing cards in pictures", "fuzz/cards.py", "png", *_SHORTLY),
-    _python("Fuzzing cards in archives", "fuzz/cards.py", "charx", *_SHORTLY),
-    _python("Fuzzing cards", "fuzz/cards.py", "json", *_SHORTLY),
-    _python("Fuzzing decorators", "fuzz/cards.py", "decorators", *_SHORTLY),
+    _python(
+        "Fuzzing cards",
+        *("fuzz/cards.py", "png,charx,json,decorators", "-max_total_time=3", "-verbosity=0"),
+    ),
 )
 """Short searches for what breaks us; long ones are for who changes it."""
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *("-p", "tests.sampling", "--one-in", "10", "--cases", "1"),
+    *("-p", "tests.sampling", "--one-in", "20", "--cases", "1"),
     *("--hypothesis-profile=few", "-m", ALONE),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
-"""What the other Python runs: of each file of what may depend on it a tenth (tests/sampling.py).
+"""What the other Python runs: a twentieth of each file that may depend on it (tests/sampling.py).
 
 In one process: whole games go on beside it, and a second one would collect everything again.
 """
