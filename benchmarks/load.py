@@ -34,7 +34,7 @@ from benchmarks.load_model import TOKEN, LateModel
 from benchmarks.load_players import Player, bystander_number, looks, speak
 from benchmarks.load_table import Measured, Period, measured_in, percentile, slow, table
 from server.evennia_process import Evennia
-from tests.acceptance.games import untouched_game
+from tests.acceptance.games import fresh_game
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 20417
@@ -131,13 +131,12 @@ def measured(load: Load, root: Path) -> Felt:
 
 async def _measured(load: Load, root: Path) -> Felt:
     model = LateModel(least_seconds=load.least_latency, most_seconds=load.most_latency, seed=SEED)
-    game = _made_game(root, load, base_url=await model.start())
+    game = await asyncio.to_thread(_made_game, root, load, await model.start())
     try:
-        await asyncio.to_thread(game.prepare)
         await asyncio.to_thread(game.start)
         felt = await _felt(load, game, model)
     finally:
-        await asyncio.to_thread(game.stop)
+        await asyncio.to_thread(game.end)
         model.close()
     felt.most_running = model.most_running
     felt.units = measured_in(root, felt.periods)
@@ -145,13 +144,13 @@ async def _measured(load: Load, root: Path) -> Felt:
     return felt
 
 
-def _made_game(root: Path, load: Load, *, base_url: str) -> Evennia:
+def _made_game(root: Path, load: Load, base_url: str) -> Evennia:
     settings = SETTINGS.format(base_url=base_url, concurrent=load.concurrent)
     settings += "" if load.sends_at_once else DELAYED
     if load.messages_in_memory is not None:
         settings += HELD.format(messages=load.messages_in_memory)
     settings += KEPT_AT.format(address=load.database) if load.database else ""
-    game = untouched_game(root, settings=settings)
+    game = fresh_game(root, settings=settings)
     for name in ("load_world.py", "load_units.py"):
         shutil.copy(ROOT / "benchmarks" / name, root / "world" / name)
     os.environ["LOAD_NPCS"] = str(load.npcs)

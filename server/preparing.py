@@ -34,12 +34,15 @@ MEDIAWIKI: Final[Mapping[str, str]] = MappingProxyType(
 SERVICES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "postgresql": "knowledge bases in a game on PostgreSQL",
-        "chromium": "the pages for builders in a browser",
+        "chromium-headless-shell": "the pages for builders in a browser",
         "nginx-light": "models behind a router",
         **MEDIAWIKI,
     }
 )
 """Packages with what is tested with each."""
+
+INSTEAD: Final[Mapping[str, str]] = MappingProxyType({"chromium-headless-shell": "chromium"})
+"""Packages that do where another cannot be had: a browser with windows takes twice the time."""
 
 _ENVIRONMENT: Final = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
 """Nothing is asked, and no service is started: the tests start their own."""
@@ -52,6 +55,10 @@ def ensure(packages: Mapping[str, str], *, root: Path) -> tuple[str, ...]:
         say(f"== Installing Debian's packages {', '.join(missing)}")
         _install(missing, root)
         missing = _missing(packages)
+        if others := _missing({INSTEAD[name]: "" for name in missing if name in INSTEAD}):
+            # A name that no list has kept all the others out too.
+            _install((*others, *(name for name in missing if name not in INSTEAD)), root)
+    missing = tuple(name for name in _missing(packages) if not _is_replaced(name))
     for name in packages:
         said = "is missing, so this is not tested" if name in missing else "is here, to test"
         say(f"   Debian's package {name} {said}: {packages[name]}")
@@ -78,6 +85,10 @@ def _install(packages: tuple[str, ...], root: Path) -> None:
 
 def _missing(packages: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name in packages if not _is_installed(name))
+
+
+def _is_replaced(name: str) -> bool:
+    return name in INSTEAD and _is_installed(INSTEAD[name])
 
 
 def _is_installed(name: str) -> bool:

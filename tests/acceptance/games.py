@@ -65,10 +65,13 @@ def untouched_game(root: Path, *, settings: str = "") -> Evennia:
     return Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
 
 
-def _make_migrated(root: Path) -> None:
-    """Make a game in `root` that may be started for the first time, as `Evennia.prepare` does."""
-    _copy_code(root)
-    _add_settings(root, QUICK_LOGINS)
+def fresh_game(root: Path, *, settings: str = "") -> Evennia:
+    """The game in the empty folder `root`, with `settings` after its own, never started yet.
+
+    It may be, as after `Evennia.prepare`: the tables are there, wherever the settings keep them.
+    """
+    game = untouched_game(root, settings=settings)
+    (root / "server" / "logs").mkdir()
     secret = f"SECRET_KEY = {secrets.token_hex()!r}\n"
     (root / "server" / "conf" / "secret_settings.py").write_text(secret, encoding="utf-8")
     keep_logins(root)
@@ -76,9 +79,14 @@ def _make_migrated(root: Path) -> None:
         "Making the tables",
         [sys.executable, _MAKING_TABLES],
         cwd=root,
-        environment=Unchecked(root=root, programs=PROGRAMS).environment(),
+        environment=game.installation.environment(),
         shown=nothing,
     )
+    return game
+
+
+def _make_migrated(root: Path) -> None:
+    fresh_game(root, settings=QUICK_LOGINS)
 
 
 def _make_played(before: Path, root: Path) -> None:

@@ -184,6 +184,7 @@ def to_the_last_turn(hand: Hand, site: Site) -> None:
     to_the_npc(hand, site)
     hand.press(hand.page.locator("main table tbody tr").first.get_by_role("link"))
     hand.page.get_by_role("heading", name=re.compile("turn [0-9]+$")).wait_for()
+    hand.page.wait_for_load_state()  # the scripts run at the end, and nothing can be dragged before
 
 
 def to(hand: Hand, *links: str) -> None:

@@ -14,12 +14,14 @@ HERE = Path(__file__).parent
 @pytest.fixture
 def machine(monkeypatch):
     """A machine on which nothing is installed, and whose commands are noted."""
-    state = {"installed": set(), "commands": [], "fails": False}
+    state = {"installed": set(), "commands": [], "fails": False, "unknown": set()}
 
     def run(title, command, **_):
         state["commands"].append(command)
         if state["fails"]:
             raise StepError(f"{title}: failed with status 100")
+        if state["unknown"] & set(command):
+            raise StepError("E: Unable to locate package")
         if "install" in command:
             state["installed"].update(command)
 
@@ -57,6 +59,22 @@ def test_what_cannot_be_installed_is_told_and_stops_nothing(machine, capsys):
 
     assert preparing.ensure(WANTED, root=HERE) == ("postgresql",)
     assert "!! Reading Debian's lists: failed" in capsys.readouterr().out
+
+
+def test_what_a_system_does_not_have_is_replaced_and_keeps_nothing_out(machine, capsys):
+    machine["unknown"].add("chromium-headless-shell")
+    wanted = {"chromium-headless-shell": "pages", **WANTED}
+
+    assert preparing.ensure(wanted, root=HERE) == ()
+    assert machine["installed"] >= {"chromium", "postgresql"}
+    assert "chromium-headless-shell is here, to test: pages" in capsys.readouterr().out
+
+
+def test_what_does_as_well_is_enough_where_nothing_can_be_installed(machine, monkeypatch):
+    monkeypatch.setattr(preparing, "_can_install", lambda: False)
+    machine["installed"].add("chromium")
+
+    assert preparing.ensure({"chromium-headless-shell": "pages"}, root=HERE) == ()
 
 
 def test_a_package_that_nobody_has_is_not_installed():
