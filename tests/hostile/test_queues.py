@@ -14,8 +14,8 @@ from tests.llm.clients.stub_server import answers, answers_after
 
 pytestmark = [pytest.mark.server, pytest.mark.minutes(4)]
 
-LINES, FEWER_LINES = 60, 12
-"""What one types in a burst; and where all do so in another way, still more than their share."""
+LINES, LINES_OF_EACH = 60, 12
+"""What one types in a burst; and what each of all types, together twice what an NPC keeps."""
 
 PRESSERS = tuple(f"Presser{letter}" for letter in string.ascii_lowercase[:20])
 CROWD = tuple(f"Quip{letter}" for letter in string.ascii_lowercase[:12])
@@ -68,8 +68,8 @@ def test_queues(harbour: Harbour) -> None:
     pressing = [scene.enters(harbour.newcomer(name)) for name in PRESSERS]
     with audit("queues", harbour) as subject:
         for who in (pressing[:1], pressing):
+            lines = LINES_OF_EACH if who is pressing else LINES
             for way, line in BURSTS.items():
-                lines = LINES if who is not pressing or way == "say" else FEWER_LINES
                 with subject.attack(f"{len(who)} with {lines} lines each, {way}"):
                     harbour.model.behaves(answers_after(TURN_SECONDS, "Aye."))
                     press(who, line, lines)
