@@ -20,8 +20,14 @@ from tests.llm.clients.stub_server import StubServer, answers, calls, stalls
 pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
 
 STARTED = "NPCs speak through"
+TAKEN_UP = "said to NPCs before the server stopped: 1 answered now"
 QUESTION = "say Oren, what of the tide?"
 AGAIN = "Oren, are you there?"
+NEWEST_AGAIN = f"""
+SELECT (SELECT state FROM evennia_ai_turn WHERE event_record_id = heard.id ORDER BY id DESC LIMIT 1)
+FROM evennia_ai_record AS heard WHERE heard.body = '{AGAIN}' ORDER BY heard.id DESC LIMIT 1
+"""
+"""What became of the turn that answers it, which is the last of those that wait."""
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 
 
@@ -87,11 +93,11 @@ def dies_in_a_tool(game: Evennia, stub: StubServer) -> None:
         wait_until(lambda: not server_runs(game))
 
 
-def restarted(game: Prepared, stub: StubServer) -> Restart:
+def restarted(game: Prepared, stub: StubServer, *, waits: bool = True) -> Restart:
     """Start the server again and ask once more.
 
-    What was asked before may be answered first, so the answer alone does not say that nothing is
-    thought about any more.
+    Where a question `waits` for an answer, who asked it is there until it is taken up, which is a
+    few seconds later. The next test begins when nothing is thought about any more.
     """
     dead = stored(game)
     stub.behaves(answers("I am here."))
@@ -101,9 +107,11 @@ def restarted(game: Prepared, stub: StubServer) -> Restart:
     wait_until(lambda: STARTED in log.read_text(encoding="utf-8", errors="replace")[start:])
     with builder_beside_npc(game) as connection:
         alive = stored(game)
+        if waits:
+            wait_until(lambda: TAKEN_UP in log.read_text(encoding="utf-8")[start:])
         connection.send(f"say {AGAIN}")
         answer = connection.wait_for(r'^Oren says, ".*$', seconds=60)
-        wait_until(lambda: AGAIN in str(stub.requests[-1].body) and not stored(game).get("open"))
+        wait_until(lambda: rows_of(game, NEWEST_AGAIN) == [("done",)])
     told = log.read_bytes()[start:].decode(errors="replace")
     return Restart(dead=dead, log=told, alive=alive, answer=answer)
 
@@ -155,14 +163,14 @@ class TestKilled:
         assert again.dead["open"] == 1
         assert "1 interrupted turn was closed" in again.log
         assert again.alive["interrupted"] == 1
-        assert "said to NPCs before the server stopped: 1 answered now" in again.log
+        assert TAKEN_UP in again.log
         assert 'Oren says, "I am here."' in again.answer
 
     def test_between_the_commit_of_a_reply_and_its_being_said_the_reply_is_kept(self, game, stub):
         stub.behaves(answers("Nobody hears this."))
         before = stored(game)
         dies_at(game, "after UPDATE evennia_ai_turn")
-        again = restarted(game, stub)
+        again = restarted(game, stub, waits=False)
         assert again.dead["done"] == before["done"] + 1
         assert "interrupted" not in again.log
         assert again.alive == again.dead
@@ -172,7 +180,7 @@ class TestKilled:
 
     def test_in_a_tool_its_call_is_closed_and_never_made_again(self, game, stub):
         dies_in_a_tool(game, stub)
-        again = restarted(game, stub)
+        again = restarted(game, stub, waits=False)  # what began to act is not begun again
         assert again.dead["open"] == 1
         assert "1 interrupted turn was closed" in again.log
         assert (game.root / "tools_used").read_text(encoding="utf-8") == "ring_too_hard\n"
