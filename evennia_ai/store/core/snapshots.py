@@ -13,6 +13,7 @@ processes that their snapshots are old.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from threading import Lock
@@ -303,11 +304,29 @@ _seen: dict[str, int] = {}
 """By kind the number up to which all changes are known here: seen by a refresh, or our own."""
 
 
+_has_savepoints: Final = ContextVar("evennia_ai_has_savepoints", default=True)
+
+
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
+    """A transaction in which what fails takes everything with it.
+
+    `one_transaction` sets no savepoint in it: two statements less for whatever is written, and
+    who fails and goes on finds a transaction that takes nothing any more.
+    """
+    before = _has_savepoints.set(False)
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        _has_savepoints.reset(before)
+
+
 @contextmanager
 def one_transaction(doing: str) -> Iterator[None]:
     """A transaction; StoreError where the database refuses it, and then nothing was written."""
     try:
-        with waiting_a_moment(), transaction.atomic():
+        with waiting_a_moment(), transaction.atomic(savepoint=_has_savepoints.get()):
             yield
     except DatabaseError as error:
         raise StoreError(f"{doing} failed, nothing was written: {error}") from error
