@@ -20,8 +20,7 @@ from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
-from django.db import DatabaseError, transaction
-from django.db.models import F
+from django.db import DatabaseError, connection, transaction
 
 from evennia_ai.errors import StoreError
 from evennia_ai.models import StateRevision
@@ -336,11 +335,25 @@ def one_transaction(doing: str) -> Iterator[None]:
 def changing(kind: str, doing: str) -> Iterator[None]:
     """A transaction that writes one kind of authored thing; writers of one kind take turns."""
     with one_transaction(doing):
-        rows = StateRevision.objects.filter(name=kind)
-        if not rows.update(number=F("number") + 1):
-            rows.create(name=kind, number=1)
-        transaction.on_commit(partial(_changed_here, kind, rows.values_list("number").get()[0]))
+        transaction.on_commit(partial(_changed_here, kind, _raised(kind)))
         yield
+
+
+_RAISE: Final = (
+    f'UPDATE "{StateRevision._meta.db_table}" SET number = number + 1'  # noqa: S608
+    " WHERE name = %s RETURNING number"
+)
+
+
+def _raised(kind: str) -> int:
+    """The number of this kind, one more than before; its row is ours until the end."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RAISE, [kind])
+        found = cursor.fetchone()
+    if found is None:
+        StateRevision.objects.create(name=kind, number=1)
+        return 1
+    return int(found[0])
 
 
 def _changed_here(kind: str, number: int) -> None:

@@ -226,7 +226,7 @@ def test_jobs_that_are_written_together_set_no_savepoints(writer, reactor, monke
 
     def noted() -> int:
         def note(execute: Any, sql: str, *rest: Any) -> Any:
-            statements.append(sql.split()[0])
+            statements.append(sql.split(maxsplit=1)[0])
             return execute(sql, *rest)
 
         with connection.execute_wrapper(note), one_transaction("counting a"):
