@@ -96,8 +96,7 @@ def newest_rooms(npc_ref: str, *, most: int) -> tuple[ConversationRef, ...]:
 
 _REF: Final = tuple(field.name for field in fields(ConversationRef))
 # Of every NPC before its first turn: Django's own query would ask for the newest record twice.
-_NEWEST_ROOMS: Final = f"""
-    SELECT {", ".join(_REF)} FROM (
+_NEWEST_ROOMS: Final = f"""SELECT {", ".join(_REF)} FROM (
         SELECT {", ".join(_REF)}, (
             SELECT record.id FROM {models.Record._meta.db_table} AS record
             WHERE record.conversation_id = conversation.id
