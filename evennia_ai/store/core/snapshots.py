@@ -335,7 +335,12 @@ def one_transaction(doing: str) -> Iterator[None]:
 def changing(kind: str, doing: str) -> Iterator[None]:
     """A transaction that writes one kind of authored thing; writers of one kind take turns."""
     with one_transaction(doing):
-        transaction.on_commit(partial(_changed_here, kind, _raised(kind)))
+        with connection.cursor() as cursor:
+            cursor.execute(_RAISE, [kind])
+            raised = cursor.fetchone()
+        if raised is None:
+            StateRevision.objects.create(name=kind, number=1)
+        transaction.on_commit(partial(_changed_here, kind, 1 if raised is None else raised[0]))
         yield
 
 
@@ -343,17 +348,6 @@ _RAISE: Final = (
     f'UPDATE "{StateRevision._meta.db_table}" SET number = number + 1'  # noqa: S608
     " WHERE name = %s RETURNING number"
 )
-
-
-def _raised(kind: str) -> int:
-    """The number of this kind, one more than before; its row is ours until the end."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RAISE, [kind])
-        found = cursor.fetchone()
-    if found is None:
-        StateRevision.objects.create(name=kind, number=1)
-        return 1
-    return int(found[0])
 
 
 def _changed_here(kind: str, number: int) -> None:
