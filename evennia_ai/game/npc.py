@@ -6,11 +6,11 @@ from evennia.objects.objects import DefaultCharacter
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.utils import lazy_property
 
-from evennia_ai.game.mind.company import MIND, company_of, read_together
+from evennia_ai.game.mind.company import company_of, read_together
 from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.senses.perception import rendered_for
-from evennia_ai.game.senses.presence import HasMind
+from evennia_ai.game.senses.presence import MIND, HasMind
 from evennia_ai.game.senses.witness import Witness, safely
 
 

@@ -54,6 +54,13 @@ TOO_MANY: Final = 4
 MESSAGE_BLOCKS: Final = 16
 """Blocks that a message takes with its record; as long as it is held it is no garbage."""
 
+SWITCH_SECONDS: Final = 0.0005
+"""How long a thread that wants to run waits for another that runs.
+
+The writer waits for the database some times in each job, and behind each of them for the game's
+thread: with Python's own five milliseconds, as long as the game is busy, that is most of a commit.
+"""
+
 _SELDOM: Final = 100_000
 """Searches of the middle generation before Python begins a full one by itself; as good as never."""
 
@@ -114,6 +121,22 @@ class Garbage:
         gc.unfreeze()
 
 
+class Switching:
+    """How often threads take turns while a server runs; `end` gives it back as it was."""
+
+    def __init__(self) -> None:
+        self._before = sys.getswitchinterval()
+
+    def begin(self) -> None:
+        """From now on no thread waits long for another; shorter ones of a game's own stay."""
+        self._before = sys.getswitchinterval()
+        sys.setswitchinterval(min(SWITCH_SECONDS, self._before))
+
+    def end(self) -> None:
+        """Threads take turns as before."""
+        sys.setswitchinterval(self._before)
+
+
 def _new_objects() -> int:
     """About how many objects there are that no full search has seen."""
     young, middle, _ = gc.get_threshold()
@@ -129,6 +152,7 @@ _SETTLING_SECONDS: Final = 3
 _timers: Final[list[LoopingCall]] = []
 _calls: Final[list[Any]] = []
 _garbage: Final = Garbage()
+_switching: Final = Switching()
 _watchdogs: Final[list[Watchdog]] = []
 
 
@@ -157,6 +181,7 @@ def at_server_start() -> None:
     until_done(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
+    _switching.begin()
     _garbage.begin(held=lambda: windows.weight, is_quiet=lambda: not live.scheduler.busy_keys)
     _repeat(_garbage.search_new, live, seconds=NEW_SECONDS)
     _repeat(_garbage.search_everything, live, seconds=EVERYTHING_SECONDS)
@@ -183,6 +208,7 @@ def at_server_stop() -> None:
         _watchdogs.pop().end()
     running.stop()
     _garbage.end()
+    _switching.end()
 
 
 def _close_interrupted(*, begun_before: float) -> None:

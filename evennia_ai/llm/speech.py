@@ -162,7 +162,7 @@ def _without_label(line: str, name: str) -> str | None:
 
     Marks that open before the name close behind it, behind the colon, or at the line's end.
     """
-    label = _label(name).match(line) if name else None
+    label = _label(name).match(line) if name and _may_hold_label(line, name) else None
     if label is None:
         return None
     rest = line[label.end() :]
@@ -172,6 +172,15 @@ def _without_label(line: str, name: str) -> str | None:
     if rest.startswith(closing):
         return rest.removeprefix(closing).lstrip()
     return rest.removesuffix(closing).rstrip()
+
+
+def _may_hold_label(line: str, name: str) -> bool:
+    """Whether a colon stands where a label of `name` would end: without one none is looked for.
+
+    A pattern is made for each name, and a game has more names than patterns are kept.
+    """
+    start = line[: len(name) + 2 * _MARKS_AROUND + 1]
+    return ":" in start or "：" in start
 
 
 @lru_cache(maxsize=256)

@@ -29,6 +29,7 @@ from evennia_ai.memory.memories import (
 )
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.store.core.authoring import Change, Revisions
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import MEMORIES, Snapshots, changing, value_of
 
 # merged: learnt again. removed: by a builder. doubled: another one says the same. faded: it counted
@@ -267,11 +268,18 @@ _COLUMNS: Final = tuple(field.name for field in fields(Memory) if field.name != 
 
 
 def _load(npc_ref: str) -> Held:
-    rows = models.Memory.objects.filter(npc_ref=npc_ref).order_by("pk").values(*_COLUMNS)
-    return Held(tuple(Memory(**row) for row in rows))
+    return _load_each([npc_ref])[npc_ref]
 
 
-held_by: Final = Snapshots(MEMORIES, _load)
+def _load_each(npc_refs: Sequence[str]) -> Mapping[str, Held]:
+    of_each: dict[str, list[Memory]] = {npc_ref: [] for npc_ref in npc_refs}
+    rows = models.Memory.objects.filter(npc_ref__in=npc_refs).order_by("pk")
+    for row in rows.values("npc_ref", *_COLUMNS):
+        of_each[row.pop("npc_ref")].append(Memory(**row))
+    return {npc_ref: Held(tuple(memories)) for npc_ref, memories in of_each.items()}
+
+
+held_by: Final = Snapshots(MEMORIES, _load, load_each=_load_each)
 """All memories of an NPC; the same object until one is changed. Warm, without a query."""
 
 
@@ -299,24 +307,21 @@ def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
     refs = [one.npc_ref for one in wanted]
     with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know"):
         known = dict(_load_names_of(refs))
-        rows: list[models.KnownName] = []
+        rows: list[tuple[str, str, str, int]] = []
         for one in wanted:
             numbers = dict(known[one.npc_ref].get(one.folded, {}))
             for person in one.people:
                 if person not in numbers:
                     numbers[person] = len(numbers) + 1
-                    rows.append(_named(one, person, numbers[person]))
+                    rows.append((one.npc_ref, one.folded, person, numbers[person]))
             known[one.npc_ref] = {**known[one.npc_ref], one.folded: numbers}
-        models.KnownName.objects.bulk_create(rows)
+        _insert_names(rows)
         for npc_ref, names in known.items():
             names_known_by.wrote(npc_ref, names)
     return known
 
 
-def _named(one: NewlyNamed, person: str, number: int) -> models.KnownName:
-    return models.KnownName(
-        npc_ref=one.npc_ref, folded=one.folded, person_ref=person, number=number
-    )
+_insert_names: Final = Insert(models.KnownName, ("npc_ref", "folded", "person_ref", "number"))
 
 
 def _load_names(npc_ref: str) -> KnownNames:

@@ -1,5 +1,6 @@
 """Start and stop of the server."""
 
+import sys
 import threading
 from time import time
 
@@ -40,6 +41,14 @@ def test_evennia_calls_our_hooks_beside_the_games_own():
     modules = settings.AT_SERVER_STARTSTOP_MODULE
     assert modules.count(SERVICE) == 1
     assert "server.conf.at_server_startstop" in modules
+
+
+def test_threads_take_turns_often_while_a_server_runs(stage):
+    before = sys.getswitchinterval()
+    service.at_server_start()
+    assert sys.getswitchinterval() == pytest.approx(service.SWITCH_SECONDS)
+    service.at_server_stop()
+    assert sys.getswitchinterval() == before
 
 
 def test_the_start_closes_turns_a_dead_process_left_open(stage):

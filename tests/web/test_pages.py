@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import evennia_ai
+from evennia_ai.game.mind import door as game_door
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.store.authored import cards, components, lorebooks, notes
@@ -115,6 +116,22 @@ def test_looking_writes_nothing_and_asks_the_database_little(played, browser):
         ours = [q for q in written if "DJANGO_SESSION" not in q and "SAVEPOINT" not in q]
         assert ours == [], address
         assert len(queries) <= MOST_QUERIES, address
+
+
+def test_the_village_asks_nothing_of_the_database_in_the_reactor(played, browser, monkeypatch):
+    asked = []
+
+    def in_the_reactor(act):
+        with CaptureQueriesContext(connection) as queries:
+            told = act()
+        asked.append(len(queries))
+        return told
+
+    monkeypatch.setattr(game_door, "_in_the_reactor", in_the_reactor)
+    client = browser("Builder")
+    for _ in range(2):
+        assert client.get("/ai/").status_code == 200
+    assert asked[1] == 0  # at first limits read what was used today
 
 
 def test_a_column_is_the_report_that_the_game_shows(played, browser):

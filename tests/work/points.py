@@ -119,14 +119,18 @@ def of_games(writer, queued):
     How many it takes together hangs on time, and how many offers a look finds does too: it takes up
     one, the oldest.
     """
-    do, unhandled = writer._Job.do, queued.proposals.unhandled
+    unhandled = queued.proposals.unhandled
 
-    def doing(job):
-        write = getattr(job._write, "func", job._write)
-        FOR_WORK.set(GAME_WORK.get(write.__name__, ""))
-        do(job)
+    def marked(do):
+        def doing(job):
+            write = getattr(job._write, "func", job._write)
+            FOR_WORK.set(GAME_WORK.get(write.__name__, ""))
+            return do(job)
 
-    writer._Job.do = doing
+        return doing
+
+    for name in ("do", "do_alone"):
+        setattr(writer._Job, name, marked(getattr(writer._Job, name)))
     writer.MOST_TOGETHER = 1
     queued.proposals.unhandled = lambda: unhandled(1)
     queued.LOOK_SECONDS = 0.1

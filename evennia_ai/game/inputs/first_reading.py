@@ -1,11 +1,13 @@
 """What the first turn of an NPC asks the store for is read beside the reactor.
 
-From then on it is in memory, and kept in step with whatever is written.
+From then on it is in memory, and kept in step with whatever is written. What is one query for six
+NPCs as for one is read for those beside it as well, whose first turns are likely to be next.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from evennia_ai.errors import FormatError
@@ -14,7 +16,7 @@ from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.recording.heard import CommittedEvent, newest_rooms
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.labels import Bearer, OlderIds, foresee, older_ids, strangers_to
-from evennia_ai.game.senses.presence import scopes_of
+from evennia_ai.game.senses.presence import MIND, bystanders, is_npc, scopes_of
 from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.minds.parse_cache import read_ahead
@@ -25,7 +27,7 @@ from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import memories
 from evennia_ai.store.authored import components
 from evennia_ai.store.authored.cards import card_of
-from evennia_ai.store.authored.lorebooks import books_for
+from evennia_ai.store.authored.lorebooks import take_in_books
 from evennia_ai.store.authored.notes import notes_for
 from evennia_ai.store.authored.personas import persona_of
 from evennia_ai.store.authored.presets import preset_for
@@ -35,6 +37,9 @@ from evennia_ai.store.history.windows import lore_states, windows
 
 COUNTER: Final = ESTIMATE
 """What counts the tokens of prompts in the game."""
+
+MOST_BESIDE: Final = 20
+"""NPCs that are read with the one whose turn it is."""
 
 Fit = Callable[[Sequence[ChatMessage]], object]
 """Makes messages what a model takes; what it makes of each is kept with it."""
@@ -50,6 +55,7 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
     of_speaker = (Scope(kind="player", ref=speaker),) if speaker else ()
     reading = _Reading(
         npc_ref=mind.ref,
+        beside=_unread_beside(mind),
         scopes=scopes_of(mind.npc) + of_speaker,
         conversation=heard.conversation.id,
         speaker=speaker,
@@ -60,11 +66,20 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
     foresee(mind.npc, older)
 
 
+def _unread_beside(mind: Mind) -> tuple[str, ...]:
+    """The references of NPCs beside it that had no turn yet, a few of them."""
+    minds = (vars(one).get(MIND) for one in bystanders(mind.npc) if is_npc(one))
+    unread = (one.ref for one in minds if one is not None and one.lately.read is None)
+    return tuple(islice(unread, MOST_BESIDE))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
     """What is to be read, as plain values."""
 
     npc_ref: str
+    beside: tuple[str, ...]
+    """Of these is read what is read together."""
     scopes: tuple[Scope, ...]
     conversation: int
     speaker: str
@@ -80,9 +95,10 @@ class _Reading:
         self._read_messages()
         lore_states(self.conversation)
         turns.next_number(self.npc_ref)
-        memories.held_by(self.npc_ref)
-        notes_for(self.npc_ref)
-        books_for(self.scopes)
+        together = (self.npc_ref, *self.beside)
+        memories.held_by.take_in(together)
+        notes_for.take_in(together)
+        take_in_books({*self.scopes, *(Scope(kind="npc", ref=ref) for ref in together)})
         components.registry()
         components.contexts()
         persona_of(self.speaker)

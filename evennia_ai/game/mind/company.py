@@ -17,12 +17,10 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs.shipped_providers import GOALS, RELATIONS
 from evennia_ai.game.npc_settings import ATTRIBUTE
 from evennia_ai.game.senses.happenings import npcs_in
-from evennia_ai.game.senses.presence import FACTION, NPC
+from evennia_ai.game.senses.presence import FACTION, MIND, NPC
 from evennia_ai.store import memories
 from evennia_ai.store.authored import cards
 
-MIND: Final = "ai"
-"""Where an NPC keeps its mind."""
 READ: Final = (ATTRIBUTE, "ai_enabled", "ai_partner", RELATIONS, GOALS)
 """The Attributes of an NPC that whatever it perceives asks for, and each of its turns."""
 

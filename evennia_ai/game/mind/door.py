@@ -65,8 +65,12 @@ def played_by(account: Any) -> tuple[str, ...]:
 
 
 def doing(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
-    """How these NPCs are doing, by their references; a few queries, no object is made."""
-    rows = _in_the_reactor(lambda: overview.rows_of(runtime(), npcs, now=time.time()))
+    """How these NPCs are doing, by their references; a few queries, no object is made.
+
+    They are asked in the page's thread: in the reactor's only what is in memory is looked at.
+    """
+    stored = overview.stored_of(npcs)
+    rows = _in_the_reactor(lambda: overview.rows_from(runtime(), npcs, stored, now=time.time()))
     return {row.found.ref: row for row in rows}
 
 

@@ -97,17 +97,36 @@ class Totals:
     tokens: int
 
 
-def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[NPCRow, ...]:
-    """How these NPCs are doing; as many queries for one as for a hundred."""
-    stored = _attributes(shown)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What of NPCs is in the database: their Attributes by id and name, their newest turns."""
+
+    attributes: Mapping[int, Mapping[str, Any]]
+    newest: Mapping[str, TurnLine]
+
+
+def stored_of(shown: Sequence[ListedNPC]) -> Stored:
+    """What of these NPCs is to be read, in any thread; as many queries for one as for a hundred."""
     newest = past_turns.newest_of_each([one.ref for one in shown])
+    return Stored(attributes=_attributes(shown), newest=newest)
+
+
+def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[NPCRow, ...]:
+    """How these NPCs are doing."""
+    return rows_from(live, shown, stored_of(shown), now=now)
+
+
+def rows_from(
+    live: Runtime, shown: Sequence[ListedNPC], stored: Stored, *, now: float
+) -> tuple[NPCRow, ...]:
+    """The same of what was read: nothing is asked of the database."""
     played = {session.puid for session in evennia.SESSION_HANDLER.values()}
     return tuple(
         _row(
             live,
             one,
-            stored.get(one.id, {}),
-            last=newest.get(one.ref),
+            stored.attributes.get(one.id, {}),
+            last=stored.newest.get(one.ref),
             is_played=one.id in played,
             now=now,
         )

@@ -99,7 +99,7 @@ def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
 
 Doing = Callable[[], Awaitable[None] | None]
 
-AT_ONCE: Final = 4
+AT_ONCE: Final = 16
 """Events that are committed together, before anything else has its turn."""
 
 

@@ -5,9 +5,11 @@ commit, and nobody else in the game. What is asked of a model and what is said w
 a Deferred fires when it is committed, on the reactor's thread.
 
 A job is a function over plain values that calls the store, and touches no object of the game. Jobs
-are done in the order in which they were given. Several that wait become one transaction, each with
-a savepoint of its own; where that transaction fails, each is done once more alone, so that one job
-never fails because of another. A job that reads is done between two transactions, in its place.
+are done in the order in which they were given. Several that wait become one transaction without
+savepoints, which on PostgreSQL were three statements of four. Where one of them fails, or the
+transaction does, nothing of it was written, and each is done once more alone, but for one that
+failed by itself: so no job fails because of another. A job that reads is done between two
+transactions, in its place.
 
 There is a thread while a server runs on a database that can be read while it is written. Else, and
 in commands, scripts and tests, a job is done where it is given.
@@ -16,13 +18,14 @@ in commands, scripts and tests, a job is done where it is given.
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, Generic, TypeVar
 
-from django.db import connection, transaction
+from django.db import Error as DatabaseProblem
+from django.db import IntegrityError, connection, transaction
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorFromThreads
@@ -32,6 +35,7 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.recording.retrying import until_done
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.store.core.locks import hurry, take_time
+from evennia_ai.store.core.snapshots import all_or_nothing
 
 T = TypeVar("T")
 
@@ -58,11 +62,26 @@ class _Job(Generic[T]):
         self.is_reading: Final = is_reading
         self._write: Final = write
         self._outcome: T | Failure
+        self.has_failed_by_itself = False
+        """Whether it failed in a transaction of several as it would have failed alone."""
 
-    def do(self) -> None:
-        """Write, all or nothing; within a transaction behind a savepoint. What reads needs none."""
+    def do(self) -> bool:
+        """Read, or write in the current transaction, which is to be given up where this fails.
+
+        Whether it did not fail.
+        """
         try:
-            with nullcontext() if self.is_reading else transaction.atomic():
+            self._outcome = self._write()
+        except Exception as error:  # whatever it is belongs to who waits for it
+            self._outcome = Failure()
+            self.has_failed_by_itself = not _was_refused(error)
+            return False
+        return True
+
+    def do_alone(self) -> None:
+        """Write in a transaction of its own, all or nothing."""
+        try:
+            with transaction.atomic():
                 self._outcome = self._write()
         except Exception:  # whatever it is belongs to who waits for it
             self._outcome = Failure()
@@ -183,8 +202,7 @@ class Writer:
         """The next job to write, after those before it that read; None: the thread ends."""
         while (job := self._behind or self._given.get()) is not None and job.is_reading:
             self._behind = None
-            job.do()
-            if not connection.is_usable():  # the database was away; another connection is opened
+            if not job.do() and not connection.is_usable():  # it was away; another one is opened
                 connection.close()
             self._done.put(job)
             self._tell_from_thread()
@@ -195,11 +213,10 @@ class Writer:
         """Write a job, and with it those that wait behind it."""
         jobs: list[_Job[Any]] = []
         try:
-            with transaction.atomic():
+            with all_or_nothing():
                 for job in self._with_those_waiting(first):
                     jobs.append(job)
-                    job.do()
-                    if job.is_locked_out or connection.needs_rollback:
+                    if not job.do() or connection.needs_rollback:
                         transaction.set_rollback(True)
                         break
                 is_written = not connection.needs_rollback
@@ -209,7 +226,7 @@ class Writer:
                 connection.close()
             is_written = False
         for job in jobs or [first]:
-            if not is_written:
+            if not is_written and not job.has_failed_by_itself:
                 self._write_alone(job)
             self._done.put(job)
         self._tell_from_thread()
@@ -239,11 +256,11 @@ class Writer:
 
     def _write_alone(self, job: _Job[Any]) -> None:
         """Write a job by itself, however long another process locks the database."""
-        job.do()
+        job.do_alone()
         while job.is_locked_out and not self._is_given_up:
             self._noticed(is_locked=True)
             time.sleep(LOCKED_SECONDS)
-            job.do()
+            job.do_alone()
         self._noticed(is_locked=job.is_locked_out)
 
     def _noticed(self, *, is_locked: bool) -> None:
@@ -271,6 +288,21 @@ def _is_read_while_written() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA journal_mode")
         return bool(cursor.fetchone()[0] == "wal")
+
+
+def _was_refused(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, is a statement that the database did not take.
+
+    Also where somebody caught the first refusal and went on in a transaction that was lost. A row
+    that is there already is no refusal: that is for whoever wrote to tell.
+    """
+    if _is_lock(error):
+        return True
+    while error is not None:
+        if isinstance(error, DatabaseProblem) and not isinstance(error, IntegrityError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _is_lock(error: BaseException | None) -> bool:

@@ -63,6 +63,8 @@ class NPC(Protocol):
     def why_unable(self) -> str: ...
 
 
+MIND: Final = "ai"
+"""Where an NPC keeps its mind."""
 ZONE: Final = "zone"
 """Category of the tags that say to which zones a room belongs."""
 FACTION: Final = "faction"

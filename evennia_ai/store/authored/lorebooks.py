@@ -6,9 +6,11 @@ kept as it is given; whether it is a lock, and what it allows whom, is for the c
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.errors import EditConflictError, NotStoredError
@@ -370,10 +372,22 @@ def _value(row: models.Lorebook, scope: Scope | None = None) -> StoredBook:
 
 
 def _load(scope: Scope) -> tuple[StoredBook, ...]:
-    rows = models.LorebookAttachment.objects.filter(scope_kind=scope.kind, scope_ref=scope.ref)
-    return tuple(
-        _value(row.lorebook, scope) for row in rows.select_related("lorebook").order_by("pk")
-    )
+    return _load_each([scope])[scope]
 
 
-_attached: Final = Snapshots(LOREBOOKS, _load)
+def _load_each(scopes: Sequence[Scope]) -> Mapping[Scope, tuple[StoredBook, ...]]:
+    wanted = Q()
+    for kind in {scope.kind for scope in scopes}:
+        refs = [scope.ref for scope in scopes if scope.kind == kind]
+        wanted |= Q(scope_kind=kind, scope_ref__in=refs)
+    of_each: dict[Scope, list[StoredBook]] = {scope: [] for scope in scopes}
+    rows = models.LorebookAttachment.objects.filter(wanted).order_by("pk")
+    for row in rows.select_related("lorebook"):
+        scope = Scope(kind=row.scope_kind, ref=row.scope_ref)
+        of_each[scope].append(_value(row.lorebook, scope))
+    return {scope: tuple(books) for scope, books in of_each.items()}
+
+
+_attached: Final = Snapshots(LOREBOOKS, _load, load_each=_load_each)
+take_in_books: Final = _attached.take_in
+"""Reads what is attached to these scopes and not known yet, all of it in one query."""

@@ -4,7 +4,7 @@ Numbers go on when a note is cleared and written again, so that a number means o
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Final, Literal
 
@@ -222,10 +222,17 @@ def _put(npc_ref: str, note: StoredNote, *, action: Action, by: str) -> StoredNo
 
 
 def _load(npc_ref: str) -> tuple[StoredNote, ...]:
+    return _load_each([npc_ref])[npc_ref]
+
+
+def _load_each(npc_refs: Sequence[str]) -> Mapping[str, tuple[StoredNote, ...]]:
     names = [f.name for f in fields(StoredNote)]
-    rows = models.Note.objects.filter(npc_ref=npc_ref).order_by("order", "key").values(*names)
-    return tuple(StoredNote(**row) for row in rows)
+    of_each: dict[str, list[StoredNote]] = {npc_ref: [] for npc_ref in npc_refs}
+    rows = models.Note.objects.filter(npc_ref__in=npc_refs).order_by("order", "key")
+    for row in rows.values("npc_ref", *names):
+        of_each[row.pop("npc_ref")].append(StoredNote(**row))
+    return {npc_ref: tuple(notes) for npc_ref, notes in of_each.items()}
 
 
-notes_for: Final = Snapshots(NOTES, _load)
+notes_for: Final = Snapshots(NOTES, _load, load_each=_load_each)
 """The notes of an NPC in their order; the same object until one is changed."""

@@ -21,6 +21,7 @@ class Insert:
         self._row = f"({', '.join(['%s'] * len(columns))})"
         self._start = f'INSERT INTO "{table._meta.db_table}" ({named}) VALUES '  # noqa: S608
         self._one = f"{self._start}{self._row} RETURNING id"
+        self._if_new = f"{self._start}{self._row} ON CONFLICT DO NOTHING RETURNING id"
 
     def __call__(self, rows: Sequence[Sequence[Any]]) -> list[int]:
         """Write the rows in the current transaction; their ids, in the same order.
@@ -33,6 +34,16 @@ class Insert:
                 cursor.execute(self._statement(len(some)), [one for row in some for one in row])
                 ids += [found for (found,) in cursor.fetchall()]
         return ids
+
+    def if_new(self, row: Sequence[Any]) -> int | None:
+        """Write a row; its id, None where another one has what may be there only once.
+
+        The transaction goes on in either case, and needs no savepoint for it.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(self._if_new, row)
+            found = cursor.fetchone()
+        return None if found is None else int(found[0])
 
     def _statement(self, count: int) -> str:
         if count == 1:

@@ -13,14 +13,14 @@ processes that their snapshots are old.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
-from django.db import DatabaseError, transaction
-from django.db.models import F
+from django.db import DatabaseError, connection, transaction
 
 from evennia_ai.errors import StoreError
 from evennia_ai.models import StateRevision
@@ -303,11 +303,29 @@ _seen: dict[str, int] = {}
 """By kind the number up to which all changes are known here: seen by a refresh, or our own."""
 
 
+_has_savepoints: Final = ContextVar("evennia_ai_has_savepoints", default=True)
+
+
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
+    """A transaction in which what fails takes everything with it.
+
+    `one_transaction` sets no savepoint in it: two statements less for whatever is written, and
+    who fails and goes on finds a transaction that takes nothing any more.
+    """
+    before = _has_savepoints.set(False)
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        _has_savepoints.reset(before)
+
+
 @contextmanager
 def one_transaction(doing: str) -> Iterator[None]:
     """A transaction; StoreError where the database refuses it, and then nothing was written."""
     try:
-        with waiting_a_moment(), transaction.atomic():
+        with waiting_a_moment(), transaction.atomic(savepoint=_has_savepoints.get()):
             yield
     except DatabaseError as error:
         raise StoreError(f"{doing} failed, nothing was written: {error}") from error
@@ -317,11 +335,19 @@ def one_transaction(doing: str) -> Iterator[None]:
 def changing(kind: str, doing: str) -> Iterator[None]:
     """A transaction that writes one kind of authored thing; writers of one kind take turns."""
     with one_transaction(doing):
-        rows = StateRevision.objects.filter(name=kind)
-        if not rows.update(number=F("number") + 1):
-            rows.create(name=kind, number=1)
-        transaction.on_commit(partial(_changed_here, kind, rows.values_list("number").get()[0]))
+        with connection.cursor() as cursor:
+            cursor.execute(_RAISE, [kind])
+            raised = cursor.fetchone()
+        if raised is None:
+            StateRevision.objects.create(name=kind, number=1)
+        transaction.on_commit(partial(_changed_here, kind, 1 if raised is None else raised[0]))
         yield
+
+
+_RAISE: Final = (
+    f'UPDATE "{StateRevision._meta.db_table}" SET number = number + 1'  # noqa: S608
+    " WHERE name = %s RETURNING number"
+)
 
 
 def _changed_here(kind: str, number: int) -> None:

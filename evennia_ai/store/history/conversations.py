@@ -9,21 +9,22 @@ it the new one. The old segment stays readable.
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
-from django.db.models import OuterRef, Subquery
+from django.db import IntegrityError, connection, transaction
 
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.projection import project_newest, record_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.lorebook.activation.timers import NO_STATE
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.placement import NO_ANCHORS
+from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 from evennia_ai.store.history.record_rows import (
     ConversationKind,
@@ -43,6 +44,7 @@ from evennia_ai.store.history.windows import (
     empty,
     grown,
     leave,
+    lore_states,
     windows,
 )
 
@@ -86,11 +88,25 @@ def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
 
 def newest_rooms(npc_ref: str, *, most: int) -> tuple[ConversationRef, ...]:
     """The NPC's conversations in rooms that something was recorded in last, the newest first."""
-    newest = models.Record.objects.filter(conversation_id=OuterRef("pk"))
-    newest = newest.order_by("-segment", "-seq").values("pk")[:1]
-    rows = models.Conversation.objects.filter(npc_ref=npc_ref, kind="room")
-    written = rows.annotate(newest=Subquery(newest)).exclude(newest=None)
-    return tuple(ref_of(row) for row in written.order_by("-newest")[:most])
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST_ROOMS, [npc_ref, most])
+        rows = cursor.fetchall()
+    return tuple(ConversationRef(**dict(zip(_REF, row, strict=True))) for row in rows)
+
+
+_REF: Final = tuple(field.name for field in fields(ConversationRef))
+# Of every NPC before its first turn: Django's own query would ask for the newest record twice.
+_NEWEST_ROOMS: Final = f"""SELECT {", ".join(_REF)} FROM (
+        SELECT {", ".join(_REF)}, (
+            SELECT record.id FROM {models.Record._meta.db_table} AS record
+            WHERE record.conversation_id = conversation.id
+            ORDER BY record.segment DESC, record.seq DESC LIMIT 1
+        ) AS newest
+        FROM {models.Conversation._meta.db_table} AS conversation
+        WHERE npc_ref = %s AND kind = 'room'
+    ) AS written
+    WHERE newest IS NOT NULL ORDER BY newest DESC LIMIT %s
+"""  # noqa: S608
 
 
 def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
@@ -228,24 +244,25 @@ def written_past(conversation: ConversationRef) -> None:
 
 _Key = tuple[str, ConversationKind, str, str]
 _COLUMNS: Final = ("npc_ref", "kind", "partner_ref", "place_ref")
+_insert: Final = Insert(models.Conversation, (*_COLUMNS, "origin", "opened_at"))
 _key: Final[Callable[[ConversationRef], _Key]] = attrgetter(*_COLUMNS)
 
 
 def _opened(key: _Key, like: ConversationRef | None) -> ConversationRef:
     opened_at, origin = (like.opened_at, like.origin) if like else (time.time(), "")
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
-        row = models.Conversation(**_named(key), opened_at=opened_at, origin=origin)
-        try:
-            with transaction.atomic():
-                row.save()
-        except IntegrityError:  # another process opened it since we looked
+        number = _insert.if_new([*key, origin, opened_at])
+        if number is None:  # another process opened it since we looked
             _conversations.drop(key)
             opened = _load_conversation(key)
             assert opened is not None
             return opened
-        _conversations.wrote(key, ref_of(row))
-        windows.wrote(row.pk, empty())
-    return ref_of(row)
+        named = _named(key)
+        made = ConversationRef(id=number, **named, origin=origin, opened_at=opened_at)
+        _conversations.wrote(key, made)
+        windows.wrote(number, empty())
+        lore_states.wrote(number, NO_STATE)
+    return made
 
 
 def _load_conversation(key: _Key) -> ConversationRef | None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.db.models import Max
 
 from evennia_ai import models
@@ -298,9 +298,17 @@ def _closing(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
     return (*closing_results(since, outcome=outcome), *cut_short(since, turn=turn.number))
 
 
+_CHANGE: Final = f'UPDATE "{models.Turn._meta.db_table}" SET '  # noqa: S608
+_WHERE_OPEN: Final = " WHERE id = %s AND state = 'open'"
+
+
 def _set_state(turn: StoredTurn, **values: Any) -> None:
     """Change the row of a turn that is open; whoever comes after its end is told."""
-    if not models.Turn.objects.filter(pk=turn.id, state="open").update(**values):
+    columns = ", ".join(f'"{column}" = %s' for column in values)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_CHANGE}{columns}{_WHERE_OPEN}", [*values.values(), turn.id])
+        is_open = cursor.rowcount == 1
+    if not is_open:
         raise TurnClosedError(
             f"turn {turn.number} of NPC {turn.npc_ref} has ended already; nothing was written"
         )

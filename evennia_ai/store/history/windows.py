@@ -108,8 +108,8 @@ def greeted(conversation: ConversationRef) -> frozenset[str]:
 
 
 def empty() -> Window:
-    """The window of a conversation in which nothing happened yet."""
-    return Window(history=History(segment=1), end=End())
+    """The window of a conversation in which nothing happened yet: no text is stored either."""
+    return Window(history=History(segment=1), end=End(), texts={})
 
 
 def grown(window: Window, records: Sequence[Record], *, end: End) -> Window:

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, cast
 from django.apps import apps
 
 from evennia_ai.minds.withheld.viewer import Viewer
+from evennia_ai.store.history.past_turns import TurnLine
 
 APP: Final = "evennia_ai"
 
@@ -47,6 +48,9 @@ class Doing(Protocol):
 
     @property
     def silent_because(self) -> str: ...
+
+    @property
+    def last(self) -> TurnLine | None: ...
 
 
 class Setting(Protocol):

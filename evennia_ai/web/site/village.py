@@ -44,9 +44,9 @@ class VillagePage(Page):
         page, pages = self.paged(found.count, PAGE_NPCS)
         here = found.page(page, size=PAGE_NPCS)
         refs = [npc.ref for npc in here]
-        newest = past_turns.newest_of_each(refs)
         used = model_calls.used_by("npc_ref", day, among=refs)
         doing = door().doing(here)
+        newest = {ref: one.last for ref, one in doing.items() if one.last is not None}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
         broken = _broken(newest, shares)
         game = halts().get(GAME_REF)

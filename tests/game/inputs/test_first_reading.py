@@ -2,9 +2,13 @@
 
 from evennia_ai.game.inputs.first_reading import COUNTER, read_first
 from evennia_ai.game.senses.labels import foresee, label_of, older_ids, strangers_to
+from evennia_ai.game.senses.presence import scopes_of
 from evennia_ai.prompt.memo import kept
+from evennia_ai.store.authored.lorebooks import books_for
+from evennia_ai.store.authored.notes import notes_for
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.windows import windows
+from evennia_ai.store.memories import held_by
 
 PERSON = "evennia.objects.objects.DefaultCharacter"
 
@@ -29,6 +33,19 @@ def test_each_message_is_counted_and_fitted_before_the_turn(stage, monkeypatch):
         "The tide is out.",
         "The bell has gone.",
     ]
+
+
+def test_with_the_first_turn_of_a_room_the_others_are_read(stage, no_queries):
+    ada = stage.make("Ada", "evennia_ai.game.npc.AINPC")
+    stage.talks_with("Aye.")
+    stage.says(stage.ben, "The tide is out.")
+    forget_everything()
+    stage.npc.ai.lately.read = None
+    stage.says(stage.anna, "Oren?")
+    with no_queries():
+        assert held_by(ada.ai.ref).memories == ()
+        assert notes_for(ada.ai.ref) == ()
+        assert books_for(scopes_of(ada)) == ()
 
 
 def test_whoever_is_called_otherwise_by_now_is_not_foreseen(stage, query_count):

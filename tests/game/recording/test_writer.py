@@ -186,14 +186,75 @@ def test_a_job_that_fails_takes_back_its_own_rows_and_no_others(writer, reactor)
     assert counted() == {"a": 2}
 
 
+def test_a_job_that_fails_by_itself_is_tried_once(writer, reactor, monkeypatch):
+    tries: list[str] = []
+
+    def fails() -> None:
+        tries.append("tried")
+        raised("b")
+        raise StoreError("no")
+
+    monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
+    held = Held(writer)
+    told = outcomes([writer.write(job) for job in (partial(raised, "a"), fails)])
+    held.open()
+    reactor.hear_all(writer)
+    assert [str(one) for one in told] == ["1", "no"]
+    assert (tries, counted()) == (["tried"], {"a": 1})
+
+
+def test_a_job_that_goes_on_after_a_refusal_is_done_again_alone(writer, reactor, monkeypatch):
+    def goes_on() -> int:
+        try:
+            with one_transaction("counting b"):
+                raised("b")
+                raise StoreError("no")
+        except StoreError:
+            return raised("a")
+
+    monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
+    held = Held(writer)
+    told = outcomes([writer.write(job) for job in (partial(raised, "a"), goes_on)])
+    held.open()
+    reactor.hear_all(writer)
+    assert told == [1, 2]
+    assert counted() == {"a": 2}
+
+
+def test_jobs_that_are_written_together_set_no_savepoints(writer, reactor, monkeypatch):
+    statements: list[str] = []
+
+    def noted() -> int:
+        def note(execute: Any, sql: str, *rest: Any) -> Any:
+            statements.append(sql.split(maxsplit=1)[0])
+            return execute(sql, *rest)
+
+        with connection.execute_wrapper(note), one_transaction("counting a"):
+            rows = StateRevision.objects.filter(name="a")
+            return rows.update(number=7)
+
+    monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
+    held = Held(writer)
+    told = outcomes([writer.write(noted) for _ in range(2)])
+    held.open()
+    reactor.hear_all(writer)
+    assert told == [0, 0]
+    assert statements == ["UPDATE", "UPDATE"]
+
+
 @pytest.mark.req("S2-27")
-def test_where_the_transaction_breaks_each_is_written_once_alone(writer, reactor, commits):
+def test_where_the_transaction_breaks_each_is_written_once_alone(
+    writer, reactor, commits, monkeypatch
+):
+    tries = iter(range(2))
+
     def breaks() -> str:
-        if len(connection.atomic_blocks) > 1:  # not alone
+        if next(tries) == 0:
             connection.connection.execute("ROLLBACK")  # as SQLite does itself on a full disk
             raise OperationalError("database or disk is full")
         return "written"
 
+    monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
     held = Held(writer)
     told = outcomes(
         [writer.write(job) for job in (partial(raised, "a"), breaks, partial(raised, "a"))]

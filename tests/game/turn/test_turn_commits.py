@@ -81,6 +81,8 @@ def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
 def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table):
     from django.db import connection
 
+    stage.says(stage.ben, "The tide is out, they say.")
+    forget_everything()  # of a conversation that is new nothing of its lore is asked
     model = stage.talks_with("Aye.")
     refused = []
 

@@ -10,11 +10,18 @@ from django.test.utils import CaptureQueriesContext
 from evennia_ai import models
 from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.lorebook.activation.timers import NO_STATE
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.windows import GREETING, SPARE_MESSAGES, WINDOW_MESSAGES, windows
+from evennia_ai.store.history.windows import (
+    GREETING,
+    SPARE_MESSAGES,
+    WINDOW_MESSAGES,
+    lore_states,
+    windows,
+)
 
 
 def line(body: str, *, kind=RecordKind.EVENT, role="user", name="Anna", **fields) -> NewRecord:
@@ -92,6 +99,15 @@ class TestConversation:
 
         with no_queries():
             assert conversation("12", kind="room", place_ref="3") == quay
+
+    def test_of_one_that_is_opened_here_nothing_more_is_read(self, no_queries):
+        with CaptureQueriesContext(connection) as made:
+            opened = conversation("12", kind="room", place_ref="3")
+        statements = [q["sql"].split()[0] for q in made.captured_queries]
+        assert statements == ["SELECT", "SAVEPOINT", "INSERT", "RELEASE"]
+        with no_queries():
+            assert windows(opened.id).texts == {}
+            assert lore_states(opened.id) == NO_STATE
 
     def test_one_that_another_process_opened_meanwhile_is_taken(self, monkeypatch):
         row = models.Conversation.objects.create(

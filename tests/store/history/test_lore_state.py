@@ -174,6 +174,7 @@ def test_a_reset_lets_the_lore_begin_anew(quay):
 @pytest.mark.parametrize("text", ["[]", "no JSON", '{"sticky": {"a": 7}}'])
 def test_a_state_that_was_written_past_the_store_says_so_and_can_be_reset(quay, text):
     models.LoreState.objects.create(conversation_id=quay.id, state=text, turn=1, updated_at=1.0)
+    lore_states.drop(quay.id)
     with pytest.raises(StoreError, match=f"the lore state of conversation {quay.id} is none"):
         lore_states(quay.id)
 
