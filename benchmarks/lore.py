@@ -19,7 +19,7 @@ import tracemalloc
 from functools import partial
 from itertools import chain
 
-from lore_drivers import DRIVERS, Naive, Ours
+from lore_drivers import DRIVERS, Ours
 from lore_workload import Shape, Workload
 
 from evennia_ai.lorebook.editing.in_place import changed_in_place
@@ -87,7 +87,8 @@ def timed(call, *args):
 
 def check(workload, makers):
     """The drivers that are installed. SystemExit where one gives another answer than the loop."""
-    expected = {turn: Naive(workload).turn(turn) for turn in (0, workload.turns)}
+    loop = makers["naive loop"](workload)
+    expected = {turn: loop.turn(turn) for turn in (0, workload.turns)}
     ready = {}
     for name, make in makers.items():
         try:
@@ -258,7 +259,7 @@ def main():
     sizes, windows = (SIZES[:2], WINDOWS[:2]) if options.small else (SIZES, WINDOWS)
     windows = BRIEF if options.brief else windows
     rounds, turns = (1, 3) if options.small else (options.rounds, options.turns)
-    makers = {**DRIVERS, "evennia_ai": partial(Ours, preset=options.preset)}
+    makers = {name: partial(make, preset=options.preset) for name, make in DRIVERS.items()}
     alike = list(equally_active(sizes))
     rows = dict.fromkeys([*shapes(sizes, windows), *chain.from_iterable(alike)])
     if not options.small:

@@ -74,8 +74,8 @@ class Naive:
     What was active is not looked for again, and only new contents are searched in a later pass.
     """
 
-    def __init__(self, workload):
-        self.workload = workload
+    def __init__(self, workload, *, preset="evennia_ai"):
+        self.workload, self.alone = workload, ALONE[preset]
 
     def turn(self, turn):
         scanned = self.workload.scanned
@@ -94,8 +94,19 @@ class Naive:
             n
             for n, keys in enumerate(self.workload.keys)
             if n not in active
-            and any((folded := key.casefold()) in text and stands(text, folded) for key in keys)
+            and any(
+                (folded := key.casefold()) in text and self.stands(text, folded) for key in keys
+            )
         }
+
+    def stands(self, text, key):
+        """Whether `key` stands in `text` as the preset asks of whole words."""
+        start = text.find(key)
+        while start >= 0:
+            if self.alone(text, start, start + len(key)):
+                return True
+            start = text.find(key, start + 1)
+        return False
 
     @staticmethod
     def answer(result):
@@ -105,8 +116,8 @@ class Naive:
 class Remembering(Naive):
     """The same loop, with what it found kept for each message and for each entry's content."""
 
-    def __init__(self, workload):
-        super().__init__(workload)
+    def __init__(self, workload, *, preset="evennia_ai"):
+        super().__init__(workload, preset=preset)
         self.known = {}
         self.build()
 
@@ -116,7 +127,7 @@ class Remembering(Naive):
         ]
 
     def scan(self, text):
-        return {n for key, n in self.pairs if key in text and stands(text, key)}
+        return {n for key, n in self.pairs if key in text and self.stands(text, key)}
 
     def hits(self, what, text):
         hits = self.known.get(what)
@@ -151,22 +162,13 @@ class Automaton(Remembering):
     def scan(self, text):
         found = set()
         for at, start, stop in self.find(text, overlapping=True):
-            if self.pairs[at][1] not in found and alone(text, start, stop):
+            if self.pairs[at][1] not in found and self.alone(text, start, stop):
                 found.add(self.pairs[at][1])
         return found
 
 
-def stands(text, key):
-    """Whether `key` stands in `text` with no word running on at either end."""
-    start = text.find(key)
-    while start >= 0:
-        if alone(text, start, start + len(key)):
-            return True
-        start = text.find(key, start + 1)
-    return False
-
-
 def alone(text, start, stop):
+    """Whether no word of any script runs on at either end; Chinese has no words to run on."""
     runs_on_left = start and in_word(text[start]) and in_word(text[start - 1])
     runs_on_right = stop < len(text) and in_word(text[stop - 1]) and in_word(text[stop])
     return not (runs_on_left or runs_on_right)
@@ -175,6 +177,20 @@ def alone(text, start, stop):
 def in_word(char):
     return (char.isalnum() or char == "_") and not "\u4e00" <= char <= "\u9fff"
 
+
+def alone_in_sillytavern(text, start, stop):
+    """Whether the key is a phrase, or no letter of ASCII stands beside it.
+
+    SillyTavern searches `(?:^|\\W)(key)(?:$|\\W)` for one word, and to JavaScript's `\\W` a letter
+    of another script is no letter; a phrase it looks for anywhere.
+    """
+    if " " in text[start:stop]:
+        return True
+    beside = text[start - 1 : start] + text[stop : stop + 1]
+    return not any(char.isascii() and (char.isalnum() or char == "_") for char in beside)
+
+
+ALONE = {"evennia_ai": alone, "sillytavern": alone_in_sillytavern}
 
 DRIVERS = {
     "evennia_ai": Ours,
