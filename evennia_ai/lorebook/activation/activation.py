@@ -173,13 +173,26 @@ class Activation:
         """
         last = book.window.memo.get(_TOLD) or {}
         judgements, rulings, told = book.judgements, book.rulings, dict[int, _Told]()
-        says_more = self._called is not message_called or bool(book.window.given_up)
+        entries, is_plain = book.entries, self._called is message_called
+        says_more = not is_plain or bool(book.window.given_up)
         for index in last if last.keys() == judgements.keys() else sorted(judgements):
             judgement, ruling = judgements[index], rulings.get(index, NOT_WOKEN)
             more = self._more(book, index, judgement) if says_more else None
             one = last.get(index)
             if not one or one[0] is not judgement or one[1] is not ruling or one[2] != more:
-                one = judgement, ruling, more, self._worded(book, index, judgement, ruling)
+                cause = judgement.cause if is_plain else self._cause(judgement)
+                reason = ruling.said_after(cause)
+                if says_more:
+                    reason += self._given_up(book, index)
+                verdict = Verdict(
+                    "activate",
+                    entries[index].origin,
+                    ruling.kept,
+                    reason,
+                    ruling.tokens,
+                    cause if ruling.kept else None,
+                )
+                one = judgement, ruling, more, verdict
             told[index] = one
         book.window.memo[_TOLD] = told
         return told
@@ -189,24 +202,12 @@ class Activation:
         place = -1 if judgement.found is None else judgement.found.place
         return self._called(place) if place >= 0 else "", book.given_up(index)
 
-    def _worded(
-        self, book: ActiveBook, index: int, judgement: Judgement, ruling: Ruling
-    ) -> Verdict:
-        cause = judgement.cause
-        if self._called is not message_called:
-            cause = str(judgement.reason.calling(self._called))
-        reason = cause + ruling.words
-        if book.window.given_up:
-            for given_up in book.given_up(index):
-                reason = f"{reason}; {given_up.calling(self._called)}"
-        return Verdict(
-            "activate",
-            book.entries[index].origin,
-            ruling.kept,
-            reason,
-            ruling.tokens,
-            cause if ruling.kept else None,
-        )
+    def _cause(self, judgement: Judgement) -> str:
+        return str(judgement.reason.calling(self._called))
+
+    def _given_up(self, book: ActiveBook, index: int) -> str:
+        given_up = (one.calling(self._called) for one in book.given_up(index))
+        return "".join(f"; {one}" for one in given_up)
 
 
 def activate(

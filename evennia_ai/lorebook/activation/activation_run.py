@@ -141,6 +141,7 @@ class ActivationRun:
             return None
         while woken.stale:
             self._follow(book, woken, woken.stale.pop(), view)
+        woken.sort_in_newcomers()
         asked = book.asked | (woken.others - book.settled)
         if self._judged + len(woken.judgements) + len(asked) > self._most:
             book.unfollow()

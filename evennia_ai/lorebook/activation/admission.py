@@ -6,7 +6,7 @@ a say, is not decided again: `activation_run` keeps what came of it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Final
@@ -63,9 +63,12 @@ class PassOutcome:
 
     def settle(self, one: Candidate, ruling: Ruling) -> None:
         """The last word on a candidate."""
-        rank, index = one.rank, one.entry.index
-        self.rulings[rank][index] = ruling
-        self.settled[rank].add(index)
+        self.settle_all(one.rank, {one.entry.index: ruling})
+
+    def settle_all(self, rank: int, rulings: Mapping[int, Ruling]) -> None:
+        """The last word on candidates of one book."""
+        self.rulings[rank].update(rulings)
+        self.settled[rank].update(rulings)
 
 
 @typed_frozen
@@ -140,10 +143,14 @@ class Admission:
         self, candidates: Sequence[Candidate], outcome: PassOutcome
     ) -> Sequence[Candidate]:
         """The first of the candidates, of whom neither chance nor groups nor shares are asked."""
-        charges = self.budget.offer_in_a_row(candidates)
+        charges, is_first = self.budget.offer_in_a_row(candidates), self.number == 1
+        rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
         for one, charge in zip(candidates, charges, strict=False):
-            details = self._details(one, None, _NO_CONTEST)
-            outcome.settle(one, Ruling(True, (*details, charge), one.tokens))
+            has_details = one.lacking or not is_first
+            details = self._details(one, None, _NO_CONTEST) if has_details else ()
+            rulings[one.rank][one.entry.index] = Ruling(True, details, one.tokens, charge)
+        for rank, of_book in rulings.items():
+            outcome.settle_all(rank, of_book)
         return candidates[: len(charges)]
 
     def _is_admitted(
@@ -161,18 +168,15 @@ class Admission:
             (outcome.rule if self.rules.flags.counts_what_recursed else outcome.settle)(one, no)
             return False
         details = self._details(one, roll, contested)
-        outcome.settle(one, Ruling(True, (*details, charge), one.tokens))
+        outcome.settle(one, Ruling(True, details, one.tokens, charge))
         return True
 
     def _details(
         self, one: Candidate, roll: float | None, contested: ContestOutcome
-    ) -> Sequence[object]:
+    ) -> tuple[object, ...]:
         """What is to be said of an admitted entry beside its cause and what it cost."""
-        is_first = self.number == 1
-        if is_first and roll is None and not contested.won and not one.lacking:
-            return ()
         details: list[object] = []
-        if not is_first:
+        if self.number > 1:
             details.append(EntryReason(in_pass, (self.number, self.kind)))
         if won := contested.won.get(id(one)):
             details.append(won)
@@ -180,7 +184,7 @@ class Admission:
             details.append(EntryReason(rolled, (roll, one.entry.chance)))
         if one.lacking:
             details.append(EntryReason(containment_in_words, (one.lacking, one.entry.position)))
-        return details
+        return tuple(details)
 
     def _rolled(self, one: Candidate) -> float | None:
         """The roll of an entry that leaves it to chance and has one; one roll a run."""

@@ -8,6 +8,7 @@ somebody reads them, because most are never read. What else decides says its rea
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook
@@ -243,22 +244,31 @@ class Judgement:
 JUDGED: Final = Slot[dict[str, Judgement]]("judged")
 
 
+# What admitting an entry did to the budget: tokens left before and after. A plain tuple, because a
+# newcomer changes those of all entries behind it.
+Charge = tuple[int, int]
+
+
 @dataclass(slots=True, eq=False)
 class Ruling:
-    """What became of an entry once it was judged; without details it was not even a candidate."""
+    """What became of an entry once it was judged; with nothing to say it was not even a candidate.
+
+    `details` are what is to be said beside why it was woken: of the entry and the run, not of
+    messages. `charge` is what it cost where it was admitted.
+    """
 
     kept: bool
     details: tuple[object, ...] = ()
-    """What is to be said beside why it was woken: of the entry and the run, not of messages."""
     tokens: int = 0
-    _words: str | None = None
+    charge: Charge | None = None
 
-    @property
-    def words(self) -> str:
-        """The details in words, each behind a semicolon."""
-        if self._words is None:
-            self._words = "".join(["; " + str(told) for told in self.details])
-        return self._words
+    def said_after(self, cause: str) -> str:
+        """The cause of the entry and all of this in words, each behind a semicolon."""
+        told = "; ".join([cause, *map(str, self.details)]) if self.details else cause
+        if self.charge is None:
+            return told
+        before, after = self.charge
+        return f"{told}; budget {before} -> {after} tokens"
 
 
 NOT_WOKEN: Final = Ruling(False)
@@ -318,6 +328,7 @@ class Candidate:
         )
 
 
+_PLACE: Final = attrgetter("place")
 # By the index of an entry the candidate it last was.
 CANDIDATES: Final = Slot[dict[int, Candidate]]("candidates")
 
@@ -342,13 +353,14 @@ class WokenByKeys:
     more than that. Entries are named by their index; what is `stale` is to be judged again.
     """
 
-    __slots__ = ("candidates", "judgements", "others", "seen", "stale")
+    __slots__ = ("_has_newcomers", "candidates", "judgements", "others", "seen", "stale")
 
     def __init__(self) -> None:
         self.judgements: dict[int, Judgement] = {}
         self.candidates: dict[int, Candidate] = {}
         self.others: set[int] = set()
         self.stale: set[int] = set()
+        self._has_newcomers = False
         self.seen: Mapping[int, FoundKey] | None = None
         """What woke them beside the messages of the history: None before the first turn."""
 
@@ -369,12 +381,20 @@ class WokenByKeys:
     def put(self, index: int, judgement: Judgement, candidate: Candidate | None) -> None:
         """An entry was judged; one that is no candidate, or has no text, is asked by itself."""
         if judgement.is_candidate and candidate is not None:
+            self._has_newcomers |= index not in self.candidates
             self.judgements[index] = judgement
             self.candidates[index] = candidate
             self.others.discard(index)
         else:
             self.drop(index)
             self.others.add(index)
+
+    def sort_in_newcomers(self) -> None:
+        """Let the candidates stand as they are asked: what is nearly sorted is sorted soon."""
+        if self._has_newcomers:
+            ordered = sorted(self.candidates.values(), key=_PLACE)
+            self.candidates = {one.entry.index: one for one in ordered}
+            self._has_newcomers = False
 
     def drop(self, index: int) -> None:
         """No key of an entry is there any more."""

@@ -12,7 +12,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.activation.candidate import Candidate
+from evennia_ai.lorebook.activation.candidate import Candidate, Charge
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
@@ -28,16 +28,6 @@ def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
     is_open = PRESET_FLAGS[rules.rules].budget_is_open
     share = max(1, int(exact + 0.5)) if is_open else int(exact)
     return share if rules.budget_tokens is None else min(share, rules.budget_tokens)
-
-
-class Charge(NamedTuple):
-    """What admitting an entry did to the budget: tokens left before and after."""
-
-    before: int
-    after: int
-
-    def __str__(self) -> str:
-        return f"budget {self.before} -> {self.after} tokens"
 
 
 class Spent(NamedTuple):
@@ -108,7 +98,7 @@ class LoreBudget:
             self._room[None] = left - cost
         else:
             self._charge(one, purses, cost, speaker)
-        return Charge(left, left - cost)
+        return left, left - cost
 
     def offer_in_a_row(self, candidates: Sequence[Candidate]) -> list[Charge]:
         """What the first of the candidates cost, up to one of whom `offer` has to ask more.
@@ -124,7 +114,7 @@ class LoreBudget:
             after = left - cost
             if after < self._is_open or not one.is_steady or one.book.token_budget is not None:
                 break
-            charges.append(Charge(left, after))
+            charges.append((left, after))
             left = after
         if self._one_text:
             self._text += "".join([f"{one.text}\n" for one in candidates[: len(charges)]])
