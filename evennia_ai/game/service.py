@@ -180,7 +180,7 @@ def at_server_start() -> None:
     _notice_guards()
     until_done(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
-    _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
+    _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, live, started_at))
     _switching.begin()
     _garbage.begin(held=lambda: windows.weight, is_quiet=lambda: not live.scheduler.busy_keys)
     _repeat(_garbage.search_new, live, seconds=NEW_SECONDS)
@@ -222,12 +222,12 @@ def _close_interrupted(*, begun_before: float) -> None:
     acting.close_lost(begun_before=begun_before)
 
 
-def _answer_what_waited(started_at: float) -> None:
+def _answer_what_waited(live: running.Runtime, started_at: float) -> None:
     """Answer what was said before the stop; where that cannot be read it is left."""
-    try:
-        unanswered.take_up(started_at=started_at)
-    except DATABASE_ERRORS as error:
-        logger.log_err(f"evennia_ai: what was said before the stop is not answered: {error}")
+    reading = live.writer.read(partial(unanswered.look_back, started_at=started_at))
+    reading.addCallback(unanswered.take_up).addErrback(
+        _not_done, "what was said before the stop is not answered"
+    )
 
 
 def _notice_guards() -> None:

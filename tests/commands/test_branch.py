@@ -338,14 +338,14 @@ def test_a_branch_lives_through_a_reload(stage, talked):
 
 
 def test_what_was_said_in_a_branch_is_not_taken_up_after_a_reload(stage, talked):
-    from evennia_ai.game.recording.unanswered import take_up
+    from evennia_ai.game.recording.unanswered import look_back, take_up
 
     stage.builds("ai/branch oren/2")
     where = branch_of(stage).conversation
     meta = {"event": "say", "speaker": str(stage.player.id), "hops": 0}
     line = NewRecord(kind=RecordKind.USER, role="user", name="Pim", body="Oren?", meta=meta)
     (record,) = conversations.append(where, [line])
-    assert take_up(started_at=record.created_at + 1).answered == 0
+    assert take_up(look_back(started_at=record.created_at + 1)).answered == 0
 
 
 def test_an_emergency_stop_forbids_branches_and_gives_up_what_is_under_way(stage, talked):

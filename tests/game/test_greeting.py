@@ -9,7 +9,7 @@ from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.greeting import GREETING_SECONDS
 from evennia_ai.game.mind.handler import AIHandler
-from evennia_ai.game.recording.unanswered import take_up
+from evennia_ai.game.recording.unanswered import look_back, take_up
 from evennia_ai.game.runtime import current
 from evennia_ai.game.senses.witness import came
 from evennia_ai.game.turn.turn import Turn
@@ -204,11 +204,11 @@ class TestWhoComes:
         carl.location = None
         forget_everything()
         stage.npc.__dict__.pop("ai")
-        take_up(started_at=time.time())
+        take_up(look_back(started_at=time.time()))
         stage.passes()
         assert greetings_heard(stage) == 2
 
-        take_up(started_at=time.time())
+        take_up(look_back(started_at=time.time()))
         stage.passes(100.0)
         assert greetings_heard(stage) == 2
 
@@ -221,7 +221,7 @@ class TestWhoComes:
         stage.says(carl, "Oren?")
         forget_everything()
         stage.npc.__dict__.pop("ai")
-        take_up(started_at=time.time())
+        take_up(look_back(started_at=time.time()))
         stage.passes(100.0)
 
         assert greetings_heard(stage) == 1

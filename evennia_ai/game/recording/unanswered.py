@@ -7,6 +7,7 @@ then costs nobody their answer. What is older is left: an answer to it would com
 Only that is known which is in the records: who was in conversation with whom is not.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,25 +44,44 @@ class TakenUp:
     dropped: int = 0
 
 
-def take_up(*, started_at: float) -> TakenUp:
-    """Answer what was said to NPCs just before the process started, `started_at` since 1970.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What was said to NPCs before the process started and not answered, and who came then."""
+
+    started_at: float
+    """Since 1970."""
+    said: Sequence[tuple[ConversationRef, Record]]
+    came: Sequence[tuple[ConversationRef, Record]]
+
+
+def look_back(*, started_at: float) -> Before:
+    """Read what was before the start, and the conversations in which it was, in any thread.
 
     StoreError or DatabaseError: it cannot be read.
     """
     since = started_at - LOOKED_BACK_SECONDS
+    said = past_turns.unanswered(since=since, before=started_at)
+    came = past_turns.arrived(since=started_at - FRESH_SECONDS)
+    for where in {where.id: where for where, _ in (*said, *came)}:
+        windows(where)
+    return Before(started_at=started_at, said=said, came=came)
+
+
+def take_up(before: Before) -> TakenUp:
+    """Answer what was said to NPCs just before the process started."""
     answered = dropped = 0
-    for where, record in past_turns.unanswered(since=since, before=started_at):
+    for where, record in before.said:
         npc = object_of(where.npc_ref)
         heard = _said(npc, where, record) if issubclass(type(npc), HasMind) else None
         if heard is None or not npc.ai.attention.is_sure(heard.event):
             continue
-        is_fresh = record.created_at >= started_at - FRESH_SECONDS
+        is_fresh = record.created_at >= before.started_at - FRESH_SECONDS
         if is_fresh and not why_gone(npc, heard.event):
             npc.ai.attention.consider(heard)
             answered += 1
         else:
             dropped += 1
-    _greet_later(since=started_at - FRESH_SECONDS)
+    _greet_later(before.came)
     if answered or dropped:
         logger.log_msg(
             "evennia_ai: said to NPCs before the server stopped:"
@@ -70,9 +90,9 @@ def take_up(*, started_at: float) -> TakenUp:
     return TakenUp(answered=answered, dropped=dropped)
 
 
-def _greet_later(*, since: float) -> None:
+def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
     """Have NPCs greet who came just before the stop, and has heard no greeting and said nothing."""
-    for where, record in past_turns.arrived(since=since):
+    for where, record in came:
         npc = object_of(where.npc_ref)
         if not issubclass(type(npc), HasMind) or _spoke_since(where, record):
             continue

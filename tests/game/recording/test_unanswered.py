@@ -39,7 +39,7 @@ def stops(stage):
 
 
 def starts(stage, after_seconds=1.0):
-    found = unanswered.take_up(started_at=time.time() + after_seconds)
+    found = unanswered.take_up(unanswered.look_back(started_at=time.time() + after_seconds))
     stage.passes()
     return found
 
@@ -134,7 +134,7 @@ def test_of_which_something_was_said_or_done_it_is_not(asked, kind):
 def test_a_turn_that_was_cut_short_twice_is_taken_up_once(asked):
     stops(asked)
     asked.install(Silent())
-    unanswered.take_up(started_at=time.time() + 1)
+    unanswered.take_up(unanswered.look_back(started_at=time.time() + 1))
     asked.passes()
     stops(asked)
     assert starts(asked) == TakenUp(answered=1)
@@ -142,7 +142,7 @@ def test_a_turn_that_was_cut_short_twice_is_taken_up_once(asked):
 
 def test_what_is_said_after_the_start_is_not_taken_up(stopped):
     said(stopped, stopped.anna, "Oren, is it late?")
-    assert unanswered.take_up(started_at=time.time() - 1) == TakenUp()
+    assert unanswered.take_up(unanswered.look_back(started_at=time.time() - 1)) == TakenUp()
 
 
 def test_an_npc_that_is_no_more_is_passed_over(stopped):
