@@ -1,13 +1,14 @@
 """What a live turn costs the reactor, stage by stage, in processor time.
 
-    python -m benchmarks.turn [--turns 300] [--repeat 1] [--profile STAGE]
+    python -m benchmarks.turn [--turns 300] [--npcs 6] [--first NPCS] [--profile STAGE]
 
-A room of six NPCs and three players in a real game on a SQLite file, with Evennia's own settings of
-it: a card, lore in three books, notes, facts, tools, and 240 messages in the room's history. A
-player says something to one NPC, all six record it, and the one answers with what a scripted model
-says. Each stage is measured in the time of its thread, so a machine that others use tells the same;
-`queries` are the statements it sends to the database. Stages are within each other where the names
-are. `--profile` prints where the time of one stage goes.
+A room of six NPCs, or of as many as are asked for, and three players in a real game on a SQLite
+file, with Evennia's own settings of it: a card, lore in three books, notes, facts, tools, and 240
+messages in the room's history. A player says something to one NPC, all of them record it, and the
+one answers with what a scripted model says. Each stage is measured in the time of its thread, so a
+machine that others use tells the same; `queries` are the statements it sends to the database.
+Stages are within each other where the names are. `--profile` prints where the time of one stage
+goes.
 """
 
 import argparse
@@ -45,6 +46,7 @@ STAGES: Final = (
     ("perceive", "what one NPC perceives", "evennia_ai.game.mind.handler:AIHandler.receive"),
     ("record", "a slice", "evennia_ai.game.recording.event_recorder:committed_each"),
     ("  rows", "", "evennia_ai.store.history.conversations:append_each"),
+    ("consider", "an NPC takes what was said", "evennia_ai.game.mind.attention:Attention.consider"),
     ("start", "the start of a turn", "evennia_ai.game.turn.turn:Turn._first_round"),
     (READ, "", "evennia_ai.game.inputs.first_reading:_Reading.done"),
     ("  gather", "", "evennia_ai.game.turn.rounds:gathered"),
@@ -196,7 +198,7 @@ def play(stage: Any, meter: Meter, turns: int) -> None:
         stage.passes()
 
 
-def staged(cast: tuple[int, ...]) -> Any:
+def staged(cast: tuple[int, ...], *, npcs: int) -> Any:
     """The room, who is in it, and a model that always has an answer."""
     from twisted.internet.task import Clock
 
@@ -204,7 +206,7 @@ def staged(cast: tuple[int, ...]) -> Any:
     from tests.game.conftest import Stage
 
     stage = Stage(Clock(), cast)
-    others = [stage.make(f"Npc{number}", "evennia_ai.game.npc.AINPC") for number in range(NPCS - 1)]
+    others = [stage.make(f"Npc{number}", "evennia_ai.game.npc.AINPC") for number in range(npcs - 1)]
     stage.npcs = (stage.npc, *others)
     stage.cara = stage.player("Cara")
     furnished(stage)
@@ -291,6 +293,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=300)
     parser.add_argument("--profile", default="", help="a stage, by its name without spaces")
     parser.add_argument("--statements", action="store_true", help="list the statements of a stage")
+    parser.add_argument("--npcs", type=int, default=NPCS, help="how many are in the room")
     parser.add_argument("--first", type=int, default=0, metavar="NPCS")
     options = parser.parse_args()
     by_name = {name.strip(): name for name, _, _ in STAGES}
@@ -303,7 +306,7 @@ def main() -> None:
 
         crowd, cast = a_crowd(options.first), a_cast()
         forget_all()
-        stage = staged(cast)
+        stage = staged(cast, npcs=options.npcs)
         meter = Meter(by_name.get(options.profile, ""))
         for name, _, path in STAGES:
             if path:

@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access, Models
 from evennia_ai.game.floor.bidding import Floors
+from evennia_ai.game.floor.company import Companies
 from evennia_ai.game.floor.scheduler import Scheduler
 from evennia_ai.game.floor.ticks import Ticker
 from evennia_ai.game.inputs.book_builds import BookBuilds
@@ -132,6 +133,7 @@ class Runtime:
     compactor: Compactor
     idle_time: IdleTime
     lines: Lines
+    companies: Companies
     floors: Floors
     gestures: Gestures
     ticker: Ticker
@@ -245,6 +247,7 @@ def runtime_of(
         compactor=compactor,
         idle_time=IdleTime(compactor, consolidator, clock),
         lines=Lines(seconds=clock.seconds, most_npcs=conf.line_npcs, most_calls=conf.line_calls),
+        companies=Companies(clock),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),

@@ -8,7 +8,7 @@ answers is decided by `bidding`. Whom an NPC is in conversation with (`Engagemen
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -66,13 +66,14 @@ class HeardVerdict:
 class Listener:
     """Who hears: its names, whether it is in conversation with the speaker, who else is there.
 
+    `names_another`: whether a text names somebody who is there beside it and the speaker.
     `is_chain_over`: NPCs have answered each other for so long that they shall stop. `react_to` are
     the kinds of happenings it answers. `is_among_npcs`: there is no person but the speaker.
     """
 
     ref: str
     names: tuple[str, ...]
-    other_names: tuple[str, ...] = ()
+    names_another: Callable[[str], bool] = lambda _: False
     mode: Mode = "name_match"
     is_engaged: bool = False
     hop_limit: int = 3
@@ -151,7 +152,7 @@ def _of_words(event: Event, listener: Listener) -> Address:
         return Address(claim=Addressed.MEANT, why="called by name", named_at=named_at)
     if event.hops:
         return _none("said by an NPC that names it not")
-    if mentions(event.text, listener.other_names):
+    if listener.names_another(event.text):
         return _none("somebody else is named")
     if listener.is_engaged:
         return Address(claim=Addressed.ENGAGED, why="in conversation")

@@ -28,8 +28,7 @@ from evennia_ai.game.recording.event_recorder import Hearing
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.senses.events import ARRIVE, Event
-from evennia_ai.game.senses.presence import bystanders, is_npc, is_on
-from evennia_ai.game.senses.text import plain_name
+from evennia_ai.game.senses.presence import bystanders, is_npc, is_on, names_of
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.history import record_rows
 from evennia_ai.text.columns import clipped
@@ -316,19 +315,20 @@ class Attention:
         return npc.why_unable() or why_halted(self._mind.ref)
 
     def _listener(self, event: Event, settings: NPCSettings) -> Listener:
-        live = self._live
-        others = self._others_than(event.speaker_ref)
+        live, ref = self._live, self._mind.ref
+        company = live.companies.around(self._mind.npc)
+        theirs = {ref, event.speaker_ref}
         hop_limit = live.conf.hop_limit if settings.hop_limit is None else settings.hop_limit
         return Listener(
-            ref=self._mind.ref,
-            names=_names(self._mind.npc),
-            other_names=tuple(name for who in others for name in _names(who)),
+            ref=ref,
+            names=names_of(self._mind.npc),
+            names_another=lambda text: not company.named_in(text) <= theirs,
             mode=settings.mode,
             is_engaged=self._engagement.since(event, now=self._now()) is not None,
             hop_limit=hop_limit,
             is_chain_over=live.floors.chains.is_over(event.room_ref),
             react_to=settings.react_to,
-            is_among_npcs=all(map(is_npc, others)),
+            is_among_npcs=all(one.is_npc for one in company.people if one.ref not in theirs),
         )
 
     def _has_rivals(self, event: Event) -> bool:
@@ -354,8 +354,3 @@ class Attention:
 
     def _now(self) -> float:
         return self._current.runtime.clock.seconds()
-
-
-def _names(character: Any) -> tuple[str, ...]:
-    """What a character is called: its name and its aliases."""
-    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))

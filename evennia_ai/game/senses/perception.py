@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -203,8 +204,12 @@ def payload_of(text: Any) -> Payload:
     )
 
 
+@lru_cache(maxsize=16)
 def heard_text(text: str) -> str:
-    """`text` as somebody hears it: on one line, without colour codes or link markup."""
+    """`text` as somebody hears it: on one line, without colour codes or link markup.
+
+    All in a room are sent the same line one after the other, so few are kept.
+    """
     return one_line(unmarked(text))[:MAX_HEARD]
 
 

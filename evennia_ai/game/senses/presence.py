@@ -13,6 +13,7 @@ from evennia.objects.models import ObjectDB
 from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.prompt.components import GAME, Scope
 
 
@@ -115,8 +116,13 @@ def bystanders(npc: NPC) -> list[Any]:
     """The other characters where `npc` is, in the order in which they came."""
     if npc.location is None:
         return []
-    there = npc.location.contents_get(content_type="character")
-    return [other for other in there if other != npc]
+    own_id = npc.id  # Evennia's own comparison takes three times as long, in rooms full of people
+    return [other for other in _characters_in(npc.location) if other.id != own_id]
+
+
+def _characters_in(room: Any) -> list[Any]:
+    there: list[Any] = room.contents_get(content_type="character")
+    return there
 
 
 def seen_here(npc: NPC) -> list[Any]:
@@ -127,6 +133,11 @@ def seen_here(npc: NPC) -> list[Any]:
 def is_npc(character: Any) -> bool:
     """Whether this is one of ours, and not a player whose character has a mind as well."""
     return issubclass(type(character), HasMind) and not character.has_account
+
+
+def names_of(character: Any) -> tuple[str, ...]:
+    """What a character is called: its name and its aliases."""
+    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
 
 
 def minds() -> Iterable[tuple[int, str, str | None, str]]:
@@ -179,7 +190,10 @@ def is_on(npc: NPC) -> bool:
 
 def is_alone_with(npc: NPC, speaker: Any) -> bool:
     """Whether nobody but `speaker` is where `npc` is."""
-    return all(other == speaker for other in bystanders(npc))
+    if npc.location is None:
+        return True
+    both = (npc.id, speaker.id)
+    return all(one.id in both for one in _characters_in(npc.location))
 
 
 MOST_RIGHTS: Final = 256

@@ -7,13 +7,13 @@ learnt in private is kept as a matter of whoever told it.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from evennia.utils import logger
 
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.senses.labels import label_of
-from evennia_ai.game.senses.presence import bystanders, object_of, seen_here
+from evennia_ai.game.senses.presence import bystanders, names_of, object_of, seen_here
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.memory.learning import People, judged
@@ -188,12 +188,12 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
     npc = object_of(npc_ref)
     if npc is None:
         return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
-    own = dict.fromkeys((*npc.ai.own_names, *_names(npc)))
-    others = [name for other in bystanders(npc) for name in _names(other)]
+    own = dict.fromkeys((*npc.ai.own_names, *names_of(npc)))
+    others = [name for other in bystanders(npc) for name in names_of(other)]
     someone = object_of(about) if about else None
     return People(
         own_names=tuple(own),
-        other_names=tuple(dict.fromkeys([*others, *(_names(someone) if someone else ())])),
+        other_names=tuple(dict.fromkeys([*others, *(names_of(someone) if someone else ())])),
         is_about_somebody=bool(about),
     )
 
@@ -229,10 +229,6 @@ def _scene(
         lines = history.between(history.newest_from(SCENE_MESSAGES), history.stop)
         there += [plain_name(other.key) for other in (seen_here(npc) if npc is not None else ())]
     return scene_of(text, lines, there=there, languages=languages)
-
-
-def _names(character: Any) -> tuple[str, ...]:
-    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
 
 
 def _unfit(text: str) -> str:

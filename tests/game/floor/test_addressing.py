@@ -7,7 +7,9 @@ import pytest
 from evennia_ai.game.floor.addressing import Addressed, Listener, address_of, mentions
 from evennia_ai.game.senses.events import Event
 
-OREN = Listener(ref="7", names=("Oren", "old ferryman"), other_names=("Brida",))
+OREN = Listener(
+    ref="7", names=("Oren", "old ferryman"), names_another=lambda text: mentions(text, ("Brida",))
+)
 
 
 def said(text="Good evening.", **fields):
@@ -167,5 +169,5 @@ def test_who_is_called_like_a_common_word_is_named_where_it_is_written_as_a_name
 
 
 def test_a_character_called_the_silences_nobody():
-    beside_the = replace(OREN, other_names=("the",))
+    beside_the = replace(OREN, names_another=lambda text: mentions(text, ("the",)))
     assert address_of(said("Is the ferry gone?", alone=True), beside_the).claim is Addressed.MEANT
