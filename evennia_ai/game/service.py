@@ -42,8 +42,10 @@ from evennia_ai.store.history import turns
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.work import proposals, workers
 
-NEW_SECONDS: Final = 1.0
-"""How often it is asked how much is new."""
+NEW_SECONDS: Final = 0.25
+"""How often it is asked how much is new: in one second a crowd makes more than is meant."""
+GROWN_SECONDS: Final = 5.0
+"""How often it is asked how much memory is in use, which takes longer than the question above."""
 NEW_OBJECTS: Final = 10_000
 """So many new objects are searched at once: some milliseconds."""
 EVERYTHING_SECONDS: Final = 24 * 60 * 60.0
@@ -94,6 +96,9 @@ class Garbage:
         """
         if _new_objects() >= NEW_OBJECTS:
             self._search()
+
+    def search_if_grown(self) -> None:
+        """Look at all there is where much more memory is in use than after the last time."""
         grown = self._blocks() - self._blocks_after
         if grown > TOO_MANY * GROWN_BLOCKS or (grown > GROWN_BLOCKS and self._is_quiet()):
             self.search_everything()
@@ -184,6 +189,7 @@ def at_server_start() -> None:
     _switching.begin()
     _garbage.begin(held=lambda: windows.weight, is_quiet=lambda: not live.scheduler.busy_keys)
     _repeat(_garbage.search_new, live, seconds=NEW_SECONDS)
+    _repeat(_garbage.search_if_grown, live, seconds=GROWN_SECONDS)
     _repeat(_garbage.search_everything, live, seconds=EVERYTHING_SECONDS)
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
     if live.conf.keep_turn_days:

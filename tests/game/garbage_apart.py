@@ -57,20 +57,20 @@ def grown(game: Game, garbage: Garbage) -> Iterator[tuple[str, bool]]:
     """When everything is searched because much memory is in use."""
     frozen = frozen_garbage(garbage)
     more = [object() for _ in range(GROWN_BLOCKS + GROWN_BLOCKS // 10)]
-    garbage.search_new()
+    garbage.search_if_grown()
     yield "much more while somebody answers is let be", frozen() is not None
     game.messages, game.is_quiet = len(more) // MESSAGE_BLOCKS, True
-    garbage.search_new()
+    garbage.search_if_grown()
     yield "messages that are held do not count", frozen() is not None
     game.messages = 0
-    garbage.search_new()
+    garbage.search_if_grown()
     yield "much more is searched in a quiet moment", frozen() is None
     frozen = frozen_garbage(garbage)
-    garbage.search_new()
+    garbage.search_if_grown()
     yield "and is the measure from then on", frozen() is not None
     game.is_quiet = False
     more += [object() for _ in range(TOO_MANY * GROWN_BLOCKS + GROWN_BLOCKS // 10)]
-    garbage.search_new()
+    garbage.search_if_grown()
     yield "too much is searched at any moment", frozen() is None
 
 

@@ -26,7 +26,7 @@ from tests.game.turn.test_turn import Pending
 @pytest.fixture(autouse=True)
 def _unsearched(monkeypatch):
     """None of this is about garbage, and to search all that a run of tests holds takes seconds."""
-    for name in ("begin", "search_new", "search_everything", "end"):
+    for name in ("begin", "search_new", "search_if_grown", "search_everything", "end"):
         monkeypatch.setattr(Garbage, name, lambda self, **_: None)
 
 

@@ -20,7 +20,7 @@ from tests.shared_library import a_library, published_base
 
 DUSK = {"Ferry": "The ferry crosses at dusk."}
 DAWN = {"Ferry": "The ferry crosses at dawn."}
-NAMES = ("begin", "search_new", "search_everything", "end")
+NAMES = ("begin", "search_new", "search_if_grown", "search_everything", "end")
 
 
 @pytest.fixture
