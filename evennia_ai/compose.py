@@ -219,7 +219,7 @@ def _filling(inputs: Inputs) -> Filling:
         speaker = (newest and newest.name) or inputs.values.get("user", "")
     rules, char = inputs.rules, inputs.values.get("char")
     alone = {} if char is None else {"charifnotgroup": char, "group": char}
-    said = said_last(inputs.history, inputs.event)
+    said = said_last(inputs.history, inputs.event) if _may_name_said_last(inputs) else {}
     return Filling(
         dice=rules.dice,
         counter=rules.counter,
@@ -229,11 +229,21 @@ def _filling(inputs: Inputs) -> Filling:
     )
 
 
+def _may_name_said_last(inputs: Inputs) -> bool:
+    """Whether a text may name what was said last; those of books and formats are not asked."""
+    return (
+        bool(inputs.books)
+        or inputs.rules.assembly is not PLAIN
+        or inputs.components.names_said_last
+        or inputs.notes.compiled.names_said_last
+    )
+
+
 def _values_read(inputs: Inputs, filling: Filling) -> Mapping[str, str]:
     """The values that were given, and of the others those that some component names."""
-    given, reads = inputs.values.keys() | {"speaker"}, inputs.components.compiled.reads
-    values = filling.all_values
-    return {name: value for name, value in values.items() if name in given or reads(name)}
+    values, read = filling.all_values, inputs.components.compiled.names
+    shown = {*inputs.values, "speaker", *read}
+    return {name: value for name, value in values.items() if name in shown}
 
 
 def _notes(inputs: Inputs, history: History, filling: Filling) -> list[ExpandedNote]:
@@ -312,7 +322,8 @@ def _expanded(
         carried = variables_of(entries, inputs.books, values=values, dice=filling.dice)
         filling = replace(filling, carried=carried)
     expanded = components.compiled.expand(filling)
-    filling = replace(filling, carried=expanded.left)
+    if expanded.left != filling.carried:
+        filling = replace(filling, carried=expanded.left)
     notes = with_variables(notes, inputs.notes, filling, components=components)
     made = [*expanded.made]
     if inputs.guidance:

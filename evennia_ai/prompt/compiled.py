@@ -66,7 +66,7 @@ class Fields:
     A component that is switched off still has its text: presets put the field elsewhere.
     """
 
-    __slots__ = ("_fields", "_known", "_names", "_rolls")
+    __slots__ = ("_fields", "_known", "_names", "_rolls", "names_said_last")
 
     def __init__(self, holders: Mapping[str, tuple[PromptComponent, Template | None]]) -> None:
         self._fields: dict[str, _Field] = {}
@@ -77,6 +77,8 @@ class Fields:
                     break
         templates = [field.template for field in self._fields.values()]
         self._names = sorted({name for template in templates for name in template.names})
+        self.names_said_last = not SAID_LAST.isdisjoint(self._names)
+        """Whether the text of any names what was said last."""
         self._rolls = any(template.rolls for template in templates)
         self._known: dict[tuple[bool, Role], _Known] = {}
 
@@ -227,15 +229,17 @@ class CompiledComponent:
         claim: Claim,
         filling: Filling,
         values: Mapping[str, str],
-        told: Callable[[], str] = str,
+        told: Callable[[], str] | None = None,
     ) -> Piece | Verdict:
         """What becomes of the text; `told` says what else is to be known of it."""
         try:
             text = render(values, filling.dice)
         except TemplateError as error:
             return self._no(f"{_ERROR}{error}")
-        notes = [told(), self._left_as_written(values), self._unsettled_in_words(filling.layout)]
-        note = "; ".join(filter(None, notes))
+        notes = [self._left_as_written(values), self._unsettled_in_words(filling.layout)]
+        if told is not None:
+            notes.insert(0, told())
+        note = "; ".join(filter(None, notes)) if any(notes) else ""
         if not text.strip():
             return self._no(f"empty; {note}" if note else "empty")
         breaks = self._breaks(text, values) if claim.tier is Tier.YIELDING else ()
@@ -248,9 +252,9 @@ class CompiledComponent:
     def _unsettled_in_words(self, layout: Layout) -> str:
         """Of imported text before the history: what was said last is told, nobody can refuse it."""
         names = self.template.names if self.template else ()
-        said = [SPELT[name] for name in names if name in SAID_LAST]
-        if not said or not self.unsettles(layout):
+        if SAID_LAST.isdisjoint(names) or not self.unsettles(layout):
             return ""
+        said = [SPELT[name] for name in names if name in SAID_LAST]
         return f"{', '.join(said)} differs in every turn and stands before the history"
 
     def claim(self, layout: Layout) -> Claim:

@@ -26,6 +26,7 @@ from evennia_ai.prompt.components import (
 )
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.pieces import Joint, Piece
+from evennia_ai.prompt.templates.value_names import SAID_LAST
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -42,7 +43,10 @@ class ComponentSet:
     that the context called `context` switches off.
     """
 
-    __slots__ = ("_listed", "_next_to", "_off", "compiled", "context", "fields", "joints", "off")
+    __slots__ = (
+        *("_listed", "_next_to", "_off", "compiled", "context", "fields", "joints"),
+        *("names_said_last", "off"),
+    )
 
     def __init__(
         self,
@@ -63,6 +67,8 @@ class ComponentSet:
         self.fields = Fields(
             {m.component.key: (m.component, m.template) for m in self.compiled.members}
         )
+        self.names_said_last = self.compiled.names_said_last or self.fields.names_said_last
+        """Whether any text names what was said last, one of a field among them."""
         self._next_to: dict[tuple[str, Side], Joint | None] = {}
 
     def next_to(self, key: str, *, side: Side) -> Joint | None:
@@ -125,13 +131,16 @@ class Expanded(NamedTuple):
 class CompiledComponents:
     """Compiled components that remember what they gave last."""
 
-    __slots__ = ("_last", "_names", "_readers", "_rollers", "_sharing", "members")
+    __slots__ = ("_last", "_readers", "_rollers", "_sharing", "members", "names", "names_said_last")
 
     def __init__(self, members: Iterable["CompiledComponent"]) -> None:
         self.members = tuple(members)
         self._readers = _readers(self.members)
         self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
-        self._names = tuple(self._readers)
+        self.names = tuple(self._readers)
+        """Of the values that any member's text names."""
+        self.names_said_last = not SAID_LAST.isdisjoint(self._readers)
+        """Whether any member's text names what was said last."""
         self._sharing = [i for i, member in enumerate(self.members) if member.shares]
         self._last: _Last | None = None
 
@@ -142,7 +151,7 @@ class CompiledComponents:
         roll dice, are asked again.
         """
         last, values = self._last, filling.all_values
-        seen = [values.get(name) for name in self._names]
+        seen = [values.get(name) for name in self.names]
         if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
             shared = self._walked(filling)
             made = [
@@ -200,7 +209,7 @@ class CompiledComponents:
     def _outdated(self, last: "_Last", seen: list[str | None], dice: Dice) -> set[int]:
         outdated = set(self._rollers) if self._rollers and last.dice != dice else set()
         if last.seen != seen:
-            for name, old, new in zip(self._names, last.seen, seen, strict=True):
+            for name, old, new in zip(self.names, last.seen, seen, strict=True):
                 if old != new:
                     outdated.update(self._readers[name])
         return outdated

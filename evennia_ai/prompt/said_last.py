@@ -49,7 +49,7 @@ def quoted(text: str) -> str:
     return f'"{line}"' if is_whole else f'"{line[:MOST_QUOTED]}..."'
 
 
-def with_quotes(values: Mapping[str, str]) -> dict[str, str]:
+def with_quotes(values: Mapping[str, str]) -> Mapping[str, str]:
     """The values with what was said in quotes, where anything was."""
     said = {name: quoted(values[name]) for name in SAID_LAST if values.get(name)}
-    return {**values, **said}
+    return {**values, **said} if said else values

@@ -5,7 +5,7 @@ the reactor, in which nobody comes, goes or is renamed; where thirty NPCs hear e
 asking for itself would be a thousand names a line.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.game.floor.addressing import mentions
@@ -25,9 +25,10 @@ class Somebody(NamedTuple):
 class Company:
     """The characters in one room, in the order in which they came."""
 
-    def __init__(self, there: Iterable[Any]) -> None:
+    def __init__(self, there: Sequence[Any]) -> None:
+        refs = [str(who.id) for who in there]
         self.people: Final = tuple(
-            Somebody(str(who.id), names_of(who), is_npc(who)) for who in there
+            map(Somebody, refs, list(map(names_of, there)), map(is_npc, there))
         )
         self._names: Final = tuple(name for one in self.people for name in one.names)
         self._named: Final[dict[str, frozenset[str]]] = {}
