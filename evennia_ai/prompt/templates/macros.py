@@ -66,7 +66,7 @@ def split_macros(text: str, *, v1_names: bool) -> Split:
     """
     foreign: list[str] = []
     made = pieces(text, _Splitting(v1_names, foreign))
-    return Split(tuple(chunk for _, chunk in made), tuple(foreign))
+    return Split(tuple([chunk for _, chunk in made]), tuple(foreign))
 
 
 class _Splitting(NamedTuple):

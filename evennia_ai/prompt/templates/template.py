@@ -116,16 +116,22 @@ class Uses(NamedTuple):
     """Whether it reads or sets variables, or has whole texts, whose length counts among theirs."""
 
 
+_NAMES_ALONE: Final = frozenset({str, Value})
+
+
 def uses_of(chunks: Sequence[Chunk]) -> Uses:
     """What these chunks, and those inside them, use."""
+    if _NAMES_ALONE.issuperset(map(type, chunks)):  # in nearly all texts
+        named = [chunk.name for chunk in chunks if isinstance(chunk, Value)]
+        return Uses(tuple(dict.fromkeys(named)))
     names: dict[str, None] = {}
     dice: set[str] = set()
     special: list[Special] = []
     has_special = any(isinstance(chunk, SPECIAL) for chunk in chunks)
     for chunk in inside(chunks) if has_special else chunks:
-        if isinstance(chunk, Value | LongValue):
+        if isinstance(chunk, (Value, LongValue)):
             names[chunk.name] = None
-        elif isinstance(chunk, Roll | Choice):
+        elif isinstance(chunk, (Roll, Choice)):
             dice.add(chunk.name)
         if has_special and isinstance(chunk, SPECIAL):
             special.append(chunk)
