@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from django.apps import AppConfig, apps
 from django.conf import settings
+from django.core import checks
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models.signals import post_migrate
 
-SERVICE: Final = "evennia_ai.game.service"
+from evennia_ai.settings.named_modules import NODELAY, SERVICE
+
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -33,13 +35,19 @@ class EvenniaAIConfig(AppConfig):
         post_migrate.connect(_index_pages, sender=self)
 
     def _ready_in_a_game(self) -> None:
-        from evennia_ai.checks import NODELAY  # importing registers the checks
-
+        checks.register(_checked)
         # Beside the game's own, in the server alone: our start and stop hooks, and its end of the
         # wire to the Portal, which sends at once; the Portal's is a setting.
         _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
         _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
         _add_templates()
+
+
+def _checked(**asked: Any) -> list[checks.CheckMessage]:
+    """What our checks say. What they need is most of the package, and few processes check."""
+    from evennia_ai.checks import check_all
+
+    return check_all(**asked)
 
 
 def _index_pages(*, apps: Any, **_: object) -> None:

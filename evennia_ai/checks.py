@@ -1,6 +1,6 @@
 """System checks: wrong settings fail when the server starts, each with a hint.
 
-What settings let others do, and what slows the game down, is warned of.
+What settings let others do, and what slows the game down, is warned of. `apps` has Django ask.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,22 @@ from django.utils.module_loading import import_string
 
 from evennia_ai.settings.conf import Problem, conf, doubts, problems, unknown_names
 from evennia_ai.settings.database import LIBRARY
+from evennia_ai.settings.named_modules import NODELAY
 
 
-@checks.register()
+def check_all(**asked: Any) -> list[checks.CheckMessage]:
+    """What all checks of evennia_ai say."""
+    every = (
+        check_settings,
+        check_tools,
+        check_context_providers,
+        check_database,
+        check_library,
+        check_connections,
+    )
+    return [message for check in every for message in check(**asked)]
+
+
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
     """One error per setting with a value it cannot have, one warning per doubt or unknown name."""
     found: list[checks.CheckMessage] = [
@@ -36,7 +49,6 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
     return found
 
 
-@checks.register()
 def check_tools(**_: Any) -> list[checks.CheckMessage]:
     """One error per tool of the game's that cannot be used."""
     if problems():
@@ -62,7 +74,6 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     return found
 
 
-@checks.register()
 def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
     """One error per provider of facts that cannot be asked."""
     if problems():
@@ -76,7 +87,6 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
-@checks.register()
 def check_database(**_: Any) -> list[checks.CheckMessage]:
     """An error where the game's PostgreSQL is away or cannot hold a game."""
     from django.db import connection
@@ -89,7 +99,6 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
     return [checks.Error(problem.message, hint=problem.hint, id="evennia_ai.E096")]
 
 
-@checks.register()
 def check_library(**_: Any) -> list[checks.CheckMessage]:
     """An error where the library is the game's own database. Whether it is there is not asked."""
     of_game, of_library = settings.DATABASES["default"], settings.DATABASES.get(LIBRARY)
@@ -107,7 +116,6 @@ def check_library(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
-@checks.register()
 def check_connections(**_: Any) -> list[checks.CheckMessage]:
     """A warning for each way in which others can harm the game, or its wire is slow."""
     return [
@@ -127,8 +135,6 @@ _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
 _SESSION: Final = "evennia_ai.game.typed_lines.SessionWithoutLinks"
 
 WAL: Final = "PRAGMA journal_mode=WAL"
-
-NODELAY: Final = "evennia_ai.web.nodelay"
 
 SAFE_LINE: Final = 1_000
 """Characters of a typed line in which Evennia finds links in less than a tenth of a second."""

@@ -8,13 +8,13 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from evennia_ai.apps import SERVICE
 from evennia_ai.errors import StoreError
 from evennia_ai.game import service
 from evennia_ai.game.service import Garbage
 from evennia_ai.game.work.queued import Queued
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.models.work import POISONED, Proposal
+from evennia_ai.settings.named_modules import SERVICE
 from evennia_ai.settings.workers import WorkerSettings
 from evennia_ai.store.history import turns
 from evennia_ai.store.work import proposals, workers
