@@ -45,6 +45,8 @@ class LateModel:
                 await self._answer(json.loads(body), writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
+        except asyncio.CancelledError:  # the end of the run; asyncio 3.11 would tell of each
+            pass
         finally:
             writer.close()
 
