@@ -84,3 +84,10 @@ class JobKind(Protocol):
 
     def run(self, job: Job, tools: JobTools) -> Awaitable[Mapping[str, Any]]:
         """The body of the proposal, as JSON. EvenniaAIError: why there is none."""
+
+    def refuse_stale(self, job: Job) -> None:
+        """StaleError where what the job was made from is not so any more, as after an erasure.
+
+        A worker asks in the transaction that offers the body, while nobody can erase. It reads the
+        tables and nothing that a process remembers of them.
+        """

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from evennia_ai import models
+from evennia_ai.errors import StaleError
 from evennia_ai.store.erasing import erase_conversation, forget_person, forgettable
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.model_requests import (
@@ -19,6 +20,7 @@ from evennia_ai.store.work import proposals
 from evennia_ai.store.work.proposals import Offer
 from evennia_ai.work.job import Job
 from evennia_ai.work.kinds.forms import plain
+from evennia_ai.work.kinds.observe import OBSERVE, ObserveGiven
 from evennia_ai.work.wire import text_of
 from tests.memory.builders import ANNA, BEN
 from tests.store.builders import a_line
@@ -101,6 +103,17 @@ class TestForgettingAPerson:
         forget_person(ANNA, by="Mira")
 
         assert (row(number).body, row(number).state) == ("", "stale")
+
+    def test_what_a_worker_is_still_asking_about_is_stale_then(self, quay):
+        given = ObserveGiven(
+            head=head_of(quay), cut=0, npc_ref=NPC, npc_name="Oren", upto=(0, 0), turn=1, most=3
+        )
+        job = Job(kind="observe", idempotency="observe:1", given=plain(given))
+        OBSERVE.refuse_stale(job)
+        forget_person(ANNA, by="Mira")
+
+        with pytest.raises(StaleError, match="was observed since"):
+            OBSERVE.refuse_stale(job)
 
     @pytest.mark.parametrize("npc_ref", [None, NPC])
     def test_it_counts_as_something_to_forget_as_long_as_nothing_was_learnt(self, quay, npc_ref):

@@ -46,8 +46,8 @@ def live(given):
         living.VERSION = 1
     offer = proposals.offer
 
-    def doomed(new):
-        done = offer(new)
+    def doomed(new, **more):
+        done = offer(new, **more)
         if given.get("die_at") == "offered":
             die_once(given["mark"])
         return done

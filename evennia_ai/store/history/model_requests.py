@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.errors import HistoryConflictError, StoreError
+from evennia_ai.errors import HistoryConflictError, StaleError, StoreError
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.compaction.summaries import (
     NO_ATTEMPT,
@@ -207,6 +207,13 @@ def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int
         observed = Observed(outcome="a person who spoke was forgotten", state=state)
         tell_observed(where, observed, asked=None)
     return tuple(where.id for where in found)
+
+
+def refuse_observed(conversation_id: int, *, since: tuple[int, int]) -> None:
+    """StaleError where the conversation was observed beyond this place, by the tables alone."""
+    upto = _load_consolidated(conversation_id).upto
+    if upto != since:
+        raise StaleError(f"conversation {conversation_id} was observed since")
 
 
 def _load_consolidated(conversation_id: int) -> Consolidated:

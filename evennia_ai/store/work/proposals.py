@@ -5,13 +5,14 @@ The game handles each row once, in the transaction that writes what came of it.
 
 import json
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from evennia_ai import models
+from evennia_ai.errors import StaleError
 from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED, STALE
 from evennia_ai.store.model_calls import NewCall
 
@@ -38,13 +39,24 @@ class Offer:
     offered_at: float = 0.0
 
 
-def offer(new: Offer) -> bool:
-    """Write down what came of a job, in a transaction of its own; False: somebody did before."""
+def offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -> bool:
+    """Write down what came of a job, in a transaction of its own; False: somebody did before.
+
+    `refuse_stale` raises StaleError where what the job was made from is erased; then no word of it
+    is written, and the offer is one of a job that failed. Who erases comes before or after.
+    """
     values = asdict(new)
     values["calls"] = json.dumps([asdict(call) for call in new.calls], separators=(",", ":"))
     try:
         with transaction.atomic():
-            models.Proposal.objects.create(**values)
+            row = models.Proposal.objects.create(**values)
+            if refuse_stale is not None:
+                _lock(_conversations_of(new.job))
+                try:
+                    refuse_stale()
+                except StaleError as error:
+                    row.state, row.reason, row.body = FAILED, str(error), ""
+                    row.save()
     except IntegrityError:
         if models.Proposal.objects.filter(idempotency=new.idempotency).exists():
             return False
@@ -94,12 +106,32 @@ def handled(number: int, state: str, *, reason: str = "") -> None:
     )
 
 
+def _conversations_of(job: str) -> tuple[int, ...]:
+    """The conversation that a job is about, where it is about one."""
+    head = json.loads(job).get("given", {}).get("head")
+    return (head["conversation"],) if head else ()
+
+
+def _lock(conversations: Iterable[int]) -> None:
+    """Let nobody else erase or offer words of these until the end of the transaction.
+
+    Only where several may write at once: SQLite has one who writes, and one that reads first may
+    not get to write.
+    """
+    if connection.features.has_select_for_update:
+        rows = models.Conversation.objects.filter(pk__in=conversations).order_by("pk")
+        list(rows.select_for_update(no_key=True).values_list("pk"))
+
+
 def erase(conversations: Iterable[int]) -> None:
     """Take the words out of what workers offered of conversations, in the current transaction.
 
+    What is offered later of them says that it is stale (`offer`).
     What the game did not apply yet is stale, and handled as ever: its calls are to be counted. A
     proposal that is being applied is waited for. Jobs themselves are numbers and hashes.
     """
+    conversations = tuple(conversations)
+    _lock(conversations)
     for number in conversations:
         of_it = models.Proposal.objects.filter(job__contains=f'"head":{{"conversation":{number},')
         of_it.filter(handled_at=None).update(

@@ -137,8 +137,8 @@ class Compact:
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
         """A `CompactMade` as JSON.
 
-        StaleError: the conversation has left the segment, before or meanwhile. StoreError: what
-        would be asked cannot be put on record.
+        StaleError: the conversation has left the segment before. StoreError: what would be asked
+        cannot be put on record.
         """
         given = read_form(CompactGiven, job.given, where=job.idempotency)
         segment = await tools.read(_segment, given)
@@ -146,9 +146,11 @@ class Compact:
         if isinstance(task, NoPlan):
             detail = f" ({task.detail})" if task.detail else ""
             return plain(CompactMade(nothing=f"{task.reason}{detail}"))
-        made = await _Making(task, tools).made()
-        await tools.read(refuse_gone, given.head)
-        return plain(made)
+        return plain(await _Making(task, tools).made())
+
+    def refuse_stale(self, job: Job) -> None:
+        """StaleError where the conversation has left the segment."""
+        refuse_gone(read_form(CompactGiven, job.given, where=job.idempotency).head)
 
 
 COMPACT: Final = Compact()

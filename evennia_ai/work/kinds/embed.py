@@ -77,6 +77,9 @@ class Embed:
     def __init__(self, model: Callable[[], SentenceModel] = sentence_model) -> None:
         self._model: Final = model
 
+    def refuse_stale(self, job: Job) -> None:
+        """Nothing is erased from a page that its vectors would tell of."""
+
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
         """An `EmbedMade` as JSON.
 

@@ -22,6 +22,7 @@ from evennia_ai.memory.learning import Observations, observing_request
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store.history.model_requests import refuse_observed
 from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, segment_at
 from evennia_ai.work.job import Job, JobTools
 from evennia_ai.work.kinds.forms import SentRequest, plain, read_form, sent_messages
@@ -94,8 +95,8 @@ class Observe:
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
         """An `ObserveMade` as JSON.
 
-        StaleError: the conversation has left the segment, before or meanwhile. StoreError: what
-        would be asked cannot be put on record.
+        StaleError: the conversation has left the segment before. StoreError: what would be asked
+        cannot be put on record.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         access = first_ready(tools.models(SUMMARISER))
@@ -105,9 +106,16 @@ class Observe:
         new = said_since(segment.history, given.upto)
         if not new:
             return plain(ObserveMade(nothing="there is nothing new to learn from"))
-        made = await _Asking(given, tools, access).made(new)
-        await tools.read(refuse_gone, given.head)
-        return plain(made)
+        return plain(await _Asking(given, tools, access).made(new))
+
+    def refuse_stale(self, job: Job) -> None:
+        """StaleError where the conversation has left the segment, or was observed since.
+
+        It counts as observed where somebody who spoke in it was forgotten.
+        """
+        given = read_form(ObserveGiven, job.given, where=job.idempotency)
+        refuse_gone(given.head)
+        refuse_observed(given.head.conversation, since=given.upto)
 
 
 OBSERVE: Final = Observe()

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -95,12 +96,26 @@ class Doer:
         while (said := await _tried(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)) is None:
             await asyncio.sleep(2.0**failures)
             failures += 1
-        await self._offered(text, begun_at=begun_at, calls=tuple(tools.calls), **said)
+        refuse_stale = partial(kind.refuse_stale, job) if "body" in said else None
+        await self._offered(
+            text,
+            begun_at=begun_at,
+            refuse_stale=refuse_stale,
+            calls=tuple(tools.calls),
+            **said,
+        )
 
     def _quotas_of(self, job: Job) -> Quotas:
         return replace(self._quotas, npc=self._quotas.npc.narrowed(job.limits))
 
-    async def _offered(self, text: str, *, begun_at: float, **said: Any) -> None:
+    async def _offered(
+        self,
+        text: str,
+        *,
+        begun_at: float,
+        refuse_stale: Callable[[], None] | None = None,
+        **said: Any,
+    ) -> None:
         """Write down what came of it, and again as long as the database is away."""
         job = names_of(text)
         offer = Offer(
@@ -116,7 +131,8 @@ class Doer:
         until = time.monotonic() + OFFER_SECONDS
         while True:
             try:
-                is_first = await self._threads.run(proposals.offer, offer)
+                offering = partial(proposals.offer, offer, refuse_stale=refuse_stale)
+                is_first = await self._threads.run(offering)
                 break
             except DatabaseError as error:
                 if time.monotonic() > until:

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.windows import windows
+from evennia_ai.store.work import proposals
+from evennia_ai.store.work.proposals import Offer
 from evennia_ai.work.job import Job
 from evennia_ai.work.wire import text_of
 from tests.game.upkeep.compacting_games import SMALL, rules
@@ -186,8 +189,14 @@ def test_a_worker_offers_no_word_of_what_is_erased_while_it_asks(stage, kind):
     like_a_worker = GameTools(live.calls, in_thread)  # it commits nothing before it asks
     found: list[Any] = []
     Deferred.fromCoroutine(does.run(job, like_a_worker)).addBoth(found.append)
+    offer = Offer(
+        idempotency=job.idempotency, kind=kind, job=text_of(job), body=json.dumps(found[0])
+    )
+    proposals.offer(offer, refuse_stale=partial(does.refuse_stale, job))
 
-    assert found[0].check(StaleError)
+    (row,) = models.Proposal.objects.all()
+    assert (row.state, row.body) == ("failed", "")
+    assert "another segment" in row.reason
 
 
 @pytest.mark.parametrize("kind", ["compact", "observe"])
