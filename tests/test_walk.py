@@ -57,7 +57,7 @@ def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
     with walked() as walk:
         prompt = compose(inputs)
     assert any("sails with the tide" in message.content for message in prompt.messages)
-    bounded("compose", walk, files=26, moves=110)
+    bounded("compose", walk, files=26, moves=107)
 
 
 def test_a_change_of_a_components_depth_is_followed(db: None) -> None:

@@ -26,10 +26,8 @@ class Company:
     """The characters in one room, in the order in which they came."""
 
     def __init__(self, there: Sequence[Any]) -> None:
-        refs = [str(who.id) for who in there]
-        self.people: Final = tuple(
-            map(Somebody, refs, list(map(names_of, there)), map(is_npc, there))
-        )
+        refs, names, ours = [str(who.id) for who in there], map(names_of, there), map(is_npc, there)
+        self.people: Final = tuple(map(Somebody, refs, names, ours))
         self._names: Final = tuple(name for one in self.people for name in one.names)
         self._named: Final[dict[str, frozenset[str]]] = {}
 

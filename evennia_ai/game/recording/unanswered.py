@@ -62,8 +62,8 @@ def look_back(*, started_at: float) -> Before:
     since = started_at - LOOKED_BACK_SECONDS
     said = past_turns.unanswered(since=since, before=started_at)
     came = past_turns.arrived(since=started_at - FRESH_SECONDS)
-    for where in {where.id: where for where, _ in (*said, *came)}:
-        windows(where)
+    for conversation_id in {where.id for where, _ in (*said, *came)}:
+        windows(conversation_id)
     return Before(started_at=started_at, said=said, came=came)
 
 
