@@ -282,11 +282,14 @@ class ActiveBook:
         rests: bool,
     ) -> Candidate:
         entry, place, grants = self.entries[index], self.place(self.entries[index]), self.grants
-        vouched = "lore_budget" in grants
+        tier, yields = survival(
+            entry, vouched="lore_budget" in grants, sticky=sticky, rules=self.rules
+        )
         return Candidate(
             number=self.rank * _MOST_ENTRIES + index,
             place=place,
-            survival=survival(entry, place, vouched=vouched, sticky=sticky, rules=self.rules),
+            tier=tier,
+            yields=yields,
             rank=self.rank,
             book=self.lorebook,
             entry=entry,

@@ -8,7 +8,6 @@ a say, is not decided again: `activation_run` keeps what came of it.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
 from typing import Final
 
 from evennia_ai.lorebook.activation.candidate import (
@@ -19,13 +18,17 @@ from evennia_ai.lorebook.activation.candidate import (
     rolled,
 )
 from evennia_ai.lorebook.activation.groups import ContestOutcome, contest
-from evennia_ai.lorebook.activation.lore_budget import LoreBudget, Spent, processing
+from evennia_ai.lorebook.activation.lore_budget import (
+    LoreBudget,
+    Spent,
+    by_survival,
+    in_processing_order,
+)
 from evennia_ai.lorebook.book import containment_in_words
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import typed_frozen
 
-_survival: Final = attrgetter("survival")
 _NO_CONTEST: Final = ContestOutcome({}, {})
 
 
@@ -94,12 +97,12 @@ class Admission:
 
     def outcome(self, candidates: Sequence[Candidate]) -> PassOutcome:
         """What becomes of the candidates."""
-        candidates = sorted(candidates, key=processing(self.rules))
+        candidates = in_processing_order(candidates, self.rules)
         outcome, budget = PassOutcome(), self.budget
         contested = self._contest(candidates, outcome)
         lost = contested.lost
         offered = [one for one in candidates if id(one) not in lost] if lost else candidates
-        ordered = sorted(offered, key=_survival)
+        ordered = by_survival(offered)
         in_a_row = self._admitted_in_a_row(ordered, outcome)
         admitted = {id(one) for one in in_a_row}
         unlucky: set[int] = set()

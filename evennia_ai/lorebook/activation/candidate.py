@@ -286,8 +286,9 @@ class Candidate:
     """One for each entry of all books."""
     place: tuple[float, ...]
     """Its own in the processing order."""
-    survival: tuple[object, ...]
-    """Sorts by who is offered room first."""
+    tier: int
+    yields: float
+    """Who is offered room first: the lowest tier, and in it who yields least."""
     rank: int
     """The place of its book among the books."""
     book: Lorebook
@@ -328,7 +329,7 @@ class Candidate:
         )
 
 
-_PLACE: Final = attrgetter("place")
+PLACE: Final = attrgetter("place")
 # By the index of an entry the candidate it last was.
 CANDIDATES: Final = Slot[dict[int, Candidate]]("candidates")
 
@@ -392,7 +393,7 @@ class WokenByKeys:
     def sort_in_newcomers(self) -> None:
         """Let the candidates stand as they are asked: what is nearly sorted is sorted soon."""
         if self._has_newcomers:
-            ordered = sorted(self.candidates.values(), key=_PLACE)
+            ordered = sorted(self.candidates.values(), key=PLACE)
             self.candidates = {one.entry.index: one for one in ordered}
             self._has_newcomers = False
 

@@ -7,18 +7,20 @@ unless the rules say to stop. Where several people speak, nobody can spend all o
 them wakes has a share.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.activation.candidate import Candidate, Charge
+from evennia_ai.lorebook.activation.candidate import PLACE, Candidate, Charge
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.prompt.tokens import TokenCounter
 
 _ALL: Final[tuple[Lorebook | None, ...]] = (None,)
+_TIER: Final = attrgetter("tier")
+_YIELDS: Final = attrgetter("yields")
 _TOKENS: Final = attrgetter("tokens")
 
 
@@ -197,23 +199,30 @@ class LoreBudget:
         return ""
 
 
-def processing(rules: ActivationRules) -> Callable[[Candidate], tuple[object, ...]]:
-    """The key that sorts the entries of a pass by who is asked first."""
-    return attrgetter("place" if PRESET_FLAGS[rules.rules].tiers else "survival")
+def in_processing_order(
+    candidates: Iterable[Candidate], rules: ActivationRules
+) -> Sequence[Candidate]:
+    """The entries of a pass, who is asked first before the others."""
+    placed = sorted(candidates, key=PLACE)
+    return placed if PRESET_FLAGS[rules.rules].tiers else by_survival(placed)
+
+
+def by_survival(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Entries in processing order, sorted by who is offered room first; equal ones stay so.
+
+    Sorted by one number and then by another, which is far quicker than by tuples of both.
+    """
+    return sorted(sorted(candidates, key=_YIELDS), key=_TIER)
 
 
 def survival(
-    entry: LoreEntry,
-    place: tuple[float, ...],
-    *,
-    vouched: bool,
-    sticky: bool,
-    rules: ActivationRules,
-) -> tuple[object, ...]:
-    """What sorts an entry by who is offered room first; `vouched` where its book has the grant."""
+    entry: LoreEntry, *, vouched: bool, sticky: bool, rules: ActivationRules
+) -> tuple[int, float]:
+    """The tier of an entry, and where it yields in it; `vouched` where its book has the grant."""
     if PRESET_FLAGS[rules.rules].tiers:
-        return entry.first_to_go, not vouched, not entry.constant, -entry.priority, place
-    return not sticky, place
+        tier = 4 * entry.first_to_go + 2 * (not vouched) + (not entry.constant)
+        return tier, -entry.priority
+    return int(not sticky), 0.0
 
 
 def _ignores(one: Candidate) -> bool:
