@@ -14,10 +14,9 @@ from evennia_ai.lorebook.activation.admission import Admission, PassOutcome
 from evennia_ai.lorebook.activation.candidate import (
     Candidate,
     Judgement,
-    WokenByKeys,
-    decided_by_keys,
     plain,
 )
+from evennia_ai.lorebook.activation.followed import WokenByKeys, decided_by_keys
 from evennia_ai.lorebook.activation.judging import PassResult, PassSchedule, PassView, judge, score
 from evennia_ai.lorebook.activation.lore_budget import LoreBudget, Spent
 from evennia_ai.lorebook.activation.timers import Timers

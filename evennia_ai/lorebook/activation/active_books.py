@@ -13,12 +13,11 @@ from evennia_ai.lorebook.activation.candidate import (
     JUDGED,
     Candidate,
     EntryReason,
-    Followed,
     Judgement,
     Ruling,
-    WokenByKeys,
     given_up,
 )
+from evennia_ai.lorebook.activation.followed import Followed, WokenByKeys
 from evennia_ai.lorebook.activation.lore_budget import survival
 from evennia_ai.lorebook.activation.timers import Timers, is_remembered
 from evennia_ai.lorebook.book import (

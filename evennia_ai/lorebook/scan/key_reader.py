@@ -96,11 +96,6 @@ class _Numbers(dict[str, int]):
         """Whether all keys of an entry, which were taken in, are words and phrases."""
         return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
 
-    def _is_plain(self, text: str) -> bool:
-        """Whether nothing but its text and the flags says what a key is."""
-        odd = self._odd
-        return bool(text) and len(text) <= MAX_KEY and "{{" not in text and not text.startswith(odd)
-
 
 def _hidden(entry: LoreEntry) -> str:
     template = entry.template
