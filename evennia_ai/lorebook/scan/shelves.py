@@ -1,14 +1,15 @@
 """Shelves: the keys of a book, each listed under something that stands in every text that has it.
 
 A key that must stand as a whole word is listed under its longest word, a phrase that may stand
-anywhere under what is around its first blank, a key of a script without blanks under its first pair
-of characters, any other under the two it begins with. So a search asks only for the keys that may
-be there.
+anywhere under a blank of it with the letters around, a key of a script without blanks under its
+first pair of characters, any other under the two it begins with. So a search asks only for the keys
+that may be there.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from functools import partial
+from itertools import compress, pairwise
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from evennia_ai.text.words import (
@@ -23,7 +24,6 @@ from evennia_ai.text.words import (
 
 # As a whole word of any script; bounded by what is no part of an ASCII word; anywhere.
 How = Literal["word", "ascii", "part"]
-_AROUND: Final = 2
 
 
 class Key(NamedTuple):
@@ -115,8 +115,9 @@ def _shelf(text: str, how: How) -> tuple[Split, str]:
     split = _WHOLE.get(how)
     if split is not None and (words := split(text)):
         return split, max(words, key=len)
-    if around := next(_around_blanks(text), ""):
-        return _around_blanks, around
+    for blanks, around in _BLANKS.items():
+        if blank := _blank_of(text, around):
+            return blanks, blank
     pairs = pairs_of(text)
     return (pairs_of, pairs[0]) if pairs else (_starts, text[:2])
 
@@ -127,12 +128,23 @@ _WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
 }
 
 
-def _around_blanks(text: str) -> Iterator[str]:
-    """What stands around each single blank with two characters on either side."""
-    at = text.find(" ", _AROUND)
-    while 0 <= at <= len(text) - 1 - _AROUND:
-        yield text[at - _AROUND : at + _AROUND + 1]
-        at = text.find(" ", at + 1)
+def _blanks(text: str, around: int) -> Iterator[str]:
+    """Each blank with the end of the word before it and the start of the one behind."""
+    words = text.split(" ")
+    ends, starts = [word[-around:] for word in words], [word[:around] for word in words[1:]]
+    return map(" ".join, zip(ends, starts, strict=False))
+
+
+def _blank_of(key: str, around: int) -> str:
+    """The longest blank of a key that any text with the key has; empty where there is none.
+
+    A longer word of the text may begin in front of the key's first one, and end behind its last.
+    """
+    words = key.split(" ")
+    is_sure = [len(word) >= around for word in words]
+    is_sure[1:-1] = [True] * (len(words) - 2)
+    blanks = compress(_blanks(key, around), map(all, pairwise(is_sure)))
+    return max(blanks, key=len, default="")
 
 
 def _starts(text: str) -> Iterator[str]:
@@ -140,6 +152,9 @@ def _starts(text: str) -> Iterator[str]:
     yield from text
     yield from map("".join, pairwise(text))
 
+
+# Phrases are listed under the first of these that they have.
+_BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
 
 _FIRST: Final[Mapping[How, Callable[[str, str, Edges], int]]] = {
     "word": first_whole,

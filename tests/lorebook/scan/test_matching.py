@@ -135,6 +135,21 @@ def test_many_keys_are_found_where_each_alone_is_found(text, wanted):
     assert set(hits) == {n for n, key in enumerate(keys) if stands(key, text)}
 
 
+PHRASES = st.lists(st.text(alphabet="ab", max_size=5), min_size=1, max_size=9).map(" ".join)
+
+
+@given(PHRASES, st.data())
+def test_a_phrase_is_found_wherever_a_text_has_it(text, data):
+    first = data.draw(st.integers(0, len(text)))
+    phrase = text[first : data.draw(st.integers(first, len(text)))]
+    other = data.draw(PHRASES)
+    keys = [make_key(key, whole=False) for key in (phrase, other) if key]
+    hits = a_table(*keys).hits(searchable(text))
+    assert {n: span.start for n, span in hits.items()} == {
+        n: text.find(key.text) for n, key in enumerate(keys) if key.text in text
+    }
+
+
 def stands(key, text):
     """Whether the key stands in the text, asked place by place."""
     text = text if key.sensitive else text.casefold()
