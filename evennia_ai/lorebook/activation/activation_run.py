@@ -293,7 +293,7 @@ class ActivationRun:
             if self._is_fed(book):
                 book.window.feed(outcome.texts)
                 book.window.feed_as_one(one.text for one in passed_on)
-        carried = outcome.carried or self._budget().after([one.text for one in passed_on])
+        carried = outcome.carried or self._budget().after(passed_on)
         if outcome is not _NOTHING_DECIDED:
             outcome.carried = carried
         self._spent = carried

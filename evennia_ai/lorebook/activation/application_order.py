@@ -1,7 +1,10 @@
 """The places of active entries among their like, as SillyTavern has them: preset `sillytavern`."""
 
+import struct
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
@@ -12,6 +15,9 @@ from evennia_ai.prompt.components import DEFAULT_ORDER
 _NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
 _BEFORE: Final = attrgetter(*_NAMES[: _NAMES.index("stands")])
 _AFTER: Final = attrgetter(*_NAMES[_NAMES.index("stands") + 1 :])
+_ORDER: Final = attrgetter("order")
+_SIGN: Final = 1 << 63
+_ALL_BITS: Final = (1 << 64) - 1
 # Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
 _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 
@@ -19,22 +25,43 @@ _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 def as_the_application_does(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
     """The places SillyTavern gives: equals in reverse, roles before order at one depth.
 
-    Texts before the examples and in outlets come out with the highest order first.
+    Texts before the examples and in outlets come out with the highest order first. Where an entry
+    stands hangs on those of its own order alone, so whoever comes moves few of the others.
     """
-    by_order = sorted(range(len(entries)), key=lambda at: -entries[at].order)  # stable
-    last, standing = len(by_order), list(entries)
-    for number, at in enumerate(by_order):
-        entry = entries[at]
-        stands = _application_place(entry, number, last - number)
-        if entry.stands != stands:  # whoever comes moves nearly all
+    equals, standing = Counter(map(_ORDER, entries)), list(entries)
+    left = equals.copy()
+    for at, entry in enumerate(entries):
+        order = entry.order
+        last = left[order]
+        left[order] = last - 1
+        stands = _application_place(entry, equals[order] - last, last)
+        if entry.stands != stands:
             made_of = [*_BEFORE(entry), stands, *_AFTER(entry)]
             standing[at] = ActiveEntry(*made_of)
     return standing
 
 
-def _application_place(entry: ActiveEntry, falling: int, rising: int) -> tuple[float, str]:
-    if entry.position in ("examples_before", "outlet"):
-        return (falling, "")
-    if entry.position in IN_HISTORY:
-        return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising:06}")
-    return (rising, "")
+def _application_place(entry: ActiveEntry, first: int, last: int) -> tuple[float, str]:
+    """Where an entry stands; `first` and `last` count those of its order from either end."""
+    position = entry.position
+    if position in ("examples_before", "outlet"):
+        return (-entry.order, _six_digits(first))
+    if position in IN_HISTORY:
+        rank = _ROLE_RANK.get(entry.role, 2)
+        return (DEFAULT_ORDER, f"{rank}{_as_text(entry.order)}{_six_digits(last)}")
+    return (entry.order, _six_digits(last))
+
+
+@lru_cache(maxsize=256)
+def _six_digits(number: int) -> str:
+    return f"{number:06}"
+
+
+@lru_cache(maxsize=256)
+def _as_text(number: float) -> str:
+    """A number as a text that sorts as the numbers do: the bits of IEEE 754, which nearly do.
+
+    Negative ones are turned over; `+ 0.0` makes the two zeros one.
+    """
+    (bits,) = struct.unpack(">Q", struct.pack(">d", number + 0.0))
+    return f"{bits ^ (_ALL_BITS if bits & _SIGN else _SIGN):016x}"

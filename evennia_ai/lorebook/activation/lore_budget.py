@@ -7,12 +7,13 @@ unless the rules say to stop. Where several people speak, nobody can spend all o
 them wakes has a share.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.candidate import PLACE, Candidate, Charge
+from evennia_ai.lorebook.activation.counted_as_one import CountedAsOne
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
@@ -42,8 +43,10 @@ class Spent(NamedTuple):
     overflowed: bool = False
     by_speaker: Mapping[str, tuple[int, int]] = MappingProxyType({})
     """Tokens and number of what each woke."""
-    recursed: str = ""
-    """The texts that were passed on."""
+    passed_on: str = ""
+    """Texts that are all that is spent, where they are counted as one."""
+    passed_on_tokens: int = 0
+    """What they cost at most."""
 
 
 class LoreBudget:
@@ -70,36 +73,33 @@ class LoreBudget:
         self._room = dict(spent.room)
         self._full = set(spent.full)
         self._by_speaker = dict(spent.by_speaker)
-        self._recursed = spent.recursed
+        self._passed_on = spent.passed_on, spent.passed_on_tokens
         flags = PRESET_FLAGS[rules.rules]
-        self._one_text = flags.counts_what_recursed
         self._is_open = int(flags.budget_is_open)
         self.is_shared = speakers > 1
         self._share = int(self._budget * rules.speaker_share_percent / 100)
-        self._counts_more = self._one_text or self.is_shared
-        self._text, self._text_tokens = "", 0
-        self._with_one: tuple[str, int] = "", 0
+        self._together: CountedAsOne | None = None
+        if flags.counts_what_recursed:
+            before, tokens = self._passed_on
+            self._together = CountedAsOne(counter, before=before, before_tokens=tokens)
 
     def offer(self, one: Candidate, *, speaker: str | None = None) -> Charge | str:
         """What admitting the entry that `speaker` woke costs, or why it is not admitted."""
         purses = _ALL if one.book.token_budget is None else self._purses(one)
-        left = self._room[None] if purses is _ALL else min(map(self._left, purses))
         ignores = one.entry.ignore_budget and _ignores(one)
         if not ignores:
             if self._full and self.is_closed_to(one):
                 return "over the lore budget: an entry before it did not fit"
             if self.is_shared and (why := self._over_share(one, speaker)):
                 return why
-        cost = self._cost(one) if self._one_text else one.tokens
+        cost = one.tokens if self._together is None else self._cost(one, purses, self._together)
+        left = self._room[None] if purses is _ALL else min(map(self._left, purses))
         if cost > left - self._is_open and not ignores:
             if self._rules.overflow == "stop":
                 self._full.update(purses)
                 self._overflowed = True
             return f"over the lore budget: needs {cost} tokens, {max(left, 0)} were left"
-        if purses is _ALL and not self._counts_more:
-            self._room[None] = left - cost
-        else:
-            self._charge(one, purses, cost, speaker)
+        self._charge(one, purses, cost, speaker)
         return left, left - cost
 
     def offer_in_a_row(self, candidates: Sequence[Candidate]) -> list[Charge]:
@@ -110,27 +110,19 @@ class LoreBudget:
         charges: list[Charge] = []
         if self._full or self.is_shared:
             return charges
-        left = self._room[None]
-        costs = self._costs_in_a_row(candidates) if self._one_text else map(_TOKENS, candidates)
-        for one, cost in zip(candidates, costs, strict=True):
-            after = left - cost
+        left, together = self._room[None], self._together
+        between = 0 if together is None else together.at_most(0)
+        for one in candidates:
+            after = left - one.tokens - between
             if after < self._is_open or not one.is_steady or one.book.token_budget is not None:
                 break
             charges.append((left, after))
             left = after
-        if self._one_text:
-            self._text += "".join([f"{one.text}\n" for one in candidates[: len(charges)]])
-            self._text_tokens += self._room[None] - left
+        if together is not None:
+            texts = [one.text for one in candidates[: len(charges)]]
+            together.add(texts, tokens=self._room[None] - left)
         self._room[None] = left
         return charges
-
-    def _costs_in_a_row(self, candidates: Iterable[Candidate]) -> Iterator[int]:
-        """What the text of this pass grows by with each of them."""
-        text, tokens = self._text, self._text_tokens
-        for one in candidates:
-            text += f"{one.text}\n"  # a local name, so that it grows in its place
-            before, tokens = tokens, self._counter.count(text)
-            yield tokens - before
 
     @property
     def spent(self) -> Spent:
@@ -140,16 +132,23 @@ class LoreBudget:
             full=frozenset(self._full),
             overflowed=self._overflowed,
             by_speaker=self._by_speaker,
-            recursed=self._recursed,
+            passed_on=self._passed_on[0],
+            passed_on_tokens=self._passed_on[1],
         )
 
-    def after(self, recursed: Sequence[str]) -> Spent:
+    def after(self, passed_on: Sequence[Candidate]) -> Spent:
         """What is left for the next pass; some presets count only what was passed on as spent."""
-        if not self._one_text:
+        together = self._together
+        if together is None:
             return self.spent
-        passed_on = "\n".join(recursed) + "\n" + self._recursed
-        room = {**self._room, None: self._budget - self._counter.count(passed_on)}
-        return self.spent._replace(room=room, full=frozenset(), recursed=passed_on)
+        before, tokens = self._passed_on
+        tokens += sum(map(_TOKENS, passed_on)) + together.at_most(0) * (len(passed_on) + 1)
+        return self.spent._replace(
+            room={**self._room, None: self._budget - tokens},
+            full=frozenset(),
+            passed_on="\n".join([*[one.text for one in passed_on], before]),
+            passed_on_tokens=tokens,
+        )
 
     def is_closed_to(self, one: Candidate) -> bool:
         """Whether an entry before it did not fit, and no other is tried."""
@@ -168,19 +167,25 @@ class LoreBudget:
             self._room.setdefault(purse, purse.token_budget or 0)
         return self._room[purse]
 
-    def _cost(self, one: Candidate) -> int:
-        """What the text of this pass grows by, counted as one text."""
-        text = f"{self._text}{one.text}\n"
-        self._with_one = text, self._counter.count(text)
-        return self._with_one[1] - self._text_tokens
+    def _cost(
+        self, one: Candidate, purses: tuple[Lorebook | None, ...], together: CountedAsOne
+    ) -> int:
+        """What an entry costs beside the others: exactly where it may fit and may not."""
+        at_most = together.at_most(one.tokens)
+        if at_most <= min(map(self._left, purses)) - self._is_open:
+            return at_most
+        self._room[None] += together.count()
+        room = min(map(self._left, purses)) - self._is_open
+        surely_too_much = together.at_least(one.tokens) > room and not _ignores(one)
+        return one.tokens if surely_too_much else together.cost(one.text)
 
     def _charge(
         self, one: Candidate, purses: Iterable[Lorebook | None], cost: int, speaker: str | None
     ) -> None:
         for purse in purses:
             self._room[purse] -= cost
-        if self._one_text:
-            self._text, self._text_tokens = self._with_one
+        if self._together is not None:
+            self._together.add([one.text], tokens=cost)
         if self.is_shared and speaker is not None and not one.entry.constant:
             tokens, woken = self._by_speaker.get(speaker, (0, 0))
             self._by_speaker[speaker] = tokens + cost, woken + 1

@@ -218,8 +218,9 @@ class Window:
             found = known_texts.get(of)
             if found is None or found[0] != text:
                 found = self._fed_by(of, text)
-            for number, place in found[1].items():
-                after.setdefault(number, place)
+            if found[1]:  # most feed nothing
+                for number, place in found[1].items():
+                    after.setdefault(number, place)
         self._fed = after
         if not self.given_up:
             self.hits.feeds[self._feeds] = Feed(texts, before, after)
