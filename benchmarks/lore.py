@@ -1,7 +1,7 @@
 """Finding the active lore, side by side with the naive loop and with an automaton.
 
-    python benchmarks/lore.py [--rounds 3] [--turns 20] [--preset sillytavern] [--cpu]
-                                [--brief | --small]
+    python benchmarks/lore.py [--rounds 3] [--turns 20] [--preset sillytavern] [--count o200k]
+                                [--cpu] [--brief | --small]
 
 Workloads: `lore_workload.py`; drivers: `lore_drivers.py`. build: the parsed file to a book that is
 ready. first: a chat the book never saw. next: one more message. All drivers take turns in one
@@ -19,6 +19,7 @@ import tracemalloc
 from functools import partial
 from itertools import chain
 
+from counters import COUNTERS
 from lore_drivers import DRIVERS, Ours
 from lore_workload import Shape, Workload
 
@@ -249,6 +250,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--preset", choices=["evennia_ai", "sillytavern"], default="evennia_ai")
+    parser.add_argument("--count", choices=list(COUNTERS), default="chars", help="tokens, for ours")
     parser.add_argument("--cpu", action="store_true", help="count the time of this process alone")
     parser.add_argument("--brief", action="store_true", help="scan depth 50 alone")
     parser.add_argument("--small", action="store_true", help="a smoke run: small books, few turns")
@@ -260,6 +262,7 @@ def main():
     windows = BRIEF if options.brief else windows
     rounds, turns = (1, 3) if options.small else (options.rounds, options.turns)
     makers = {name: partial(make, preset=options.preset) for name, make in DRIVERS.items()}
+    makers["evennia_ai"] = partial(makers["evennia_ai"], count=options.count)
     alike = list(equally_active(sizes))
     rows = dict.fromkeys([*shapes(sizes, windows), *chain.from_iterable(alike)])
     if not options.small:

@@ -5,6 +5,8 @@ the other: `turn(t)` takes in the messages that are new and returns what it foun
 set of entry numbers of that. A driver whose package is missing is left out.
 """
 
+from counters import COUNTERS
+
 from evennia_ai.lorebook.activation.activation import activate
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.lorebook.formats.books import read_book
@@ -23,7 +25,7 @@ ROOM = 10_000_000
 class Ours:
     """The real `activate` with all its rules; its verdicts are told in every turn."""
 
-    def __init__(self, workload, *, preset="evennia_ai"):
+    def __init__(self, workload, *, preset="evennia_ai", count="chars"):
         self.workload = workload
         self.book = read_book(workload.book, label="bench")
         shape = workload.shape
@@ -35,7 +37,7 @@ class Ours:
                 "budget_percent": 100,
             }
         )
-        self.counter = TokenCounter("bench", "1", lambda text: (len(text) + 3) // 4)
+        self.counter = TokenCounter("bench", "1", COUNTERS[count]()[0])
         self.history, self.state = History(), NO_STATE
         self.activated(turn=-1)  # an empty chat: whatever is made once for a book is made here
 
