@@ -46,8 +46,19 @@ def test_who_has_room_is_as_if_the_whole_text_were_counted_each_time(
         assert admitted() == bounded
 
 
-def counted_for(*, entries, budget, overflow="stop"):
-    """The characters that are counted in a pass of so many entries, beside each by itself."""
+@pytest.mark.parametrize(("budget", "active"), [(16, 10), (15, 9), (14, 8), (1, 0)])
+def test_the_last_who_has_room_is_the_one_of_the_whole_text(budget, active):
+    """Ten texts of 2 tokens each are 15 together, and the sum stays below the budget."""
+    book = a_book(*(an_entry(f"lo{n:02}") for n in range(10)))
+    rules = rules_of(budget_tokens=budget, recursive=False)
+    assert len(awake(book, rules=rules, counter=GUESSING).entries) == active
+
+
+def counted_for(*, entries, budget, overflow="stop", one_by_one=False):
+    """The characters that are counted in a pass of so many entries, beside each by itself.
+
+    `one_by_one` where the first of them leaves it to chance, so that no other is admitted in a row.
+    """
     contents = [f"entry {n} " + "word " * 40 for n in range(entries)]
     counted = []
 
@@ -55,15 +66,18 @@ def counted_for(*, entries, budget, overflow="stop"):
         counted.append(len(text))
         return len(text) // 4
 
-    book = a_book(*(an_entry(content) for content in contents))
-    rules = rules_of(budget_tokens=budget, recursive=False, overflow=overflow)
+    chance = {"probability": 99} if one_by_one else {}
+    first = an_entry(contents[0], insertion_order=900, extensions=chance)
+    book = a_book(first, *(an_entry(content) for content in contents[1:]))
+    rules = rules_of(budget_tokens=budget, recursive=False, overflow=overflow, dice=0.1)
     noting = TokenCounter("noting", "1", count)
     result = awake(book, rules=rules, counter=noting, limit_tokens=budget)
     return sum(counted) - sum(map(len, contents)), len(result.entries)
 
 
-def test_where_all_have_room_no_text_is_counted_twice():
-    more, active = counted_for(entries=300, budget=100_000)
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_where_all_have_room_no_text_is_counted_twice(one_by_one):
+    more, active = counted_for(entries=300, budget=100_000, one_by_one=one_by_one)
     assert active == 300
     assert more < 1_000
 
