@@ -66,22 +66,21 @@ class LoreBudget:
         spent: Spent | None = None,
     ) -> None:
         self._rules = rules
-        self._counter = counter
         self._budget = budget_of(rules, limit_tokens)
-        spent = spent or Spent({None: self._budget})
+        self._before = spent = spent or Spent({None: self._budget})
         self._overflowed = spent.overflowed
         self._room = dict(spent.room)
         self._full = set(spent.full)
         self._by_speaker = dict(spent.by_speaker)
-        self._passed_on = spent.passed_on, spent.passed_on_tokens
         flags = PRESET_FLAGS[rules.rules]
         self._is_open = int(flags.budget_is_open)
         self.is_shared = speakers > 1
         self._share = int(self._budget * rules.speaker_share_percent / 100)
         self._together: CountedAsOne | None = None
         if flags.counts_what_recursed:
-            before, tokens = self._passed_on
-            self._together = CountedAsOne(counter, before=before, before_tokens=tokens)
+            self._together = CountedAsOne(
+                counter, before=spent.passed_on, before_tokens=spent.passed_on_tokens
+            )
 
     def offer(self, one: Candidate, *, speaker: str | None = None) -> Charge | str:
         """What admitting the entry that `speaker` woke costs, or why it is not admitted."""
@@ -127,13 +126,11 @@ class LoreBudget:
     @property
     def spent(self) -> Spent:
         """What is left."""
-        return Spent(
+        return self._before._replace(
             room=self._room,
             full=frozenset(self._full),
             overflowed=self._overflowed,
             by_speaker=self._by_speaker,
-            passed_on=self._passed_on[0],
-            passed_on_tokens=self._passed_on[1],
         )
 
     def after(self, passed_on: Sequence[Candidate]) -> Spent:
@@ -141,7 +138,7 @@ class LoreBudget:
         together = self._together
         if together is None:
             return self.spent
-        before, tokens = self._passed_on
+        before, tokens = self._before.passed_on, self._before.passed_on_tokens
         tokens += sum(map(_TOKENS, passed_on)) + together.at_most(0) * (len(passed_on) + 1)
         return self.spent._replace(
             room={**self._room, None: self._budget - tokens},
