@@ -16,6 +16,7 @@ _NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
 _BEFORE: Final = attrgetter(*_NAMES[: _NAMES.index("stands")])
 _AFTER: Final = attrgetter(*_NAMES[_NAMES.index("stands") + 1 :])
 _ORDER: Final = attrgetter("order")
+_LORE_ORDER: Final = 0
 _SIGN: Final = 1 << 63
 _ALL_BITS: Final = (1 << 64) - 1
 # Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
@@ -42,26 +43,23 @@ def as_the_application_does(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]
 
 
 def _application_place(entry: ActiveEntry, first: int, last: int) -> tuple[float, str]:
-    """Where an entry stands; `first` and `last` count those of its order from either end."""
-    position = entry.position
-    if position in ("examples_before", "outlet"):
-        return (-entry.order, _six_digits(first))
-    if position in IN_HISTORY:
-        rank = _ROLE_RANK.get(entry.role, 2)
-        return (DEFAULT_ORDER, f"{rank}{_as_text(entry.order)}{_six_digits(last)}")
-    return (entry.order, _six_digits(last))
+    """Where an entry stands; `first` and `last` count those of its order from either end.
 
-
-@lru_cache(maxsize=256)
-def _six_digits(number: int) -> str:
-    return f"{number:06}"
-
-
-@lru_cache(maxsize=256)
-def _as_text(number: float) -> str:
-    """A number as a text that sorts as the numbers do: the bits of IEEE 754, which nearly do.
-
-    Negative ones are turned over; `+ 0.0` makes the two zeros one.
+    Its order decides among entries alone: beside other texts all of a place have one.
     """
-    (bits,) = struct.unpack(">Q", struct.pack(">d", number + 0.0))
-    return f"{bits ^ (_ALL_BITS if bits & _SIGN else _SIGN):016x}"
+    if entry.position in ("examples_before", "outlet"):
+        return (_LORE_ORDER, _rising(-entry.order, first))
+    rising = _rising(entry.order, last)
+    if entry.position in IN_HISTORY:
+        return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising}")
+    return (_LORE_ORDER, rising)
+
+
+@lru_cache(maxsize=1024)
+def _rising(order: float, number: int) -> str:
+    """An order, then a number, as a text that sorts as they do.
+
+    The bits of IEEE 754 nearly do: negative ones are turned over, `+ 0.0` makes the two zeros one.
+    """
+    (bits,) = struct.unpack(">Q", struct.pack(">d", order + 0.0))
+    return f"{bits ^ (_ALL_BITS if bits & _SIGN else _SIGN):016x}{number:06}"

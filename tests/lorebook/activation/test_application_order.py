@@ -50,3 +50,11 @@ def test_whoever_comes_moves_only_those_of_its_order():
     before = {entry.text: entry.stands for entry in placed(*entries)}
     after = {entry.text: entry.stands for entry in placed(*entries, newcomer)}
     assert {text: after[text] for text in before} == before
+
+
+@given(st.lists(ORDERS, min_size=1, max_size=9))
+def test_beside_other_texts_of_a_place_all_entries_have_one_order(orders):
+    """Else lore at a component in the history would go behind the components it stands before."""
+    for position, one in ((BEFORE, 0), (EXAMPLES_BEFORE, 0), (DEPTH, 100)):
+        entries = [an_entry_of(order, position=position) for order in orders]
+        assert {entry.stands[0] for entry in placed(*entries)} == {one}
