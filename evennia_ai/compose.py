@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.inputs import NO_HISTORY, ComposeRules, Inputs
 from evennia_ai.lorebook.activation.activation import Activation, activate
-from evennia_ai.lorebook.activation.entry_variables import variables_of
+from evennia_ai.lorebook.activation.entry_variables import said_sources, variables_of
 from evennia_ai.lorebook.activation.placed_entries import (
     around_note,
     lore_pieces,
@@ -58,6 +58,7 @@ from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import Slots, Stand, anchored, fixed_stands, place
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.said_last import said_last
+from evennia_ai.prompt.settled import SaidSources, settle_pieces
 from evennia_ai.prompt.shown_history import STAND_IN, shown_event, shown_history, stand_in
 from evennia_ai.prompt.staying import fit_beside, with_staying_facts
 from evennia_ai.prompt.trace import Verdict, not_expanded
@@ -94,10 +95,11 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         history, event = shown_history(history, assembly), shown_event(event, assembly)
     cut = inputs.cut if assembly.history_cut == "steps" else 0
     filling = _filling(inputs)
-    notes = _notes(inputs, history, filling)  # 1
+    said = said_sources(inputs.books)
+    notes = _notes(inputs, history, filling, said)  # 1
     lore = _lore(inputs, notes, filling)  # 2
     reminded = _recalled(inputs)  # 3
-    pieces, refused = _expanded(inputs, notes, lore, reminded, filling)  # 4
+    pieces, refused = _expanded(inputs, notes, lore, reminded, filling, said=said)  # 4
     stands, fixed = fixed_stands(event, tools, counter=rules.counter)  # 5
     if assembly.stand_in:
         stands, fixed = _with_stand_in(stands, fixed, pieces, history, rules)
@@ -246,12 +248,15 @@ def _values_read(inputs: Inputs, filling: Filling) -> Mapping[str, str]:
     return {name: value for name, value in values.items() if name in shown}
 
 
-def _notes(inputs: Inputs, history: History, filling: Filling) -> list[ExpandedNote]:
+def _notes(
+    inputs: Inputs, history: History, filling: Filling, lore: SaidSources
+) -> list[ExpandedNote]:
     said = inputs.history.user_messages + (inputs.event is not None)
     return expanded_notes(
         inputs.notes,
         filling,
         components=inputs.components,
+        lore=lore,
         history=history,
         said=said,
         cut=inputs.cut,
@@ -311,6 +316,8 @@ def _expanded(
     lore: Activation,
     reminded: Recalled,
     filling: Filling,
+    *,
+    said: SaidSources,
 ) -> tuple[list[Piece], list[Verdict]]:
     """The texts of all that may stand in the prompt, and the verdicts on what gives none."""
     components, counter, entries = inputs.components, filling.counter, lore.entries
@@ -324,8 +331,9 @@ def _expanded(
     expanded = components.compiled.expand(filling)
     if expanded.left != filling.carried:
         filling = replace(filling, carried=expanded.left)
-    notes = with_variables(notes, inputs.notes, filling, components=components)
-    made = [*expanded.made]
+    notes = with_variables(notes, inputs.notes, filling, components=components, lore=said)
+    unsettled = components.unsettled(said).members
+    made = settle_pieces(expanded.made, unsettled, layout=filling.layout, counter=counter)
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
     made = with_memories(made, reminded.kept, components=components, filling=filling)
@@ -334,7 +342,12 @@ def _expanded(
         joints = components.joints
         keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
         made += around_note(
-            notes, entries, components=components, keeps_blank=keeps_blank, counter=counter
+            notes,
+            entries,
+            components=components,
+            keeps_blank=keeps_blank,
+            layout=filling.layout,
+            counter=counter,
         )
         made += lore_pieces(
             entries,

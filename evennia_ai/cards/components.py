@@ -7,22 +7,23 @@ near the newest messages; its system prompt is left out.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from evennia_ai.cards.card import Card
-from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
     CONTAINED_PRIORITY,
+    HISTORY_ID,
     MAX_DEPTH,
     PLUGGABLE_IDS,
     Grants,
     PromptComponent,
 )
 from evennia_ai.prompt.messages import TEXT_ROLES
-from evennia_ai.prompt.settled import check_settled
+from evennia_ai.prompt.settled import unsettled_sentence
 
 DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030
@@ -66,20 +67,13 @@ def card_components(
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
-def refuse_unsettled(card: Card) -> None:
-    """Refuse a card whose text is about who speaks now, before the history it may be granted.
-
-    FormatError: it names the component, and what is to be written instead.
-    """
+def unsettled_texts(card: Card) -> Iterator[str]:
+    """Yield a sentence for each field that is placed before the history and names what is said."""
     for component in card_components(card):
-        try:
-            check_settled(component)
-        except ComponentValueError as error:
-            raise FormatError(
-                "card",
-                f"card: '{component.key}' names {{{{speaker}}}}, who is another with every"
-                " message, where the text stays; write {{user}}",
-            ) from error
+        if component.placement == "history" or component.id >= HISTORY_ID:
+            continue
+        if sentence := unsettled_sentence(component.content):
+            yield f"{component.key}: {sentence}"
 
 
 def containment_notices(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.cards.card import Card, greetings, notes_in
-from evennia_ai.cards.components import DEFAULT_DEPTH, character_book
+from evennia_ai.cards.components import DEFAULT_DEPTH, character_book, unsettled_texts
 from evennia_ai.cards.exporting import FORMS, Form, dump_card, left_out
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, StoredAsset, file_bytes, load_card
@@ -47,6 +47,7 @@ def lint(path: Path) -> int:
         *found.notices,
         *(f"lorebook: {finding}" for finding in of_book),
         *unknown_in(found.card),
+        *unsettled_texts(found.card),
         *_mendable(path, found),
     ]
     write_lines(visible(f"{path}: {finding}") for finding in findings)

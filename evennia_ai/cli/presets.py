@@ -10,7 +10,7 @@ from evennia_ai.cli.output import FINDING, json_bytes, said_of, write_file, writ
 from evennia_ai.foreign.documents import read_bytes
 from evennia_ai.presets.forms import Form, in_form
 from evennia_ai.presets.lints import lints
-from evennia_ai.presets.mapping import preset_assembly, refuse_unsettled
+from evennia_ai.presets.mapping import preset_assembly
 from evennia_ai.presets.preset import KIND, Preset
 from evennia_ai.presets.reading import read_preset
 from evennia_ai.presets.report import PresetReport, preset_report, report_lines, report_object
@@ -89,7 +89,6 @@ def read_reported(
     content = read_bytes(path, kind=KIND)
     with said_of(shown or path):
         preset = read_preset(content, name=name or path.stem)
-        refuse_unsettled(preset)
         report = preset_report(
             preset, grants=grants, size_bytes=len(content), after_depth=after_depth
         )

@@ -32,6 +32,7 @@ from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.pieces import Piece, make_piece, without_origin
+from evennia_ai.prompt.settled import FILLED_IN, settle_piece
 from evennia_ai.prompt.staying import Standing
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
@@ -323,6 +324,8 @@ def with_memories(
         piece = place.expand(filling.with_values({MEMORIES_NAME: data}))
     else:
         piece = make_piece(f"{HEADING}\n{data}", claim, counter=filling.counter)
+    if isinstance(piece, Piece):
+        piece = settle_piece(piece, FILLED_IN, layout=filling.layout, counter=filling.counter)
     if isinstance(piece, Piece):
         piece = _set_apart(piece, memories, text)
     return [*without_origin(made, _ORIGIN), piece]

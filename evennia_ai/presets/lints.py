@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evennia_ai.errors import FormatError
-from evennia_ai.presets.mapping import refuse_unsettled
+from evennia_ai.presets.mapping import preset_components
 from evennia_ai.presets.preset import HISTORY, SENT_TEXTS, Preset, PresetPrompt
 from evennia_ai.prompt.assembly import LORE
+from evennia_ai.prompt.components import ALL_GRANTS, HISTORY_ID
+from evennia_ai.prompt.settled import unsettled_sentence
 from evennia_ai.prompt.templates.unknown import unknown_macros
 
 _SET: Final = re.compile(r"\{\{\s*(?:set|add|inc|dec)var\s*::\s*([^{}:]+?)\s*(?:::|\}\})", re.I)
@@ -29,10 +30,10 @@ def lints(preset: Preset) -> Iterator[str]:
         yield f"wi_format: has no {LORE} and does not count; lore stands bare"
     if HISTORY in preset.switches and not preset.is_on(HISTORY):
         yield "chatHistory is off: the model sees nothing of what was said"
-    try:
-        refuse_unsettled(preset)
-    except FormatError as error:
-        yield error.message
+    for component in preset_components(preset, grants=ALL_GRANTS):
+        before = component.placement == "ordered" and component.id < HISTORY_ID
+        if before and (sentence := unsettled_sentence(component.content)):
+            yield f"prompt '{component.name or component.key}': {sentence}"
 
 
 def _variables(prompts: list[PresetPrompt]) -> Iterator[str]:

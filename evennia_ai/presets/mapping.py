@@ -22,11 +22,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.cards.components import DEFAULT_DEPTH as AFTER_DEPTH
-from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.presets.preset import (
     HISTORY,
     JAILBREAK,
-    KIND,
     MAIN,
     NEW_CHAT_TEXT,
     OWN,
@@ -36,7 +34,6 @@ from evennia_ai.presets.preset import (
 )
 from evennia_ai.prompt.assembly import LORE, NEW_CHAT, PRESETS, AssemblyRules
 from evennia_ai.prompt.components import (
-    ALL_GRANTS,
     CONTAINED_PRIORITY,
     HISTORY_ID,
     MAX_DEPTH,
@@ -45,7 +42,6 @@ from evennia_ai.prompt.components import (
     Grants,
     PromptComponent,
 )
-from evennia_ai.prompt.settled import check_settled
 
 FIRST_ID: Final = 11
 DESCRIBED_ID: Final = 1061
@@ -143,22 +139,6 @@ def with_texts(
         elif text.key not in forbidden:
             placed[text.key] = _at_place(text, place, grants)
     return tuple(sorted(placed.values(), key=lambda one: one.id))
-
-
-def refuse_unsettled(preset: Preset) -> None:
-    """Refuse a preset with a text about who speaks now, before the history it may be granted.
-
-    FormatError: it names the prompt, and what is to be written instead.
-    """
-    for component in preset_components(preset, grants=ALL_GRANTS):
-        try:
-            check_settled(component)
-        except ComponentValueError as error:
-            raise FormatError(
-                KIND,
-                f"preset: '{component.name or component.key}' names {{{{speaker}}}}, who is another"
-                " with every message, where the text stays; write {{user}}",
-            ) from error
 
 
 def _format(text: str, preset: Preset) -> str | None:

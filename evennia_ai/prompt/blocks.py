@@ -19,6 +19,7 @@ from evennia_ai.prompt.compiled import DYNAMIC, CompiledComponent, Filling
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import OF_LORE
 from evennia_ai.prompt.pieces import Claim, Piece, make_piece, without_origin
+from evennia_ai.prompt.settled import FILLED_IN, settle_piece
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
@@ -102,7 +103,10 @@ def _with_one(
     if not told:
         return [*others, not_expanded(place.origin, "nothing to tell")]
     facts = as_data("\n".join(block.text for block in told), place.claim(filling.layout))
-    return [*others, _filled(place, facts, filling=filling)]
+    filled = _filled(place, facts, filling=filling)
+    if isinstance(filled, Piece):
+        filled = settle_piece(filled, FILLED_IN, layout=filling.layout, counter=filling.counter)
+    return [*others, filled]
 
 
 def _filled(place: CompiledComponent, facts: str, *, filling: Filling) -> Piece | Verdict:

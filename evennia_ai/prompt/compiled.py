@@ -33,7 +33,7 @@ from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
 from evennia_ai.prompt.said_last import with_quotes
 from evennia_ai.prompt.templates.template import Template, Uses, compile_template
-from evennia_ai.prompt.templates.value_names import FIELDS, SAID_LAST, SPELT
+from evennia_ai.prompt.templates.value_names import FIELDS, SAID_LAST
 from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
@@ -86,6 +86,11 @@ class Fields:
     def names(self) -> frozenset[str]:
         """The names of the fields that there are."""
         return frozenset(self._fields)
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        """The texts of the fields, by the name of their value."""
+        return {name: field.template for name, field in self._fields.items()}
 
     def texts(
         self, values: Mapping[str, str], dice: Dice, *, contained: bool, role: Role
@@ -236,7 +241,7 @@ class CompiledComponent:
             text = render(values, filling.dice)
         except TemplateError as error:
             return self._no(f"{_ERROR}{error}")
-        notes = [self._left_as_written(values), self._unsettled_in_words(filling.layout)]
+        notes = [self._left_as_written(values)]
         if told is not None:
             notes.insert(0, told())
         note = "; ".join(filter(None, notes)) if any(notes) else ""
@@ -249,14 +254,6 @@ class CompiledComponent:
         unknown = self.template.unknown(values) if self.template else ()
         return f"left as written: {', '.join(unknown)}" if unknown else ""
 
-    def _unsettled_in_words(self, layout: Layout) -> str:
-        """Of imported text before the history: what was said last is told, nobody can refuse it."""
-        names = self.template.names if self.template else ()
-        if SAID_LAST.isdisjoint(names) or not self.unsettles(layout):
-            return ""
-        said = [SPELT[name] for name in names if name in SAID_LAST]
-        return f"{', '.join(said)} differs in every turn and stands before the history"
-
     def claim(self, layout: Layout) -> Claim:
         """What its text asks for in this layout; most are only ever asked for one."""
         if layout not in self._claims:
@@ -265,12 +262,15 @@ class CompiledComponent:
         return self._claims[layout]
 
     def unsettles(self, layout: Layout) -> bool:
-        """Whether what stands before the history would change with it from turn to turn."""
+        """True if its dice fall anew in each turn and it is placed before the history.
+
+        What depends on what is said cannot stand there (`evennia_ai.prompt.settled`).
+        """
         component = self.component
         stands_before = component.placement == "ordered" and component.id < HISTORY_ID
         moves = _moves_behind_history(component, layout)
-        differs = self.template is not None and self.template.differs_by_turn
-        return component.enabled and stands_before and not moves and differs
+        rolls = self.template is not None and self.template.uses.rolls_each_turn
+        return component.enabled and stands_before and not moves and rolls
 
     def _breaks(self, text: str, values: Mapping[str, str]) -> tuple[int, ...]:
         names = self.template.names if self.template else ()

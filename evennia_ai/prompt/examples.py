@@ -19,6 +19,7 @@ from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message, costs
 from evennia_ai.prompt.pieces import Piece, block_breaks, blocks_of
 from evennia_ai.prompt.placement import members_of
+from evennia_ai.prompt.settled import stands_before_history, without_said
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
@@ -62,7 +63,7 @@ def with_examples_apart(
 
 
 def _is_of_the_card(piece: Piece) -> bool:
-    return piece.claim.origin == _ORIGIN and piece.claim.depth is None
+    return piece.claim.origin == _ORIGIN and stands_before_history(piece.claim)
 
 
 def _beside(made: Iterable[Piece | Verdict], components: ComponentSet) -> Iterator[tuple[int, str]]:
@@ -87,7 +88,7 @@ def _key(piece: Piece) -> str:
 
 
 def _speakers(rules: AssemblyRules, filling: Filling) -> _Speakers:
-    values = filling.values_for("system")
+    values = without_said(filling.values_for("system"))
     heading = rules.example_heading
     if "{" in heading or "<" in heading:
         heading = compile_template(heading, trust="imported").render(values, filling.dice)

@@ -26,6 +26,7 @@ from evennia_ai.prompt.components import (
 )
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.pieces import Joint, Piece
+from evennia_ai.prompt.settled import SaidSources, UnsettledComponents, unsettled_components
 from evennia_ai.prompt.templates.value_names import SAID_LAST
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
@@ -44,7 +45,7 @@ class ComponentSet:
     """
 
     __slots__ = (
-        *("_listed", "_next_to", "_off", "compiled", "context", "fields", "joints"),
+        *("_listed", "_next_to", "_off", "_unsettled", "compiled", "context", "fields", "joints"),
         *("names_said_last", "off"),
     )
 
@@ -70,6 +71,15 @@ class ComponentSet:
         self.names_said_last = self.compiled.names_said_last or self.fields.names_said_last
         """Whether any text names what was said last, one of a field among them."""
         self._next_to: dict[tuple[str, Side], Joint | None] = {}
+        self._unsettled: tuple[SaidSources, UnsettledComponents] | None = None
+
+    def unsettled(self, lore: SaidSources) -> UnsettledComponents:
+        """Return which components depend on what is said; `lore` are the sources in their books."""
+        known = self._unsettled
+        if known is None or known[0] != lore:
+            found = unsettled_components(self.compiled.members, self.fields, lore)
+            known = self._unsettled = (lore, found)
+        return known[1]
 
     def next_to(self, key: str, *, side: Side) -> Joint | None:
         """Where texts stand right before or after the component `key`.

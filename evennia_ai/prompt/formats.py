@@ -16,6 +16,7 @@ from evennia_ai.prompt.compiled import Filling
 from evennia_ai.prompt.components import MAX_CONTENT, PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.pieces import Joint
+from evennia_ai.prompt.settled import without_said
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.trace import Verdict
 
@@ -105,6 +106,5 @@ def lore_joints(
 def _expanded(text: str, joint: Joint, filling: Filling) -> str:
     if "{" not in text and "<" not in text:
         return text
-    return compile_template(text, trust="imported").render(
-        filling.values_for(joint.role), filling.dice
-    )
+    values = without_said(filling.values_for(joint.role))
+    return compile_template(text, trust="imported").render(values, filling.dice)

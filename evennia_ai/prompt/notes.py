@@ -15,6 +15,7 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Role, Trust
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, make_piece
+from evennia_ai.prompt.settled import SaidSources, settle_piece, unsettled_template
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
@@ -125,6 +126,7 @@ def expanded_notes(
     filling: Filling,
     *,
     components: ComponentSet,
+    lore: SaidSources,
     history: History,
     said: int,
     cut: int,
@@ -139,21 +141,30 @@ def expanded_notes(
     for index, made in enumerate(notes.compiled.expand(filling).made):
         note = notes.notes[index]
         verdict = not_due(note, index, history=history, said=said, cut=cut)
-        stands = _where_it_stands(made, notes, index, components=components, filling=filling)
+        stands = _where_it_stands(
+            made, notes, index, components=components, filling=filling, lore=lore
+        )
         expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
     return expanded
 
 
 def _where_it_stands(
-    made: Piece | Verdict, notes: Notes, index: int, *, components: ComponentSet, filling: Filling
+    made: Piece | Verdict,
+    notes: Notes,
+    index: int,
+    *,
+    components: ComponentSet,
+    filling: Filling,
+    lore: SaidSources,
 ) -> Piece | Verdict:
-    """What the note of this index gave, beside a component where it asks to stand there."""
-    if not notes.notes[index].place or not isinstance(made, Piece):
-        return made
+    """What the note of this index gave, beside a component if it asks for that place."""
     template = notes.compiled.members[index].template
-    names = template.names if template else ()
-    note, counter = notes.notes[index], filling.counter
-    return _placed(made, note, index, names=names, components=components, counter=counter)
+    if not notes.notes[index].place or not isinstance(made, Piece) or template is None:
+        return made
+    placed = _placed(made, notes.notes[index], index, components, filling.counter)
+    unsettled = components.unsettled(lore)
+    why = unsettled_template(template, unsettled.said, fields=unsettled.fields)
+    return settle_piece(placed, why, layout=filling.layout, counter=filling.counter)
 
 
 def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> Joint | None:
@@ -176,8 +187,6 @@ def _placed(
     piece: Piece,
     note: AuthorsNote,
     index: int,
-    *,
-    names: Sequence[str],
     components: ComponentSet,
     counter: TokenCounter,
 ) -> Piece:
@@ -186,9 +195,6 @@ def _placed(
     if joint is None:
         key = note.place.partition(" ")[2]
         return piece._replace(note=f"there is no component {key} to stand beside, so at its depth")
-    if joint.id < HISTORY_ID and "speaker" in names:
-        why = "names {{speaker}}, another with every turn, so not before the history"
-        return piece._replace(note=f"{why}: at its depth")
     known = piece.message.memo.get(_BESIDE)
     if known is not None and known[0] == joint:
         return known[1]
@@ -206,7 +212,12 @@ def _placed(
 
 
 def with_variables(
-    expanded: Sequence[ExpandedNote], notes: Notes, filling: Filling, *, components: ComponentSet
+    expanded: Sequence[ExpandedNote],
+    notes: Notes,
+    filling: Filling,
+    *,
+    components: ComponentSet,
+    lore: SaidSources,
 ) -> Sequence[ExpandedNote]:
     """The notes with the variables that all components left set, and those before each of them.
 
@@ -221,7 +232,9 @@ def with_variables(
         if one.is_due and member.shares:
             again, effect = member.expand_among(filling, store.now)
             store.take(effect)
-            again = _where_it_stands(again, notes, index, components=components, filling=filling)
+            again = _where_it_stands(
+                again, notes, index, components=components, filling=filling, lore=lore
+            )
             made.append(one._replace(made=again))
         else:
             made.append(one)

@@ -8,10 +8,9 @@ from evennia_ai.cards.components import (
     card_components,
     character_book,
     containment_notices,
-    refuse_unsettled,
+    unsettled_texts,
     with_original,
 )
-from evennia_ai.errors import FormatError
 from evennia_ai.prompt.components import ALL_GRANTS, MAX_DEPTH, NO_GRANTS, PLUGGABLE_IDS, STATIC_IDS
 from tests.cards.builders import a_card, lore, prompt_of, shown, with_lore
 
@@ -52,9 +51,10 @@ def test_no_logic_of_a_card_ever_runs_whoever_vouches():
 
 @pytest.mark.req("S0-03")
 @pytest.mark.parametrize("field", ["description", "personality", "scenario", "system_prompt"])
-def test_a_text_that_is_about_who_speaks_now_is_refused_before_the_history(field):
-    with pytest.raises(FormatError, match=r"names {{speaker}}.*write {{user}}"):
-        refuse_unsettled(a_card(**{field: "Answers {{ SPEAKER }}."}))
+@pytest.mark.parametrize("name", ["{{ SPEAKER }}", "{{lastMessage}}", "{{lastUserMessage}}"])
+def test_a_field_before_the_history_that_names_what_is_said_is_reported(field, name):
+    (sentence,) = unsettled_texts(a_card(**{field: f"Answers {name}."}))
+    assert "in the layout classic it is left out" in sentence
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_a_text_that_is_about_who_speaks_now_is_refused_before_the_history(field
         {"first_mes": "Hail, {{speaker}}."},
     ],
 )
-def test_other_texts_of_a_card_are_not_refused(fields):
-    refuse_unsettled(a_card(**fields))
+def test_no_other_text_of_a_card_is_reported_as_naming_what_is_said(fields):
+    assert not [*unsettled_texts(a_card(**fields))]
 
 
 @pytest.mark.req("S3-10")

@@ -7,7 +7,7 @@ import pytest
 
 from evennia_ai.errors import FormatError
 from evennia_ai.presets.export import exported
-from evennia_ai.presets.mapping import preset_components, refuse_unsettled, with_texts
+from evennia_ai.presets.mapping import preset_components, with_texts
 from evennia_ai.presets.reading import PresetLimits, read_preset
 from evennia_ai.presets.switches import switch_lines
 from evennia_ai.prompt.components import (
@@ -154,12 +154,6 @@ def test_a_variable_that_grows_with_every_prompt_does_not_fill_the_memory() -> N
     preset = a_preset(*doubling, told, before=(*names, "told"))
     messages = composed(with_texts(preset, (), grants=ALL_GRANTS), context_tokens=10_000_000)
     assert sum(len(one["content"]) for one in messages) < 2_000_000
-
-
-def test_who_speaks_now_may_not_stand_before_the_history() -> None:
-    preset = a_preset(a_prompt("who", "{{speaker}} speaks."), before=("who",))
-    with pytest.raises(FormatError, match="speaker"):
-        refuse_unsettled(preset)
 
 
 def test_a_name_cannot_write_lines_of_its_own_into_a_list() -> None:

@@ -2,13 +2,12 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.errors import FormatError
+from evennia_ai.presets.lints import lints
 from evennia_ai.presets.mapping import (
     default_texts,
     off_in,
     preset_assembly,
     preset_components,
-    refuse_unsettled,
     with_texts,
 )
 from evennia_ai.presets.preset import Preset
@@ -242,10 +241,12 @@ def test_an_empty_format_leaves_the_field_bare_in_files_of_1_13() -> None:
 
 
 @pytest.mark.req("S0-28")
-def test_who_speaks_now_is_refused_before_the_history() -> None:
-    preset = a_preset(a_prompt("mine", "Hello {{speaker}}"), before=("mine",))
-    with pytest.raises(FormatError, match=r"'mine' names \{\{speaker\}\}"):
-        refuse_unsettled(preset)
+@pytest.mark.parametrize("name", ["{{speaker}}", "{{lastMessage}}"])
+def test_lint_reports_a_prompt_before_the_history_that_names_what_is_said(name: str) -> None:
+    preset = a_preset(a_prompt("mine", f"Hello {name}"), before=("mine",))
+    assert [one for one in lints(preset) if f"prompt 'mine': names {name}" in one]
+    behind = a_preset(a_prompt("mine", f"Hello {name}"), after=("mine",))
+    assert not [one for one in lints(behind) if "names {{" in one]
 
 
 @pytest.mark.parametrize("given", [None, 0, "x", 7])

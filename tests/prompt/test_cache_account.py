@@ -183,10 +183,10 @@ def test_lore_that_wakes_before_the_history_breaks_the_prefix_in_the_classic_lay
     assert reason(chat) == ("lore", "lore:book#0")
 
 
-def test_lore_in_an_outlet_changes_the_text_that_names_it() -> None:
+def test_lore_in_an_outlet_changes_the_text_that_names_it_in_the_layout_classic() -> None:
     entry = an_entry("Coins.", extensions={"position": 7, "outlet_name": "money"})
     reader = a_component("Money: {{outlet::money}}", key="reader")
-    chat = Chat([RULES, reader], books=(a_book(entry),))
+    chat = Chat([RULES, reader], books=(a_book(entry),), layout="classic")
     chat.say(2)
     chat.turn("a coin")
     assert reason(chat) == ("lore", "component:reader")

@@ -75,12 +75,13 @@ def test_a_builders_text_before_the_history_may_not_name_what_was_said_last() ->
         check_settled(a_component("{{lastMessage}}"))
 
 
-def test_of_imported_text_the_trace_says_that_it_differs_in_every_turn() -> None:
+def test_imported_text_that_names_what_was_said_is_not_refused_when_it_is_saved() -> None:
     part = a_component("Said: {{lastMessage}}", trust="imported")
     check_settled(part)
     [(_, _, reason), *_] = verdicts_of(the_prompt([part], event="Go."), "component:component_1201")
-    assert "lastMessage differs in every turn and stands before the history" in reason
+    assert "names {{lastMessage}}" in reason
 
 
 def test_before_anything_was_said_there_is_nothing() -> None:
-    assert texts(the_prompt([a_component("[{{lastMessage}}]", trust="imported")])) == ["[]"]
+    part = a_component("[{{lastMessage}}]", trust="imported", injection_depth=1)
+    assert texts(the_prompt([part])) == ["[]"]

@@ -327,8 +327,6 @@ def test_what_changes_before_the_history_each_turn_is_a_notice(
         ({"components": [{"key": "mood", "content": "It is {{time}}."}]}, "mood"),
         ({"settings": {"system_prompt": "You answer {{speaker}}."}}, "system_prompt"),
         ({"settings": {"card_system_prompt": "You answer {{Speaker}}."}}, "card_system_prompt"),
-        ({"card": a_card(description="Sees {{speaker}}.")}, "char_description"),
-        ({"persona": {"name": "A", "description": "{{speaker}}!"}}, "persona_description"),
     ],
 )
 def test_what_is_about_the_request_before_the_history_is_refused(

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evennia_ai.cards.card import DATA_FIELDS, Card
+from evennia_ai.cards.components import unsettled_texts
 from evennia_ai.cards.loading import CardImport, path_beside
 from evennia_ai.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
 from evennia_ai.cards.report.unknown import unknown_in
 from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
+from evennia_ai.lorebook.editing.lints import unsettled_entry_sentence
 from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
@@ -66,9 +68,10 @@ def neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterato
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():
-        yield "post_history_instructions end the history as a user's and do not follow it"
+        yield "post_history_instructions stand inside the history as a user's"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
         yield f"extensions.depth_prompt asks to speak as {role}: it stands there as a user's"
+    yield from unsettled_texts(card)
     if book is not None:
         yield from _of_lore(book, grants)
         yield from _decorators(card)
@@ -83,6 +86,9 @@ def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
         yield f"{_entries(moved)} outside the history: at its top instead"
     if spoken := lacking["roles"]:
         yield f"{_entries(spoken)} of the role system or assistant: a user's instead"
+    unsettled = Counter(filter(None, map(unsettled_entry_sentence, usable)))
+    for sentence, entries in unsettled.most_common():
+        yield f"{_entries(entries)}: {sentence}"
     if "lore_budget" not in grants:
         if asked := book.token_budget:
             yield f"the book asks for a budget of {asked} tokens: the game's own counts too"

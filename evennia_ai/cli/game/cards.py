@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import read_reported, write_report, written_in_words
@@ -90,11 +89,7 @@ def export_card(
 
 
 def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | None) -> Taken:
-    """Store a card's file: waiting, or in force with `grants` where they are not None.
-
-    FormatError: its text may not stand where it would.
-    """
-    refuse_unsettled(found.card)
+    """Store a card's file: waiting, or in force with `grants` where they are not None."""
     name, file = _name_for(name), log.file_of(content, found)
     if grants is not None:
         return _approved(store.save_card(name, file, grants=grants, by=typed_by()))

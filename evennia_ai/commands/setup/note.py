@@ -25,6 +25,7 @@ from evennia_ai.prompt.components import (
 )
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES
+from evennia_ai.prompt.settled import unsettled_sentence
 from evennia_ai.store.authored import notes as store
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.notes import NOTE, NoteChange, StoredNote
@@ -261,7 +262,7 @@ class CmdNote(StrictCommand):
         if before is not None and after.revision == before.revision:
             self.say(f"Note {labelled(npc, key)} is so already; nothing was changed.")
             return
-        lines = wrapped(f"{labelled(npc, key)}: {in_words(after)}", WIDTH)
+        lines = wrapped(f"{labelled(npc, key)}: {in_words(after)}{_remark(after)}", WIDTH)
         if before is not None:
             lines += _between(_said(before), _said(after))
         self.show(diffed(lines))
@@ -292,6 +293,12 @@ def _place_typed(typed: str) -> str:
             " `component` lists them. Nothing was changed."
         )
     return " ".join(words)
+
+
+def _remark(note: StoredNote) -> str:
+    """Return a sentence about a note beside a component that cannot stay there; "" for others."""
+    sentence = unsettled_sentence(note.content, trust="builder") if note.place else ""
+    return f" Its text {sentence}." if sentence else ""
 
 
 def _note(npc: NPC, key: str) -> StoredNote | None:
@@ -356,7 +363,7 @@ def _save(_caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
     if seen and store.note_or_none(npc_ref, key) is None:
         raise NotStoredError("note", key)
     after = store.set_note(npc_ref, key, by=by, expected_revision=seen, content=text)
-    told = f"Saved note '{key}', revision {after.revision}: {in_words(after)}"
+    told = f"Saved note '{key}', revision {after.revision}: {in_words(after)}{_remark(after)}"
     return _edited(npc_ref, after, by=by), told
 
 

@@ -19,6 +19,7 @@ from evennia_ai.prompt.components import Grant
 from evennia_ai.prompt.memo import Memo, Slot, typed_frozen_row
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import Beside
+from evennia_ai.prompt.settled import Unsettled
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Called
 
@@ -209,6 +210,8 @@ class ActiveEntry:
     priority: float
     constant: bool
     revision: int
+    unsettled: Unsettled | None = None
+    """Why its text depends on what is said, if it does."""
     identity: str = ""
     """What it is remembered by."""
     frozen: bool = False

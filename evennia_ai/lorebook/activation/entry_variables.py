@@ -1,7 +1,7 @@
-"""What active entries of lore set for the components of the prompt: variables, in their order.
+"""What entries of lore hand to the components of the prompt: variables and outlets.
 
 Which entries are active is known before any component is expanded, and their texts decide which
-others wake: so an entry reads what it sets itself, and nothing that other texts set.
+others become active. So an entry reads the variables that it sets itself, and no others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,14 +9,23 @@ from typing import Final, NamedTuple
 
 from evennia_ai.errors import TemplateError
 from evennia_ai.lorebook.activation.candidate import ActiveEntry
-from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.book import Lorebook, is_moved
+from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.prompt.carried import NOTHING_CARRIED, Carried, Store, effect_of
 from evennia_ai.prompt.components import Grant
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.settled import (
+    BY_KEY,
+    NOTHING_SAID,
+    SaidSources,
+    Unsettled,
+    unsettled_template,
+)
 from evennia_ai.prompt.templates.template import Template
-from evennia_ai.prompt.templates.variables import Variables
+from evennia_ai.prompt.templates.variables import Variable, Variables
 
+_SAID_SOURCES: Final = Slot[SaidSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
 # With fewer a book's text may not stand everywhere, so that not every text may read from it.
 _VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
@@ -53,6 +62,59 @@ def variables_of(
                 continue
             store.take(effect_of(variables, contained=setter.contained))
     return store.now
+
+
+def said_sources(books: Iterable[Lorebook]) -> SaidSources:
+    """Return the outlets and variables whose values depend on what is said."""
+    found = NOTHING_SAID
+    for book in books:
+        known = book.memo.get(_SAID_SOURCES)
+        if known is None:
+            known = book.memo[_SAID_SOURCES] = _said_sources(book)
+        if known is not NOTHING_SAID:
+            found = known if found is NOTHING_SAID else found.merged(known)
+    return found
+
+
+def unsettled_entry(entry: LoreEntry) -> Unsettled | None:
+    """Return why the text of an entry, if it is active, depends on what is said; None if not.
+
+    An entry with keys is active because of them. A constant one in a group may lose its place to
+    an entry with keys.
+    """
+    named = unsettled_template(entry.template)
+    if named is not None:
+        return named
+    return None if entry.constant and not entry.grouping.names else BY_KEY
+
+
+def _said_sources(book: Lorebook) -> SaidSources:
+    outlets: dict[str, Unsettled] = {}
+    variables: dict[Variable, Unsettled] = {}
+    any_variable: Unsettled | None = None
+    for entry in book.entries:
+        uses = entry.template.uses
+        hands_on = entry.position == "outlet" or uses.sets or uses.computes_names
+        why = unsettled_entry(entry) if entry.enabled and hands_on else None
+        if why is None:
+            continue
+        if entry.position == "outlet" and not is_moved("outlet", book.grants):
+            outlets[entry.outlet] = _worse(outlets.get(entry.outlet), why)
+        if book.grants >= _VOUCHED:
+            handed = Unsettled(
+                f"entry {entry.uid} of book '{book.label}' {why.reason}", why.repeats
+            )
+            for variable in uses.sets:
+                variables[variable] = _worse(variables.get(variable), handed)
+            if uses.computes_names:
+                any_variable = _worse(any_variable, handed)
+    if not (outlets or variables or any_variable):
+        return NOTHING_SAID
+    return SaidSources(outlets=outlets, variables=variables, any_variable=any_variable)
+
+
+def _worse(known: Unsettled | None, why: Unsettled) -> Unsettled:
+    return known if known is not None and known.repeats >= why.repeats else why
 
 
 def _setting(book: Lorebook) -> Mapping[str, Template]:

@@ -2,9 +2,9 @@
 
 Before and after the character, around the examples or next to a component, entries share one
 message; with a depth each has its own; around the author's note they share the note's message;
-in an outlet they are a value that components may name. In the cache layout keyword lore that would
-stand before the history is volatile: it joins the dynamic message, so that the head stays as it is;
-where its book is frozen it is a message of its own before that one, and stays.
+in an outlet they are a value that components may name. In the layout `cache` an entry that depends
+on what is said (`evennia_ai.prompt.settled`) never stands before the history: it joins the dynamic
+message. If its book is frozen, it is a message of its own before that one, and stays.
 
 An active entry stands where it asks to, or where its book's grants let it stand. One that asks to
 stand where it is spoken of gets the depth of its message and goes the way of everything that has a
@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from evennia_ai.lorebook.activation.active_books import ActiveBook
 from evennia_ai.lorebook.activation.application_order import as_the_application_does
 from evennia_ai.lorebook.activation.candidate import ActiveEntry, Candidate
+from evennia_ai.lorebook.activation.entry_variables import unsettled_entry
 from evennia_ai.lorebook.book import is_moved
 from evennia_ai.lorebook.entry import Anchor, Position
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
@@ -37,12 +38,13 @@ from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import OF_LORE
 from evennia_ai.prompt.notes import AuthorsNote, ExpandedNote, joint_beside, note_origin
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
+from evennia_ai.prompt.settled import refused_before_history, settle_claim
 from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
 # The piece of an entry, and what of the prompt it was made for.
-_PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece]]("piece")
+_PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece | Verdict]]("piece")
 NOTE_KEY: Final = "note"
 _SEPARATOR: Final = "\n"
 _EXAMPLES: Final = "dialogue_examples"
@@ -144,6 +146,7 @@ def _made(one: Candidate) -> ActiveEntry:
         priority=entry.priority,
         constant=entry.constant,
         revision=book.revision,
+        unsettled=unsettled_entry(entry),
         identity=one.identity,
         frozen=book.mode == "frozen",
     )
@@ -215,6 +218,7 @@ def around_note(
     *,
     components: ComponentSet,
     keeps_blank: bool,
+    layout: Layout,
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
     """The notes, the first with the entries above and below it, all in one message.
@@ -228,14 +232,21 @@ def around_note(
         return made
     first = notes[0] if notes else None
     beside = None if first is None else joint_beside(first.note, 0, components=components)
-    return [*_first_note(first, around, beside, keeps_blank, counter), *made[1:]]
+    return [
+        *_first_note(
+            first, around, beside, keeps_blank=keeps_blank, layout=layout, counter=counter
+        ),
+        *made[1:],
+    ]
 
 
 def _first_note(
     first: ExpandedNote | None,
     around: Sequence[ActiveEntry],
     beside: Joint | None,
+    *,
     keeps_blank: bool,
+    layout: Layout,
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
     own = [] if first is None else [first.made]
@@ -246,12 +257,14 @@ def _first_note(
         key=NOTE_KEY, id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR
     )
     made: list[Piece | Verdict] = [
-        _in_note(entry, number, joint, note, counter)
+        _in_note(entry, number, joint, note, layout=layout, counter=counter)
         for number, entry in enumerate(in_output_order(around))
     ]
     piece = own[0] if own and isinstance(own[0], Piece) else None
     if piece is None and not (own and keeps_blank):
         return [*own, *made]
+    if piece is not None and piece.claim.joint is DYNAMIC:  # the note depends on what is said
+        return [*made, piece]
     claim = Claim(
         origin=note_origin(note, 0),
         id=joint.id,
@@ -271,8 +284,14 @@ def _note_depth(note: AuthorsNote, joint: Joint) -> int | None:
 
 
 def _in_note(
-    entry: ActiveEntry, number: int, joint: Joint, note: AuthorsNote, counter: TokenCounter
-) -> Piece:
+    entry: ActiveEntry,
+    number: int,
+    joint: Joint,
+    note: AuthorsNote,
+    *,
+    layout: Layout,
+    counter: TokenCounter,
+) -> Piece | Verdict:
     side = _ABOVE if entry.position == "note_top" else _BELOW
     claim = Claim(
         origin=entry.origin,
@@ -286,7 +305,21 @@ def _in_note(
         priority=entry.priority,
         revision=entry.revision,
     )
-    return _counted(entry, claim, counter)
+    return _settled(entry, claim, layout, counter)
+
+
+def _settled(
+    entry: ActiveEntry, claim: Claim, layout: Layout, counter: TokenCounter, note: str = ""
+) -> Piece | Verdict:
+    """The entry's piece where it may be placed, or the verdict that says why it is left out."""
+    why = entry.unsettled
+    settled = settle_claim(claim, why, layout=layout)
+    if settled is None:
+        assert why is not None  # a settled text has the place that it asks for
+        return refused_before_history(entry.origin, why)
+    if settled is not claim and why is not None and why.repeats:
+        note = "; ".join(filter(None, (note, why.reason)))
+    return make_piece(entry.text, settled, counter=counter, content_tokens=entry.tokens, note=note)
 
 
 def _piece(
@@ -306,9 +339,8 @@ def _piece(
         return known[1]
     at = joint.id if joint else HISTORY_ID
     inside = joint is not None and joint.depth is not None
-    moves = joint and layout == "cache" and not entry.constant and at < HISTORY_ID and not inside
     order, key = entry.stands
-    claim = Claim(
+    asked = Claim(
         origin=entry.origin,
         id=at,
         key=key,
@@ -316,13 +348,13 @@ def _piece(
         depth=joint.depth if joint is not None and inside else entry.depth,
         from_oldest=entry.from_oldest,
         order=order,
-        joint=DYNAMIC if moves else joint,
+        joint=joint,
         tier=_tier(entry),
         priority=entry.priority,
         revision=entry.revision,
         beside=entry.beside,
     )
-    made = _counted(entry, claim, counter, note=note)
+    made = _settled(entry, asked, layout, counter, note=note)
     entry.memo[_PIECE] = (seen, made)
     return made
 
@@ -378,16 +410,6 @@ def _switched_off(entry: ActiveEntry, components: ComponentSet) -> str:
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key
-
-
-def _counted(entry: ActiveEntry, claim: Claim, counter: TokenCounter, note: str = "") -> Piece:
-    return make_piece(
-        entry.text,
-        claim,
-        counter=counter,
-        content_tokens=entry.tokens,
-        note=note,
-    )
 
 
 def _tier(entry: ActiveEntry) -> Tier:

@@ -13,9 +13,10 @@ from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.lint_evidence import Evidence, evidence_of
 from evennia_ai.lorebook.editing.without_effect import fields_without_effect
-from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules, ClockName
 from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
+from evennia_ai.prompt.settled import unsettled_sentence
 from evennia_ai.prompt.templates.unknown import unknown_macros
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.text.words import in_word
@@ -276,6 +277,22 @@ def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         yield "macro", f"{one_line(macro)}: sent as it is written"
 
 
+def _unsettled(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Names of what is said in a text that is placed before the history."""
+    if sentence := unsettled_entry_sentence(entry):
+        yield "unsettled", f"{sentence}; give it a depth to keep it in the history"
+
+
+def unsettled_entry_sentence(entry: LoreEntry) -> str:
+    """Return what to know of an entry before the history that names what is said; "" if it is not.
+
+    An outlet is before the history if a component there names it.
+    """
+    if entry.position in IN_HISTORY:
+        return ""
+    return unsettled_sentence(entry.template.source)
+
+
 _CHECKS: Final[tuple[LintCheck, ...]] = (
-    *(_reach, _recursion, _depth, _keys, _chances, _texts, _macros),
+    *(_reach, _recursion, _depth, _keys, _chances, _texts, _macros, _unsettled),
 )

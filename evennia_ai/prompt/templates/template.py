@@ -41,7 +41,7 @@ from evennia_ai.prompt.templates.chunks import (
 from evennia_ai.prompt.templates.logic import CheckedLogic, compile_logic
 from evennia_ai.prompt.templates.macros import split_macros
 from evennia_ai.prompt.templates.operations import MAX_FILLED
-from evennia_ai.prompt.templates.value_names import OUTLET, SAID_LAST
+from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.templates.variables import Variable, Variables
 
 _LOGIC: Final = re.compile(r"\{[%#]")
@@ -217,13 +217,6 @@ class Template:
     def reads(self) -> bool:
         """Whether its text depends on anything but itself."""
         return bool(self.names) or self.rolls or self.uses.is_special or self.logic is not None
-
-    @property
-    def differs_by_turn(self) -> bool:
-        """Whether it says who speaks or rolls anew each turn."""
-        return self.uses.rolls_each_turn or any(
-            name == "speaker" or name in SAID_LAST or name.startswith(OUTLET) for name in self.names
-        )
 
     @property
     def hidden_keys(self) -> tuple[str, ...]:

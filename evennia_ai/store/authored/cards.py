@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.cards.card import card_from_text
-from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.errors import (
     EditConflictError,
-    FormatError,
     NotStoredError,
     StoreError,
 )
@@ -140,7 +137,6 @@ def save_card(
     every prompt begins with it.
     """
     file = json_file(source) if isinstance(source, str) else source
-    _refuse_unsettled(file)
     copies.refuse_copy("card", name)
     with changing(CARDS, f"saving card '{name}'"):
         number = _waiting_import(checked_name(name, what="card"), file, by=by)
@@ -154,7 +150,6 @@ def create_card(name: str, file: CardFile, *, by: str) -> StoredCard:
 
     StoreError: a card of this name is in force. FormatError: as for `save_card`.
     """
-    _refuse_unsettled(file)
     with changing(CARDS, f"creating card '{name}'"):
         if models.Card.objects.filter(name=checked_name(name, what="card")).exists():
             raise StoreError(f"there is a card '{name}' already; card/set writes in it")
@@ -169,7 +164,6 @@ def edit_card(card: StoredCard, file: CardFile, *, keeps_greetings: bool, by: st
     `card` is not what is in force any more. CopyError: it comes from the library. FormatError: as
     for `save_card`.
     """
-    _refuse_unsettled(file)
     copies.refuse_copy("card", card.name)
     with changing(CARDS, f"editing card '{card.name}'"):
         current = card_or_none(card.name)
@@ -215,14 +209,6 @@ def card_then(name: str, number: int) -> StoredCard:
 def card_names() -> tuple[str, ...]:
     """The names of all cards in force, in alphabetical order."""
     return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
-
-
-def _refuse_unsettled(file: CardFile) -> None:
-    try:
-        card = card_from_text(file.source)
-    except FormatError:
-        return  # whoever would play it is told why it cannot be read
-    refuse_unsettled(card)
 
 
 def _waiting_import(name: str, file: CardFile, *, by: str) -> int | None:

@@ -7,7 +7,6 @@ another game, and by whom, is not in its file and does not come with it.
 from hashlib import sha256
 from typing import Final
 
-from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.exporting import FORM_OF
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import EvenniaAIError
@@ -58,7 +57,6 @@ def take_card(entry: Entry, *, by: str) -> int | None:
     (content,) = contents.values()
     try:
         found = load_card(content, limits=limits)
-        refuse_unsettled(found.card)
         is_named = typeable_name(entry.name) == entry.name
     except EvenniaAIError as error:
         raise LibraryError(f"{entry.typed} in the library is refused: {error}") from error

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import load_card
 from evennia_ai.compose import compose
 from evennia_ai.errors import FormatError
@@ -39,7 +38,6 @@ class PreviewPage(Page):
         granted = frozenset(g for g in ALLOWS if g in self.request.GET.getlist("grant"))
         _, file = card_revisions.revision(name, number)
         found = load_card(file.content, limits=conf().card_limits)
-        refuse_unsettled(found.card)
         past = past_of(newest)
         inputs = ProposedEdit(card=found.card, grants=granted)(past)
         report = report_of(compose(inputs), older=compose(past.inputs).messages)

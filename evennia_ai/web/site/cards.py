@@ -13,7 +13,6 @@ from django.urls import reverse
 
 from evennia_ai.cards.card import Card, greetings
 from evennia_ai.cards.comparing import card_differences
-from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines, report_object
 from evennia_ai.cards.report.making import import_report
@@ -60,7 +59,6 @@ class CardsPage(Page):
             )
         content = sent.read()
         found = load_card(content, limits=given.card_limits)
-        refuse_unsettled(found.card)
         name = cards.known_name(
             cards.typeable_name(request.POST.get("name", "").strip() or found.card.name)
         )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 
-from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder.judged import Judged, left_out
@@ -67,7 +66,6 @@ def _book_or_nothing(file: FolderFile, taking: Taking, *, no_card: FormatError) 
 
 def _card(file: FolderFile, taking: Taking) -> Judged:
     found = load_card(file.path, limits=taking.conf.card_limits)
-    refuse_unsettled(found.card)
     content = read_bytes(file.path, kind="card")
     name = _card_name(found.card.name, file, taking)
     taking.card_names[file.path.stem] = (name, found.card.name)

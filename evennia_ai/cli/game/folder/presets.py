@@ -12,7 +12,6 @@ from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.foreign.documents import read_bytes
 from evennia_ai.minds.presets import parsed_preset
 from evennia_ai.presets.export import exported
-from evennia_ai.presets.mapping import refuse_unsettled
 from evennia_ai.presets.reading import read_preset
 from evennia_ai.store.authored import preset_revisions, presets
 
@@ -21,7 +20,6 @@ def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
     """A preset, which has the name of its file."""
     content = read_bytes(file.path, kind="preset")
     preset = read_preset(content, name=file.path.stem)
-    refuse_unsettled(preset)
     source = json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
     name = _name(file.path.stem)
     if preset_revisions.is_known(name, sha256(source.encode()).hexdigest()):

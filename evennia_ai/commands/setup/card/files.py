@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from evennia_ai.cards.comparing import changed_fields
-from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
@@ -45,7 +44,6 @@ def read_path(path: Path, conf: Conf, progress: Progress) -> ReadCard:
     content = bytes_of(path, most=conf.card_limits.file_bytes)
     try:
         found = load_card(content, limits=conf.card_limits, progress=progress)
-        refuse_unsettled(found.card)
     except FormatError as error:
         problem = f"{path.name} is refused: {error.message}. Nothing was imported."
         raise CommandError(problem) from error

@@ -34,6 +34,7 @@ from evennia_ai.lorebook.editing.edits import (
     new_book,
     with_mode,
 )
+from evennia_ai.lorebook.editing.lints import unsettled_entry_sentence
 from evennia_ai.lorebook.editing.typed import (
     field_named,
     in_words,
@@ -56,6 +57,12 @@ class _Lockable(NamedTuple):
     label: str
     locks: str
     set: Callable[..., object]
+
+
+def _remark(entry: LoreEntry) -> str:
+    """Return a sentence about a text that cannot stay before the history; "" for others."""
+    sentence = unsettled_entry_sentence(entry)
+    return f" Its text {sentence}." if sentence else ""
 
 
 class LoreEdits(CardWork):
@@ -83,6 +90,7 @@ class LoreEdits(CardWork):
         self.say(
             f"Made {found.label}{of_book}; keys: {in_words(found.entry.keys)}; place:"
             f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
+            f"{_remark(found.entry)}"
         )
         if not content:
             self._open_editor(found)
@@ -242,7 +250,7 @@ class LoreEdits(CardWork):
             return
         self.say(
             f"{after.label}: {what} before: {before}; now: {in_words(tell(after.entry))}."
-            f" Revision {after.of.stored.revision}."
+            f" Revision {after.of.stored.revision}.{_remark(after.entry)}"
         )
 
     def _entry(self, switch: str, value: str = "") -> OpenEntry:
@@ -329,7 +337,7 @@ def _save(caller: Any, edited: Edited, text: str) -> Generator[Any, Any, tuple[E
         last = named.last_changed_by(stored.name)
         raise EditConflictError(label, edited["revision"], stored.revision, last)
     after = yield changed(CardWork.of(caller), found, {"content": text}, by=by)
-    told = f"Saved {after.label} as revision {after.of.stored.revision}."
+    told = f"Saved {after.label} as revision {after.of.stored.revision}.{_remark(after.entry)}"
     return _edited(after, by=by), told
 
 

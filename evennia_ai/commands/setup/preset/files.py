@@ -15,7 +15,7 @@ from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.minds.presets import parsed_preset
 from evennia_ai.presets.export import exported, kept_text
-from evennia_ai.presets.mapping import preset_components, refuse_unsettled
+from evennia_ai.presets.mapping import preset_components
 from evennia_ai.presets.preset import Preset
 from evennia_ai.presets.reading import DEFAULT_LIMITS, read_preset
 from evennia_ai.presets.report import preset_report, report_lines
@@ -44,7 +44,6 @@ def read_path(path: Path, name: str, progress: Progress) -> ReadPreset:
     content = bytes_of(path, most=DEFAULT_LIMITS.file_bytes)
     try:
         preset = read_preset(content, name=name)
-        refuse_unsettled(preset)
     except FormatError as error:
         problem = f"{path.name} is refused: {error.message}. Nothing was imported."
         raise CommandError(problem) from error
