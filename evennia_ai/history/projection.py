@@ -26,14 +26,10 @@ from evennia_ai.history.records import (
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot, SpentMemo, forget
 from evennia_ai.prompt.messages import MOVEMENT, Message, Part, ToolCall
+from evennia_ai.prompt.time_line import with_time_line
 
 MINUTE: Final = "minute"
 """In the meta of a record: the date and the minute that prompts show with it."""
-
-
-def with_time_line(text: str, minute: str) -> str:
-    """`text` and the minute it was said in; what is heard is one line, so nobody can say this."""
-    return f"{text}\n[Now: {minute}]" if minute else text
 
 
 def minute_in(record: Record) -> str:

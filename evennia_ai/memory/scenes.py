@@ -13,6 +13,7 @@ from typing import Final
 from evennia_ai.memory.memories import compared_words
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.time_line import without_time_line
 from evennia_ai.text.word_forms import Languages
 
 MOST_WORDS: Final = 48
@@ -64,7 +65,7 @@ def words_said(
 
 def words_of_message(message: Message, languages: Languages = ()) -> frozenset[str]:
     """The words of a message and of its speaker's name, as they are compared."""
-    return _compared(message.name or "", message.content, languages)
+    return _compared(message.name or "", without_time_line(message.content), languages)
 
 
 @lru_cache(maxsize=MOST_COMPARED)

@@ -13,7 +13,7 @@ alone, so a second speaker never changes it. It is put together of fixed sentenc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from evennia_ai.prompt.compiled import DYNAMIC, CompiledComponent, Filling
 from evennia_ai.prompt.expansion import ComponentSet
@@ -154,9 +154,6 @@ GUIDANCE_END: Final = "</evennia_runtime_guidance>"
 SCREENREADER: Final = "+screenreader"
 """Behind the word for a client: who types there has the text read out."""
 
-Runtime = Literal["process", "workers"]
-"""Where the NPC's model is asked and its tools run: in the game's own process, or beside it."""
-
 # Evennia's words for the protocols of its web client; all other clients have no block.
 _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -169,12 +166,7 @@ _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _READ_OUT: Final = "A screen reader reads it out: write plain sentences, no drawings and tables."
-_RUNTIMES: Final[Mapping[Runtime, str]] = MappingProxyType(
-    {
-        "process": "You run in the game itself: what your tools make is there at once.",
-        "workers": "You run beside the game: what your tools make is there once you are told so.",
-    }
-)
+_RUNTIME: Final = "You run in the game itself: what your tools make is there at once."
 _FILES: Final = (
     "There are no files or downloads. What is too long to be said aloud belongs on a thing in the"
     " game, such as a letter or a book; tell people to open it with: read <name>"
@@ -182,7 +174,7 @@ _FILES: Final = (
 )
 
 
-def guidance_for(origin: str, *, runtime: Runtime = "process") -> str:
+def guidance_for(origin: str) -> str:
     """The block for a conversation of this origin, "" where there is none.
 
     `origin` is the client of the first who spoke, with the mark of a screen reader where one reads.
@@ -192,7 +184,7 @@ def guidance_for(origin: str, *, runtime: Runtime = "process") -> str:
         return ""
     opened = f"This conversation was begun from the game's web client: {_CLIENTS[client]}."
     read_out = [_READ_OUT] if origin != client else []
-    return "\n".join([GUIDANCE_MARK, opened, *read_out, _RUNTIMES[runtime], _FILES, GUIDANCE_END])
+    return "\n".join([GUIDANCE_MARK, opened, *read_out, _RUNTIME, _FILES, GUIDANCE_END])
 
 
 def with_guidance(

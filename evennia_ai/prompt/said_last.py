@@ -10,6 +10,7 @@ from typing import Final
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.templates.value_names import SAID_LAST
+from evennia_ai.prompt.time_line import without_time_line
 
 MOST_QUOTED: Final = 500
 """Characters of what was said that stand in a message of another role than user."""
@@ -23,7 +24,7 @@ def said_last(history: History, event: Message | None) -> dict[str, str]:
     character = _newest_reply(history)
     last = event or _newest(history)
     found = {"lastmessage": last, "lastusermessage": user, "lastcharmessage": character}
-    return {name: message.content if message else "" for name, message in found.items()}
+    return {name: without_time_line(one.content) if one else "" for name, one in found.items()}
 
 
 def _newest_reply(history: History) -> Message | None:

@@ -355,8 +355,11 @@ class Conf:
     ]
     """`{"queue": "procrastinate"}`: what NPCs do besides speaking is done by
     [workers](workers.md), on this machine or others"""
-    time_suffix: Annotated[kinds.TimeSuffix, Setting("E064", "", '"real", "game" or "" for none')]
-    """`"real"` or `"game"`: what is said to NPCs bears date and minute of the world or the game"""
+    time_suffix: Annotated[
+        kinds.TimeSuffix, Setting("E064", "game", '"real", "game" or "" for none')
+    ]
+    """what is said to NPCs ends with a line that has date and minute, of the game's clock or
+    (`"real"`) of the world's; `""`: no such line"""
 
     def __post_init__(self) -> None:
         recall = replace(self.memory.recall, languages=self.knowledge_languages)

@@ -11,6 +11,7 @@ SECRET_KEY = "only-for-tests"  # noqa: S105 - signs nothing that outlives a test
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 DEMO_WORLD = False
+EVENNIA_AI_TIME_SUFFIX = ""  # most tests look at what was said, letter for letter
 DEMO_PASSWORDS = Logins.made({ONE_PASSWORD: "only-for-tests"})
 
 

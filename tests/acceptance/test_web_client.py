@@ -1,5 +1,6 @@
 """A real server with people at its web client and at telnet: what an NPC's model is told of it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ class Played:
     """What the NPC's model was sent, in the order of `asked`, and where conversations are from."""
 
     heads: dict[str, tuple[str, ...]]
+    newest: str
+    """The last message of the first request."""
     origins: list[tuple[Any, ...]]
     origins_before: list[tuple[Any, ...]]
     screen: str
@@ -55,6 +58,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
         before, heads = origins(game), {}
         screen = asks(anna, demo.npc, "is the ferry late?")
         heads["web"] = head(stub)
+        newest = stub.requests[-1].body["messages"][-1]["content"]
         asks(builder, demo.npc, "and for me?")
         heads["telnet after web"] = head(stub)
         builder.send(f"whisper {demo.npc} = is the ferry late?")
@@ -69,7 +73,13 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
         reload(game)
         asks(builder, demo.npc, "still there?")
         heads["after a reload"] = head(stub)
-        yield Played(heads=heads, origins=origins(game), origins_before=before, screen=screen)
+        yield Played(
+            heads=heads,
+            newest=newest,
+            origins=origins(game),
+            origins_before=before,
+            screen=screen,
+        )
 
 
 def asks(client: Any, npc: str, question: str) -> str:
@@ -94,6 +104,13 @@ def origins(game: Evennia) -> list[tuple[Any, ...]]:
 
 def test_the_web_client_shows_what_the_npc_answers(played: Played) -> None:
     assert 'says, "Aye."' in played.screen
+
+
+@pytest.mark.req("S0-12")
+def test_current_message_is_last_and_ends_with_date_and_minute_in_the_demo(played: Played) -> None:
+    assert re.search(
+        r"is the ferry late\?\n\s*\[Now: \d{4}-\d\d-\d\d \d\d:\d\d\]$", played.newest
+    )
 
 
 @pytest.mark.req("S0-29")

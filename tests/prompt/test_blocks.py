@@ -165,7 +165,7 @@ def test_no_other_origin_has_a_block(origin) -> None:
 
 
 GOLDEN = {
-    ("websocket", "process"): """\
+    "websocket": """\
 <evennia_runtime_guidance>
 This conversation was begun from the game's web client: a page in a browser with a window of plain \
 text, which gets each line at once.
@@ -173,7 +173,7 @@ You run in the game itself: what your tools make is there at once.
 There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
 such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
 </evennia_runtime_guidance>""",
-    ("websocket+screenreader", "process"): """\
+    "websocket+screenreader": """\
 <evennia_runtime_guidance>
 This conversation was begun from the game's web client: a page in a browser with a window of plain \
 text, which gets each line at once.
@@ -182,7 +182,7 @@ You run in the game itself: what your tools make is there at once.
 There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
 such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
 </evennia_runtime_guidance>""",
-    ("ajax/comet", "process"): """\
+    "ajax/comet": """\
 <evennia_runtime_guidance>
 This conversation was begun from the game's web client: a page in an old browser with a window of \
 plain text, where lines may come late.
@@ -190,12 +190,12 @@ You run in the game itself: what your tools make is there at once.
 There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
 such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
 </evennia_runtime_guidance>""",
-    ("ajax/comet+screenreader", "workers"): """\
+    "ajax/comet+screenreader": """\
 <evennia_runtime_guidance>
 This conversation was begun from the game's web client: a page in an old browser with a window of \
 plain text, where lines may come late.
 A screen reader reads it out: write plain sentences, no drawings and tables.
-You run beside the game: what your tools make is there once you are told so.
+You run in the game itself: what your tools make is there at once.
 There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
 such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
 </evennia_runtime_guidance>""",
@@ -203,15 +203,15 @@ such as a letter or a book; tell people to open it with: read <name> (anything e
 
 
 @pytest.mark.req("S0-30", "S0-31", "S0-34")
-@pytest.mark.parametrize(("origin", "runtime"), GOLDEN)
-def test_each_kind_of_client_and_runtime_has_its_text(origin, runtime) -> None:
-    assert guidance_for(origin, runtime=runtime) == GOLDEN[origin, runtime]
+@pytest.mark.parametrize("origin", GOLDEN)
+def test_guidance_has_the_text_of_each_kind_of_client(origin) -> None:
+    assert guidance_for(origin) == GOLDEN[origin]
 
 
 @pytest.mark.req("S0-35")
-@pytest.mark.parametrize(("origin", "runtime"), GOLDEN)
-def test_it_is_short(origin, runtime) -> None:
-    assert ESTIMATE.count(guidance_for(origin, runtime=runtime)) <= 150
+@pytest.mark.parametrize("origin", GOLDEN)
+def test_it_is_short(origin) -> None:
+    assert ESTIMATE.count(guidance_for(origin)) <= 150
 
 
 @pytest.mark.req("S0-32", "S0-34", "S0-38")

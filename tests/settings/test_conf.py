@@ -39,6 +39,11 @@ def test_without_settings_the_game_is_offline_and_has_defaults():
     assert settings.max_concurrent_calls == 4
 
 
+@pytest.mark.req("S0-12")
+def test_what_is_said_bears_its_time_by_default():
+    assert SETTINGS["time_suffix"].default == "game"
+
+
 def test_settings_replace_defaults(settings_of_ai):
     settings_of_ai(CONTEXT_TOKENS=4096, LAYOUT="classic", COOLDOWN_SECONDS=0)
 

@@ -31,7 +31,7 @@ from evennia_ai.game.recording.heard import (
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.game.senses.text import one_line, person_name, plain_name, unmarked
-from evennia_ai.history.projection import minute_in, with_time_line
+from evennia_ai.history.projection import minute_in
 from evennia_ai.history.records import NewRecord
 from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
@@ -44,6 +44,7 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, ToolSpec, pending
 from evennia_ai.prompt.names import spoken
 from evennia_ai.prompt.registry import PromptContext, context_for
+from evennia_ai.prompt.time_line import with_time_line
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import components
 from evennia_ai.store.history import conversations, turns

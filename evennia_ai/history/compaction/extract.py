@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.history.compaction.planning import CompactionPlan
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.time_line import without_time_line
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.text.words import pairs_of, words_of
 
@@ -63,7 +64,7 @@ def said_of(
         is_summary = message.record in summaries
         who = "An earlier summary" if is_summary else _speaker(message, npc_name, tools)
         if message.content.strip():
-            yield SaidText(who, "said", readable(message.content), is_summary)
+            yield SaidText(who, "said", readable(without_time_line(message.content)), is_summary)
         for call in message.tool_calls:
             yield SaidText(who, "called", readable(f"{call.name} {call.arguments}"))
 

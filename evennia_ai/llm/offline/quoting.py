@@ -14,6 +14,7 @@ from typing import Final
 from evennia_ai.llm.chat import ChatRequest, Passage
 from evennia_ai.llm.offline.asked import COMMON_WORDS, VAGUE_WORDS, Asked, Kind
 from evennia_ai.llm.offline.first_person import first_person, pronoun_of
+from evennia_ai.prompt.time_line import without_time_line
 from evennia_ai.text.words import letters_of
 
 ANSWER_CHARACTERS: Final = 300
@@ -203,7 +204,8 @@ def quotation(question: Asked, request: ChatRequest) -> str:
 def _heard_of_others(request: ChatRequest) -> str:
     """What those who are there have said lately, each under their name."""
     names = tuple(f"{name}:" for name in request.company)
-    said = [one.content for one in request.messages[-MOST_HEARD:] if one.role == "user"]
+    newest = request.messages[-MOST_HEARD:]
+    said = [without_time_line(one.content) for one in newest if one.role == "user"]
     return "\n".join(text for text in said if text.startswith(names))
 
 

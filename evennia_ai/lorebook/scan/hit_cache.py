@@ -21,6 +21,7 @@ from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.time_line import without_time_line
 
 # Numbers of places that are no message of the history.
 EVENT: Final = -1
@@ -202,4 +203,5 @@ def _searchable(content: str, name: str | None, fold: Fold) -> Searchable:
 
 def searched(message: Message, with_name: bool, fold: Fold) -> Searchable:
     """A message ready to be searched, for all books and all who heard it."""
-    return _searchable(message.content, message.name if with_name else None, fold)
+    said = without_time_line(message.content)
+    return _searchable(said, message.name if with_name else None, fold)
