@@ -35,12 +35,12 @@ from evennia_ai.minds.view import (
 )
 from evennia_ai.prompt.compiled import Layout
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
+from evennia_ai.prompt.contexts import PromptContext
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.registry import PromptContext
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.prompt.templates.template import compile_template

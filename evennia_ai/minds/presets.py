@@ -17,7 +17,7 @@ from evennia_ai.presets.reading import read_preset
 from evennia_ai.presets.switches import switched
 from evennia_ai.prompt.assembly import NEW_CHAT, AssemblyRules
 from evennia_ai.prompt.components import HISTORY_ID, NO_GRANTS, Grant, Grants, PromptComponent
-from evennia_ai.prompt.registry import AUTONOMOUS, BUILT_IN
+from evennia_ai.prompt.contexts import AUTONOMOUS, BUILT_IN
 from evennia_ai.store.authored.presets import StoredPreset
 
 # What SillyTavern would call it that an NPC acts by itself: nobody waits for what it says.

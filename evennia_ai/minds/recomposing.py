@@ -33,11 +33,12 @@ from evennia_ai.minds.view import NPCView, Sources, policy_sha256, view_of
 from evennia_ai.prompt.assembly import assembly_of
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
+from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.prompt.placement import Anchor
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
+from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, card_then

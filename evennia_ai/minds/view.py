@@ -30,12 +30,13 @@ from evennia_ai.minds.presets import (
 from evennia_ai.presets.preset import Preset
 from evennia_ai.prompt.assembly import read_assembly
 from evennia_ai.prompt.components import NO_GRANTS, Grants, PromptComponent, Scope
+from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
+from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.prompt.templates.template import Template, compile_template
 from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of

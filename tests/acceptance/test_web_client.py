@@ -108,9 +108,7 @@ def test_the_web_client_shows_what_the_npc_answers(played: Played) -> None:
 
 @pytest.mark.req("S0-12")
 def test_current_message_is_last_and_ends_with_date_and_minute_in_the_demo(played: Played) -> None:
-    assert re.search(
-        r"is the ferry late\?\n\s*\[Now: \d{4}-\d\d-\d\d \d\d:\d\d\]$", played.newest
-    )
+    assert re.search(r"is the ferry late\?\n\s*\[Now: \d{4}-\d\d-\d\d \d\d:\d\d\]$", played.newest)
 
 
 @pytest.mark.req("S0-29")

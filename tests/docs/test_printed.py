@@ -14,12 +14,16 @@ from tests.docs.fences import ROOT, Block, blocks
 from tests.game.watch.test_watchdog import Loop, Watched
 
 
-def _a_trace(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
-    """The trace that the README names above it."""
-    monkeypatch.chdir(ROOT)
-    capsys.readouterr()
-    assert run(["compose", "world/demo/scenarios/oren.yaml"]) == 0
-    return str(capsys.readouterr().out)
+def _trace_of(scenario: str) -> Callable[..., str]:
+    """What the command line prints for a scenario of the demo."""
+
+    def prints(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+        monkeypatch.chdir(ROOT)
+        capsys.readouterr()
+        assert run(["compose", f"world/demo/scenarios/{scenario}"]) == 0
+        return str(capsys.readouterr().out)
+
+    return prints
 
 
 def _reasons_of_lore(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
@@ -76,7 +80,8 @@ def _what_is_slow(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) ->
 
 
 PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
-    ("README.md", "What a trace looks like"): _a_trace,
+    ("README.md", "What a trace looks like"): _trace_of("oren.yaml"),
+    ("README.md", "A card that wants to stand above everything"): _trace_of("hostile_card.yaml"),
     ("lorebook.md", "Why, and why not"): _reasons_of_lore,
     ("watching.md", "The request log"): _request_log,
     ("watching.md", "What holds the game up"): _what_is_slow,

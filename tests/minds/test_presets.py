@@ -10,7 +10,7 @@ from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.minds.turn_sources import source_of
 from evennia_ai.minds.view import components_of, sources_of, view_of
 from evennia_ai.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, PromptComponent, Scope
-from evennia_ai.prompt.registry import AUTONOMOUS, CONVERSATION
+from evennia_ai.prompt.contexts import AUTONOMOUS, CONVERSATION
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards, components, presets
 from evennia_ai.store.authored.cards import save_card

@@ -21,7 +21,8 @@ from evennia_ai.prompt.components import (
     PromptComponent,
     depth_in_words,
 )
-from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
+from evennia_ai.prompt.contexts import PromptContext
+from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.templates.value_names import KNOWN_NAMES
 from evennia_ai.prompt.tokens import ESTIMATE

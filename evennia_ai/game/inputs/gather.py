@@ -39,11 +39,11 @@ from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.greeting import greeting_record
 from evennia_ai.minds.view import CardTexts, NPCView, books_with, scanned_texts
 from evennia_ai.prompt.blocks import DynamicBlock, guidance_for
+from evennia_ai.prompt.contexts import PromptContext, context_for
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, ToolSpec, pending
 from evennia_ai.prompt.names import spoken
-from evennia_ai.prompt.registry import PromptContext, context_for
 from evennia_ai.prompt.time_line import with_time_line
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import components

@@ -24,7 +24,8 @@ from evennia_ai.errors import (
 )
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.prompt.registry import BUILT_IN, ComponentRegistry, PromptContext, with_statics
+from evennia_ai.prompt.contexts import BUILT_IN, PromptContext
+from evennia_ai.prompt.registry import ComponentRegistry, with_statics
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.templates.value_names import OUTLET
