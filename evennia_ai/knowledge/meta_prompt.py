@@ -31,11 +31,25 @@ _MONTHS: Final = (
     "january|february|march|april|may|june|july|august|september|october|november|december"
 )
 _WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-# A month that is also a word counts as one with a capital letter alone: "May", not "may".
-_DATE: Final = re.compile(rf"\b(?:(?i:{_WEEKDAYS})|(?!(?:may|march|august)\b)(?i:{_MONTHS}))\b")
+_WHICH: Final = (
+    r"(?i:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|every|other)"
+)
+# A month that is also a word counts as one with a capital letter alone: "May", not "may". What says
+# which one goes with it: of "the second Tuesday" no "second" is left.
+_DATE: Final = re.compile(
+    rf"\b(?:{_WHICH}\s+(?:of\s+)?)?"
+    rf"(?:(?i:{_WEEKDAYS})|(?!(?:may|march|august)\b)(?i:{_MONTHS}))(?:'s|s)?\b"
+)
 _NUMBER: Final = re.compile(r"\S*\d\S*")
 _MANY: Final = re.compile(r"\b(?:hundreds|thousands|millions|dozens|scores)\b", re.IGNORECASE)
-_HEADING: Final = re.compile(r"^[ \t]*(?:=+[^=\n]*=+|#+[^\n]*)[ \t]*$", re.MULTILINE)
+# A heading of a wiki, of Markdown or of HTML, also inside a line.
+_HEADING: Final = re.compile(
+    r"={2,}[^=\n]*={2,}|^[ \t]*=[^=\n]+=[ \t]*$"
+    r"|^[ \t]*#[^\n]*|(?<!\S)#+[ \t][^\n]*"
+    r"|^[^\n]+\n[ \t]*(?:={3,}|-{3,})[ \t]*$"
+    r"|<h[1-6]\b[^>\n]*>.*?</h[1-6]\s*>",
+    re.MULTILINE | re.IGNORECASE,
+)
 _HEADING_WORDS: Final = re.compile(
     r"^[ \t]*(?:=+[ \t]*([^=\n]+?)[ \t]*=+|#+[ \t]+([^\n]+?))[ \t]*$", re.MULTILINE
 )
@@ -56,13 +70,18 @@ class SafeMetadata:
 def safe_block(
     info: BaseInfo, *, titles: Collection[str] = (), texts: Iterable[str] = ()
 ) -> SafeMetadata:
-    """The safe metadata of a base; `titles` and `texts` of its pages are kept out of the hint."""
+    """Return the safe metadata of a base.
+
+    `titles` and `texts` of its pages are kept out of the hint. The name has no numbers and dates;
+    the id stays as it is, because a search needs it.
+    """
     keywords = (clean(one, most=MAX_KEYWORD) for one in info.keywords)
+    name = clean(_tidy(_without_figures(info.name, protected(()))), most=MAX_NAME)
     return SafeMetadata(
-        name=clean(info.name, most=MAX_NAME) or clean(info.key, most=MAX_NAME),
+        name=name.strip(" ,;:-") or clean(info.key, most=MAX_NAME),
         id=clean(info.key, most=MAX_NAME),
         hint=safe_hint(info.hint, titles=titles, texts=texts),
-        keywords=tuple(one for one in keywords if one and not _says_a_number(one))[:MAX_KEYWORDS],
+        keywords=tuple(one for one in keywords if one and not _says_a_figure(one))[:MAX_KEYWORDS],
     )
 
 
@@ -74,13 +93,10 @@ def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] =
     pages = list(texts)
     secret = protected(pages)
     plain = unicodedata.normalize("NFKC", hint)
-    scrubbed = plain
-    for pattern in (_HEADING, _DATE, _NUMBER, _MANY):
-        scrubbed = pattern.sub(" ", scrubbed)
-    scrubbed = _without_numbers(scrubbed, secret)
+    scrubbed = _without_figures(_HEADING.sub(" ", plain), secret)
     for title in sorted({*titles, *_headings(pages)}, key=len, reverse=True):
         scrubbed = _without(scrubbed, title)
-    told = clean(_EMPTY.sub("", _GAP.sub("", scrubbed)), most=MAX_HINT)
+    told = clean(_tidy(scrubbed), most=MAX_HINT)
     repeats = any(leak(one, secret) in ("words", "letters") for one in (plain, told))
     return "" if repeats else told.strip(" ,;:-")
 
@@ -94,10 +110,23 @@ def clean(text: str, *, most: int) -> str:
     return _BLANKS.sub(" ", _FORBIDDEN.sub("", seen)).strip()[:most].rstrip()
 
 
-def _says_a_number(text: str) -> bool:
-    """Whether a keyword names a number; "first mate" does not, and "barrel I" does."""
-    found = places(letters_folded(text))
-    return bool(_MANY.search(text)) or any(one.is_sure or one.is_numbered for one in found)
+def _says_a_figure(keyword: str) -> bool:
+    """True if a keyword has a number or a date; "first mate" has none, and "barrel I" has one."""
+    found = places(letters_folded(keyword))
+    is_told = any(one.is_sure or one.is_numbered for one in found)
+    return is_told or any(pattern.search(keyword) for pattern in (_DATE, _NUMBER, _MANY))
+
+
+def _without_figures(text: str, secret: Protected) -> str:
+    """Return the text without numbers and dates in any form."""
+    for pattern in (_DATE, _NUMBER, _MANY):
+        text = pattern.sub(" ", text)
+    return _without_numbers(text, secret)
+
+
+def _tidy(text: str) -> str:
+    """Return the text without the blanks and signs that stood around what was taken out."""
+    return _EMPTY.sub("", _GAP.sub("", text))
 
 
 def _without_numbers(text: str, secret: Protected) -> str:
@@ -194,13 +223,14 @@ def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) ->
     lines = [HEADING]
     for base in bases[:MOST_BASES]:
         is_safe = base.key in restricted
-        lines += [f"- Name: {_name(base)}", f"  ID: {_id(base)}"]
+        lines += [f"- Name: {_name(base, is_safe=is_safe)}", f"  ID: {_id(base)}"]
         lines.append(f"  Search: {_search(base, is_safe=is_safe)}")
         lines += _safe(base) if is_safe else _open(base, length)
     if len(bases) > MOST_BASES:
         lines.append(f"- and {len(bases) - MOST_BASES} more")
     if len(bases) == 1:
-        lines.append(f"Current target: {_name(bases[0])} (ID: {_id(bases[0])})")
+        name = _name(bases[0], is_safe=bases[0].key in restricted)
+        lines.append(f"Current target: {name} (ID: {_id(bases[0])})")
     return "\n".join(lines)
 
 
@@ -233,8 +263,8 @@ def _safe(base: BaseInfo) -> Iterator[str]:
         yield f"  Routing keywords: {words}"
 
 
-def _name(base: BaseInfo) -> str:
-    return clean(base.name, most=MAX_NAME) or _id(base)
+def _name(base: BaseInfo, *, is_safe: bool) -> str:
+    return safe_block(base).name if is_safe else clean(base.name, most=MAX_NAME) or _id(base)
 
 
 def _id(base: BaseInfo) -> str:

@@ -122,6 +122,13 @@ def test_numbers_and_dates_are_taken_out_of_a_hint() -> None:
     assert not re.search(r"\d|May", the_block(base, restricted=("vault",)))
 
 
+@pytest.mark.req("S0-24")
+def test_name_of_a_restricted_base_has_no_digits_in_any_line() -> None:
+    block = the_block(a_base("vault", name="Vault 13", restricted=True), restricted=("vault",))
+    assert "- Name: Vault\n" in block
+    assert "Current target: Vault (ID: vault)" in block
+
+
 def test_a_base_that_is_restricted_for_others_alone_is_told_in_full() -> None:
     assert "  Topics: pier, bell" in the_block(SECRET)
 

@@ -71,6 +71,12 @@ def test_without_a_hint_there_are_name_and_id_alone():
         ("Step XIV, the fourteenth, the 14th", "Step, the, the"),
         ("Barrel I, and I know the first mate", "Barrel, and I know the first mate"),
         ("A sixfold oath, sworn twice by hundreds", "A oath, sworn by"),
+        ("Ask on the step, == Why == fog.", "Ask on the step, fog."),
+        ("Ask for fog ## Why it comes\nand rain", "Ask for fog and rain"),
+        ("Ask, <h2>Why fog</h2> or rain", "Ask, or rain"),
+        ("Why fog\n-------\nWho knows", "Who knows"),
+        ("Come on the second Tuesday or the last of May", "Come on the or the"),
+        ("Tuesday's bell and Sundays", "bell and"),
     ],
 )
 def test_numbers_dates_headings_and_titles_are_taken_out(hint, told):
@@ -98,6 +104,27 @@ def test_a_word_that_is_a_number_at_times_is_taken_out_where_a_page_has_that_num
 def test_a_keyword_that_is_a_number_in_any_form_is_left_out(number):
     told = safe_block(replace(INFO, keywords=(f"door {number}", "first mate"))).keywords
     assert told == ("first mate",)
+
+
+@pytest.mark.req("S0-24")
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Vault 13 of 9 May", "Vault of"),
+        ("The forty keys", "The keys"),
+        ("Ledger, 1702", "Ledger"),
+        ("1702", "vault"),
+        ("The first mate's chest", "The first mate's chest"),
+    ],
+)
+def test_a_name_of_a_restricted_base_has_no_numbers_and_dates(name, told):
+    assert safe_block(replace(INFO, name=name)).name == told
+
+
+@pytest.mark.req("S0-24")
+@pytest.mark.parametrize("keyword", ["May", "second Tuesday", "in March", "ferry 9"])
+def test_a_keyword_with_a_date_is_left_out(keyword):
+    assert safe_block(replace(INFO, keywords=(keyword, "may", "gate"))).keywords == ("may", "gate")
 
 
 @pytest.mark.req("S0-24")
