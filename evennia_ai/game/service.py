@@ -36,6 +36,7 @@ from evennia_ai.game.turn import acting
 from evennia_ai.game.upkeep.library import LOOK_SECONDS
 from evennia_ai.game.watch.watchdog import Watchdog
 from evennia_ai.knowledge.pages.page import BaseInfo
+from evennia_ai.settings.conf import doubts, unknown_names
 from evennia_ai.store import erasing, model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns
@@ -161,6 +162,15 @@ _switching: Final = Switching()
 _watchdogs: Final[list[Watchdog]] = []
 
 
+def _log_doubts() -> None:
+    """Log what is odd about the settings: a reload runs no checks."""
+    for doubt in doubts():
+        logger.log_warn(f"evennia_ai: {doubt.message} {doubt.hint}")
+    for name, near in unknown_names():
+        meant = f"; did you mean {near}?" if near else ""
+        logger.log_warn(f"evennia_ai: {name} is not a setting of evennia_ai{meant}")
+
+
 def at_server_start() -> None:
     """End the turns of a process that died, get the model ready, watch for foreign writes.
 
@@ -171,6 +181,7 @@ def at_server_start() -> None:
     except EvenniaAIError as error:
         logger.log_err(f"evennia_ai: no NPC can answer: {error}")
         return
+    _log_doubts()
     started_at = time.time()
     _refresh()  # what is read from now on is as new as the numbers that are known
     closing = partial(_close_interrupted, begun_before=started_at)

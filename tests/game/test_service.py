@@ -198,3 +198,21 @@ def test_what_is_slow_is_watched_where_the_game_asks_for_it(stage):
     service.at_server_stop()
     watcher.join(30)
     assert not watcher.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "logs"),
+    [
+        (
+            "EVENNIA_AI_KNOWLEDGE_BUDGET",
+            {"calls": 1000, "free": 1000},
+            "free (1000) must be less than calls (1000)",
+        ),
+        ("EVENNIA_AI_TIME_SUFIX", "real", "did you mean EVENNIA_AI_TIME_SUFFIX?"),
+    ],
+)
+def test_the_start_logs_settings_that_contradict_themselves(stage, logged, name, value, logs):
+    with override_settings(**{name: value}):
+        service.at_server_start()
+        service.at_server_stop()
+    assert [line for line in logged if logs in line]

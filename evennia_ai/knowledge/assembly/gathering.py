@@ -22,6 +22,7 @@ from evennia_ai.knowledge.assembly.requests import (
     Step,
     Trace,
     distinct,
+    no_page,
     read,
     titles,
 )
@@ -167,7 +168,7 @@ def encyclopedia(task: LoreTask, plan: Planned, trace: Trace) -> Step[tuple[Pack
     names = [*task.custom_pages, *entities]
     found = yield from read(names, trace)
     unknown = [name for name, page in zip(names, found, strict=True) if page is None]
-    trace.warn(*(f"there is no page {name} to be read" for name in unknown))
+    trace.warn(*map(no_page, unknown))
     asked_for = {page.name for page in found[: len(task.custom_pages)] if page}
     pages = distinct(found)
     trace.did(7, titles(pages))

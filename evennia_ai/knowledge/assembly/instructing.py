@@ -16,6 +16,7 @@ from evennia_ai.knowledge.assembly.requests import (
     Step,
     Trace,
     distinct,
+    no_page,
     read,
     read_listed,
     titles,
@@ -196,7 +197,7 @@ def _demanded(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
     """The pages of these names, with a warning for each that is missing."""
     found = yield from read(names, trace)
     missing = [name for name, page in zip(names, found, strict=True) if page is None]
-    trace.warn(*(f"the instructions {name} are missing" for name in missing))
+    trace.warn(*map(no_page, missing))
     return distinct(found)
 
 

@@ -128,16 +128,24 @@ class Article(Protocol):
     def text(self) -> str: ...
 
 
+def no_page(name: PageName) -> str:
+    """Return the warning about a page that is not there, or that the viewer may not see.
+
+    One sentence serves both, so that nobody learns from it whether a hidden page exists.
+    """
+    return f"there is no page {name} that may be read here"
+
+
 def read(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
     """The pages of these names in their order, None for each that is not there or not to be seen.
 
-    That a page is hidden is a warning; what it is called was known to whoever asked for it.
+    A hidden page is a warning; what it is called was known to whoever asked for it.
     """
     if not names:
         return []
     answer = yield Fetch(tuple(names))
     hidden = (name for name, page in zip(names, answer, strict=True) if isinstance(page, Hidden))
-    trace.warn(*(f"{name} may not be read here" for name in hidden))
+    trace.warn(*map(no_page, hidden))
     return [page if isinstance(page, Page) else None for page in answer]
 
 
