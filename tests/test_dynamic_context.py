@@ -36,7 +36,7 @@ def head(prompt):
     return [message.content for message in prompt.messages if message.role == "system"]
 
 
-@pytest.mark.req("S0-07", "S0-08", "S1-11")
+@pytest.mark.req("S0-08", "S1-11")
 def test_the_order_is_system_history_facts_and_what_is_being_answered() -> None:
     assert told(the_prompt(KB, history=2)) == [
         ("system", "ordered", "You are an NPC. Be brief."),

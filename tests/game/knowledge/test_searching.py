@@ -242,7 +242,7 @@ def test_one_without_the_tool_is_not(harbour):
     assert "knowledge_base_search" not in "".join(prompt_of(harbour))
 
 
-@pytest.mark.req("S0-06", "S0-07")
+@pytest.mark.req("S0-06")
 def test_what_it_is_told_for_good_is_the_same_whatever_bases_there_are(harbour):
     harbour.minds.searches = None
     before = prompt_of(harbour)[0]
