@@ -4,6 +4,8 @@ The real command changes the real store; what is stored is composed with a conve
 length. `H1` is the oldest message of a conversation, the highest number the newest.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from evennia_ai.compose import compose
@@ -36,8 +38,9 @@ def stage(_cast, db):
 
 
 def prompt(length, *, scopes=(GAME,), layout="cache"):
-    """The contents of the prompt over `length` messages of history, top to bottom."""
-    history = History([said("user", f"H{n}") for n in range(1, length + 1)])
+    """The contents of the prompt over so many messages, or these, top to bottom."""
+    numbered = length if isinstance(length, list) else range(1, length + 1)
+    history = History([said("user", f"H{n}") if isinstance(n, int) else n for n in numbered])
     composed = compose(
         Inputs(
             components=ComponentSet(store.registry().resolved(scopes)),
@@ -80,6 +83,34 @@ def test_the_depth_command_clears_the_depth(stage, word):
     before = prompt(4)
     stage.builds("component/depth mood = 2", f"component/depth mood = {word}")
     assert prompt(4) == before
+    assert component("mood").placement == "ordered"
+
+
+def moved(text):
+    """What the game tells of who came or went."""
+    return replace(said("user", text), is_movement=True)
+
+
+def test_depth_of_speech_passes_over_who_came_or_went(stage):
+    lines = [said("user", "H1"), moved("Pim comes in."), said("user", "H2"), moved("Pim leaves.")]
+    stage.builds("component/depth mood = 2")
+    assert prompt(lines)[2:-2] == ["H1", "Pim comes in.", "MOOD", "H2", "Pim leaves."]
+
+    told = stage.builds("component/depth mood = 2 speech")
+    assert "depth 2: 2 messages of speech follow it" in told
+    assert prompt(lines)[2:-2] == ["MOOD", "H1", "Pim comes in.", "H2", "Pim leaves."]
+    stage.builds("component/depth mood = 1 SPEECH")
+    assert prompt(lines)[2:-2] == ["H1", "Pim comes in.", "MOOD", "H2", "Pim leaves."]
+    stage.builds("component/depth mood = 9 speech")
+    assert prompt(lines)[2:-2] == ["MOOD", "H1", "Pim comes in.", "H2", "Pim leaves."]
+
+    stage.builds("component/depth mood = 2")
+    assert component("mood").depth_counts == "messages"
+
+
+def test_a_depth_of_something_else_is_refused(stage):
+    told = stage.builds("component/depth mood = 2 poses")
+    assert "A depth counts `messages` or `speech`" in told
     assert component("mood").placement == "ordered"
 
 

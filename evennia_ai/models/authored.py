@@ -20,6 +20,7 @@ class Component(models.Model):
     is_static = models.BooleanField(default=False)
     injection_depth = models.PositiveIntegerField(default=0)
     injection_order = models.IntegerField(default=100)
+    depth_counts = models.CharField(max_length=KINDS, default="messages")
     placement = models.CharField(max_length=KINDS, default="ordered")
     volatile = models.BooleanField(default=False)
     trust = models.CharField(max_length=KINDS, default="builder")

@@ -17,7 +17,9 @@ from evennia_ai.prompt.components import HISTORY_ID, STATIC_IDS, Grants, PromptC
 # Of a new prompt the identifier is made of what it is called, so that two exports are equal.
 _NAMESPACE: Final = UUID("5d1a3d4e-6f0b-4f0e-9a57-2c1f3b8e7d60")
 _COPIED: Final = ("name", "content", "role")
-_NOT_WRITTEN: Final = ("description", "volatile", "priority", "required", "scope", "trust")
+_NOT_WRITTEN: Final = (
+    *("depth_counts", "description", "volatile", "priority", "required", "scope", "trust"),
+)
 
 
 def with_changes(

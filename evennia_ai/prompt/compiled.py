@@ -287,6 +287,7 @@ def _claim(component: PromptComponent, origin: str, layout: Layout, *, stays: st
         key=component.key,
         role=component.role,
         depth=component.injection_depth if component.placement == "history" else None,
+        depth_counts=component.depth_counts,
         order=component.injection_order,
         joint=DYNAMIC if _moves_behind_history(component, layout) else None,
         tier=_tier(component),

@@ -19,7 +19,7 @@ from pydantic import Field, SkipValidation
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.foreign.fields import Must, checker, wrong_in
 from evennia_ai.prompt.memo import typed_frozen
-from evennia_ai.prompt.messages import Role, Trust
+from evennia_ai.prompt.messages import DepthCounts, Role, Trust
 
 Placement = Literal["ordered", "history"]
 
@@ -80,6 +80,7 @@ class PromptComponent:
     `placement` is "history": then 0 is after the newest message (Card V3, `@@depth 0`)."""
     injection_order: Order = DEFAULT_ORDER
     """Breaks ties at one depth, low first."""
+    depth_counts: DepthCounts = "messages"
     placement: Placement = "ordered"
     volatile: bool = False
     """Whether it tells facts that change from request to request."""

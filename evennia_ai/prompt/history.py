@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from evennia_ai.prompt.memo import Memo
-from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.messages import DepthCounts, Message
 from evennia_ai.prompt.tokens import TokenCounter
 
 
@@ -138,21 +138,22 @@ class History:
         sums.reach_to(first, self._log)
         return sums.between(first, self.stop)
 
-    def slot(self, depth: int, *, first: int) -> int:
-        """Where an injection of `depth` stands: before the message of this absolute index.
+    def slot(self, depth: int, *, first: int, counts: DepthCounts = "messages") -> int:
+        """Return where a text of this depth is injected: before the message of this absolute index.
 
-        The kept history is `first` to `stop`; depth counts its conversation messages from the
-        newest, bookkeeping records not among them. Depth 0 is after the newest; too deep is the
-        top of the kept history. A slot between a tool call and its result moves before the call.
+        The kept history is `first` to `stop`. Depth counts its conversation messages from the
+        newest, bookkeeping records not among them; with `counts` "speech" it passes over who came
+        or went, too. Depth 0 is after the newest; too deep is the top of the kept history. A slot
+        between a tool call and its result moves before the call.
         """
         if depth <= 0:
             return self.stop
         log = self._log
         slot = max(first, self.stop - depth)
-        if log.is_plain:
+        if log.is_plain and counts == "messages":
             return slot
-        if log.bookkeeping:
-            slot = self._counted_slot(depth, first)
+        if log.bookkeeping or counts == "speech":
+            slot = self._counted_slot(depth, first, counts)
         while first < slot < self.stop and log.messages[slot - self.earlier].role == "tool":
             slot -= 1
         return slot
@@ -161,10 +162,12 @@ class History:
         """The same for a depth that counts from the oldest kept message (`@@reverse_depth`)."""
         return self.slot(max(self.counted(first) - depth, 0), first=first)
 
-    def counted(self, first: int) -> int:
-        """Number of conversation messages from the absolute index `first` on."""
-        skipped = self._log.bookkeeping
-        inside = bisect_left(skipped, self.stop) - bisect_left(skipped, first)
+    def counted(self, first: int, counts: DepthCounts = "messages") -> int:
+        """Return how many messages that depth counts there are from the absolute index `first`."""
+        passed_over = [self._log.bookkeeping]
+        if counts == "speech":
+            passed_over.append(self._log.movement)
+        inside = sum(bisect_left(one, self.stop) - bisect_left(one, first) for one in passed_over)
         return self.stop - first - inside
 
     def whole_pairs(self, first: int) -> int:
@@ -173,14 +176,14 @@ class History:
             first += 1
         return first
 
-    def _counted_slot(self, depth: int, first: int) -> int:
-        """Index of the message with which `depth` conversation messages begin, or `first`."""
-        if self.counted(first) < depth:
+    def _counted_slot(self, depth: int, first: int, counts: DepthCounts = "messages") -> int:
+        """Return the index of the message with which `depth` counted messages begin, or `first`."""
+        if self.counted(first, counts) < depth:
             return first
         low, high = first, self.stop
         while low < high:
             middle = (low + high + 1) // 2
-            if self.counted(middle) >= depth:
+            if self.counted(middle, counts) >= depth:
                 low = middle
             else:
                 high = middle - 1
@@ -197,6 +200,7 @@ class _Log:
         "is_plain",
         "memo",
         "messages",
+        "movement",
         "replies",
         "staying",
         "users",
@@ -208,6 +212,7 @@ class _Log:
         self.earlier = earlier
         self.is_plain = True  # nothing but what people said: no bookkeeping, no tools
         self.bookkeeping: list[int] = []  # indexes that depth does not count
+        self.movement: list[int] = []  # indexes of who came or went, which speech is not
         self.users: list[int] = []  # indexes of messages of role user
         self.replies: list[int] = []  # indexes of what the NPC said
         self.staying: dict[str, list[int]] = {}  # indexes of texts that stay, by what they are of
@@ -218,6 +223,8 @@ class _Log:
         new = tuple(messages)
         # Hundreds at once where a conversation is opened: nothing is asked for twice.
         for index, message in enumerate(new, start=self.earlier + len(self.messages)):
+            if message.is_movement and message.counted:
+                self.movement.append(index)
             if not message.counted:
                 self.bookkeeping.append(index)
                 self.is_plain = False

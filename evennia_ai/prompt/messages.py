@@ -22,6 +22,9 @@ TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 Trust = Literal["author", "builder", "imported", "player"]
 """Who wrote a text, which decides what it may do."""
 
+DepthCounts = Literal["messages", "speech"]
+"""What a depth counts: every message of the history, or all but those of who came or went."""
+
 # Kinds of events that the game tells of in its own words, with the names of places in them.
 MOVEMENT: Final = frozenset({"arrive", "leave", "moved"})
 

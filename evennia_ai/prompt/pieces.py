@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from evennia_ai.prompt.memo import Slot, typed_frozen
-from evennia_ai.prompt.messages import Block, Message, Role
+from evennia_ai.prompt.messages import Block, DepthCounts, Message, Role
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -82,6 +82,7 @@ class Claim:
     role: Role
     depth: int | None = None
     from_oldest: bool = False
+    depth_counts: DepthCounts = "messages"
     order: float = 100
     joint: Joint | None = None
     tier: Tier = Tier.FLEXIBLE

@@ -117,7 +117,7 @@ def interleaved(
             slot = history.slot_from_oldest(claim.depth or 0, first=first)
             depth = stop - slot
         else:
-            slot = history.slot(claim.depth or 0, first=first)
+            slot = slot_of(piece, history, first=first)
             if not depth and piece.message.stays:
                 depth = _STAYING
         slotted.append((slot, -depth, ties.rank(piece) if ties else piece.rank, index, piece))
@@ -141,7 +141,7 @@ def slot_of(piece: Piece, history: History, *, first: int) -> int:
     claim = piece.claim
     if claim.from_oldest:
         return history.slot_from_oldest(claim.depth or 0, first=first)
-    return history.slot(claim.depth or 0, first=first)
+    return history.slot(claim.depth or 0, first=first, counts=claim.depth_counts)
 
 
 def joined(pieces: Iterable[Piece]) -> list[Stand]:

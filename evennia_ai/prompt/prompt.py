@@ -259,8 +259,9 @@ class Prompt:
 
     def _at_depth(self, piece: Piece, depth: int) -> str:
         claim = piece.claim
-        kept = self.history.counted(self.cut)
-        follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
+        counts = claim.depth_counts
+        kept = self.history.counted(self.cut, counts)
+        follow = self.history.counted(slot_of(piece, self.history, first=self.cut), counts)
         if claim.beside is not None:
             called = "" if claim.beside.at is None else self.called(claim.beside.at)
             beside = claim.beside.words.format(called)
@@ -271,7 +272,8 @@ class Prompt:
             return f"at the bottom of the history: {_follow(follow)}"
         base = "from the oldest" if claim.from_oldest else "from the newest"
         clamped = f"; the kept history has {kept}" if depth > kept else ""
-        return f"in the history, depth {depth} {base}: {_follow(follow)}{clamped}"
+        spoken = " of speech" if counts == "speech" else ""
+        return f"in the history, depth {depth} {base}: {_follow(follow, spoken)}{clamped}"
 
     def _moved(self, claim: Claim, follow: int) -> str:
         """How many messages follow what stands beside one, and why these are others than asked."""
@@ -307,8 +309,8 @@ def _few(origins: Sequence[str]) -> str:
     return origins[0] if len(origins) == 1 else f"{len(origins)} other texts"
 
 
-def _follow(count: int) -> str:
-    return "1 message follows" if count == 1 else f"{count} messages follow"
+def _follow(count: int, spoken: str = "") -> str:
+    return f"1 message{spoken} follows" if count == 1 else f"{count} messages{spoken} follow"
 
 
 def _always_kept(cost: tuple[str, int]) -> Verdict:

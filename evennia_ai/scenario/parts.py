@@ -38,8 +38,8 @@ from evennia_ai.scenario.tables import KIND, Depth, TextRole, Whole, known_keys,
 
 FIELDS: Final = (
     *("id", "key", "name", "description", "content", "role", "enabled", "is_static"),
-    *("injection_depth", "injection_order", "placement", "volatile", "trust", "priority"),
-    *("required", "scope"),
+    *("injection_depth", "injection_order", "depth_counts", "placement", "volatile", "trust"),
+    *("priority", "required", "scope"),
 )
 COPIED: Final = tuple(name for name in FIELDS if name not in ("id", "key", "is_static", "scope"))
 FIRST_FREE_ID: Final = 1201

@@ -55,9 +55,10 @@ class CmdComponent(ComponentFields):
       create    - make a component; without an ID it gets a free one behind
                   those of its kind, without a text the editor opens
       edit      - open the editor on its text
-      depth     - <n | normal | bottom>: n messages from the newest, inside
-                  the history; 0 or normal: at its ID; bottom: after the
-                  newest message. Without a value: show it
+      depth     - <n [speech] | normal | bottom>: n messages from the newest,
+                  inside the history; with `speech` it counts no lines of
+                  who comes in or leaves. 0 or normal: at its ID; bottom:
+                  after the newest message. Without a value: show it
       order     - <n>: what stands first at the same depth; low first
       role      - <system | user | assistant | tool>
       move      - <id>: give it another ID, its place in the prompt

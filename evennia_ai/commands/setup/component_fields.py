@@ -1,6 +1,6 @@
 """The switches of `component` that change one field of a component, or show it."""
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import any_whole_number, component_named, depth_typed, whole_number
@@ -11,7 +11,9 @@ from evennia_ai.commands.setup.component_shown import (
     unsettled_in_words,
 )
 from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.messages import DepthCounts
 from evennia_ai.store.authored import components as store
+from evennia_ai.text.columns import clipped, visible
 
 _YES_OR_NO: Final = {"yes": True, "no": False}
 
@@ -20,7 +22,7 @@ class ComponentFields(StrictCommand):
     """Everything that is one field of a component."""
 
     def depth(self) -> None:
-        component = self._component("depth", "<n | normal | bottom>")
+        component = self._component("depth", "<n [speech] | normal | bottom>")
         if self.rhs is None:
             self.say(f"{labelled(component)} {place_in_words(component)}.")
             return
@@ -138,7 +140,18 @@ class ComponentFields(StrictCommand):
 
 
 def _depth_fields(value: str) -> dict[str, Any]:
-    """The fields that put a component at this depth; 0 is no depth at all, as in the issue."""
-    depth = depth_typed(value)
-    in_history = bool(depth) or value.lower() == "bottom"
-    return {"injection_depth": depth or 0, "placement": "history" if in_history else "ordered"}
+    """Return the fields that put a component at this depth; 0 is no depth at all."""
+    number, _, counts = value.partition(" ")
+    counts = counts.strip().lower() or "messages"
+    if counts not in get_args(DepthCounts):
+        raise CommandError(
+            f"A depth counts `messages` or `speech`, and '{clipped(visible(counts), 40)}' is"
+            " neither: component/depth <key> = 4 speech. Nothing was changed."
+        )
+    depth = depth_typed(number)
+    in_history = bool(depth) or number.lower() == "bottom"
+    return {
+        "injection_depth": depth or 0,
+        "placement": "history" if in_history else "ordered",
+        "depth_counts": counts if in_history else "messages",
+    }

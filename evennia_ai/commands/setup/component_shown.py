@@ -136,7 +136,10 @@ def place_in_words(component: PromptComponent) -> str:
         return f"stands at the top of the history, order {order}"
     if depth == 0:
         return f"stands in the history after the newest message (bottom), order {order}"
-    follow = f"{depth} message follows" if depth == 1 else f"{depth} messages follow"
+    spoken = " of speech" if component.depth_counts == "speech" else ""
+    follow = (
+        f"{depth} message{spoken} follows" if depth == 1 else f"{depth} messages{spoken} follow"
+    )
     return f"stands in the history, depth {depth}: {follow} it; order {order}"
 
 
