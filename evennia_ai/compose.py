@@ -1,6 +1,7 @@
 """The pipeline on one page: Inputs -> Prompt.
 
-Pure: no clock, disk, database, random source or setting is read; equal inputs give equal bytes.
+Pure: no clock, disk, database, random source or setting is read; equal inputs give equal bytes, on
+a busy machine as on an idle one. Work that might not end, such as a pattern's, is bounded by steps.
 Each stage judges everything it saw; the verdicts of the stages are the trace.
 
     1  notes     each author's note as it goes in                 evennia_ai.prompt.notes

@@ -34,8 +34,8 @@ from evennia_ai.lorebook.entry import LoreEntry, Mention
 from evennia_ai.lorebook.rules import PRESET_FLAGS, ActivationRules
 from evennia_ai.lorebook.scan.hit_cache import EVENT
 from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
-from evennia_ai.lorebook.scan.regex.pattern import Patience
-from evennia_ai.lorebook.scan.window import Scan, Window
+from evennia_ai.lorebook.scan.regex.pattern import TURN_STEPS
+from evennia_ai.lorebook.scan.window import MOST_PLACES, Scan, Window
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
@@ -43,8 +43,6 @@ from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.pieces import Beside
 from evennia_ai.prompt.tokens import TokenCounter
 
-_SHOWN_PLACES: Final = 4
-_NOT_NEEDED: Final = Patience()
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
 # By the index of an entry what its text was rendered with, the text and its tokens.
 _TEXTS: Final = Slot[dict[int, tuple[object, str, int]]]("texts")
@@ -81,7 +79,7 @@ class ActiveBook:
         key_index: BookIndex,
         scan: Scan,
         rules: ActivationRules,
-        patience: Patience,
+        steps: int,
     ) -> None:
         self.lorebook = book
         self.entries = book.entries
@@ -95,7 +93,7 @@ class ActiveBook:
             key_index,
             of=(book.label, book.attach, rules.strategy),
             include_names=rules.include_names,
-            patience=patience,
+            steps=steps,
         )
         self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
         self.seen = self.depth
@@ -197,7 +195,7 @@ class ActiveBook:
             for number in dict.fromkeys(keys.numbers)
             for where, why in places.get(number, ())
         )
-        return tuple(islice(told, _SHOWN_PLACES))
+        return tuple(islice(told, MOST_PLACES))
 
     def spot_of(self, entry: LoreEntry, history: History) -> tuple[int, Beside]:
         """Where an entry stands that asks for the message with its key: depth, and beside what.
@@ -349,7 +347,7 @@ def active_books_of(
             key_index=key_index,
             scan=scan,
             rules=rules,
-            patience=Patience(books=with_patterns) if with_patterns else _NOT_NEEDED,
+            steps=TURN_STEPS // max(1, with_patterns),
         )
         for rank, (book, key_index) in enumerate(zip(ordered, indexes, strict=True))
     )

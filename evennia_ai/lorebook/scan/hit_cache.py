@@ -17,7 +17,7 @@ from evennia_ai.lorebook.scan.matching import (
     Span,
     searchable,
 )
-from evennia_ai.lorebook.scan.regex.pattern import Patience
+from evennia_ai.lorebook.scan.regex.pattern import TEXT_STEPS, TURN_STEPS
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message
@@ -55,11 +55,23 @@ Texts = Sequence[tuple[str, str]]
 
 
 class Feed(NamedTuple):
-    """Texts that were fed at once, the keys that stood in those before, and in all of them."""
+    """Texts that were fed at once, the keys that stood in those before, and in all of them.
+
+    `steps` are those that patterns took in the texts.
+    """
 
     texts: Texts
     before: Places
     after: Places
+    steps: int
+
+
+class FedText(NamedTuple):
+    """The text of an active entry, the keys in it, and the steps that patterns took in it."""
+
+    text: str
+    places: Places
+    steps: int
 
 
 class HitCache:
@@ -76,22 +88,29 @@ class HitCache:
         self.table = table
         self.with_names = with_names
         self.memo = Memo()
-        self.fed: dict[str, tuple[str, Places]] = {}
+        self.fed: dict[str, FedText] = {}
         self.feeds: dict[int, Feed] = {}
         self.said: dict[int, FoundKey] = {}
         self.moved: dict[int, FoundKey] = {}
         self.changed: set[int] = set()
         self._hits: dict[int, tuple[bool, Places]] = {}  # with whether the message tells who moves
         self._given_up: dict[int, GivenUp] = {}
+        # By index the steps that patterns took in a message; None where no pattern was searched.
+        self._steps: dict[int, int | None] = {}
         self._searched = (at, at)  # messages from the one up to the other
         self._stretch = (at, at)
 
-    def reach(self, history: History, *, first: int, stop: int, patience: Patience) -> set[int]:
-        """Make the messages from `first` up to `stop` the stretch; which keys stand elsewhere now.
+    def reach(
+        self, history: History, *, first: int, stop: int, steps: int = TURN_STEPS
+    ) -> set[int]:
+        """Make the messages from `first` up to `stop` the stretch; return the keys that moved.
 
-        Only the messages that come to it or leave it are looked at.
+        Only messages that enter the stretch or leave it are looked at. Patterns have `steps` in all
+        these messages together. The newest messages come first, and patterns are not searched in
+        those that are left when the steps are used up.
         """
-        self._search(history, first, stop, patience)
+        if self._search(history, first, stop, steps):
+            self._stretch = (-1, -1)  # what is known of the stretch is no longer true
         earlier, self.changed = self.changed, set()
         old_first, old_stop = self._stretch
         if first >= old_stop or stop < old_stop:
@@ -140,34 +159,58 @@ class HitCache:
         indexes = sorted((i for i in self._given_up if first <= i < stop), reverse=True)
         return ((index, self._given_up[index]) for index in indexes)
 
-    def _search(self, history: History, first: int, stop: int, patience: Patience) -> None:
-        """Search what is new; a stretch that does not touch what was searched begins anew."""
+    def _search(self, history: History, first: int, stop: int, steps: int) -> bool:
+        """Search what is new; a stretch that does not touch what was searched begins again.
+
+        Return whether patterns are now searched in other messages of those that were known.
+        """
         known_first, known_stop = self._searched
         if first > known_stop or stop < known_first:
             known_first = known_stop = first
-            self._hits, self._given_up = {}, {}
-        self._search_all(history, known_stop, stop, patience)
-        self._search_all(history, first, known_first, patience)
+            self._hits, self._given_up, self._steps = {}, {}, {}
         self._searched = min(known_first, first), max(known_stop, stop)
+        if self.table.patterns:
+            return self._search_patterns(history, first, stop, steps)
+        for index in (*range(known_stop, stop), *range(first, known_first)):
+            if history[index].counted:
+                self._keep(index, history[index], self.of(history[index]))
+        return False
 
-    def _search_all(self, history: History, first: int, stop: int, patience: Patience) -> None:
-        for index in range(first, stop):
+    def _search_patterns(self, history: History, first: int, stop: int, steps: int) -> bool:
+        """Search the messages that are new, the newest first, and those whose turn it is now.
+
+        Which messages patterns are searched in depends on the messages only, never on what is known
+        from earlier turns.
+        """
+        has_changed = False
+        for index in range(stop - 1, first - 1, -1):
             message = history[index]
             if not message.counted:
                 continue
-            hits, given_up = self.of(message, age=history.stop - 1 - index, patience=patience)
-            if hits:
-                places = {n: FoundKey(index, span) for n, span in hits.items()}
-                self._hits[index] = message.is_movement, places
-            if given_up:
-                self._given_up[index] = given_up
+            is_known = index in self._steps
+            known = self._steps.get(index)
+            if not is_known or (known is None) is not (steps <= 0):
+                has_changed |= is_known
+                scanned = self.of(message, steps=TEXT_STEPS if steps > 0 else 0)
+                self._keep(index, message, scanned)
+                known = self._steps[index] = scanned.steps if steps > 0 else None
+            steps -= known or 0
+        return has_changed
 
-    def of(self, message: Message, *, age: int, patience: Patience) -> Scanned:
-        """What stands in one message, and which patterns were given up there."""
+    def _keep(self, index: int, message: Message, scanned: Scanned) -> None:
+        """Keep what was found in the message of this index."""
+        self._hits.pop(index, None)
+        self._given_up.pop(index, None)
+        if scanned.hits:
+            places = {n: FoundKey(index, span) for n, span in scanned.hits.items()}
+            self._hits[index] = message.is_movement, places
+        if scanned.given_up:
+            self._given_up[index] = scanned.given_up
+
+    def of(self, message: Message, *, steps: int = TEXT_STEPS) -> Scanned:
+        """Return the keys in one message, and which patterns were given up there."""
         text = searched(message, self.with_names, self.table.fold)
-        if not self.table.patterns:
-            return self.table.scanned(text)
-        return self.table.scanned(text, seconds=patience.with_message(age))
+        return self.table.scanned(text, steps=steps)
 
     def text_of(self, message: Message) -> str:
         """A message as it is searched."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.scan.regex.pattern import TEXT_SECONDS, Pattern, SearchedText
+from evennia_ai.lorebook.scan.regex.pattern import TEXT_STEPS, Pattern, search_patterns
 from evennia_ai.lorebook.scan.shelves import Key, Shelves
 
-_MOST_KNOWN, _MOST_BEGUN = 8192, 64
+_MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
 """Of the texts whose hits a table remembers."""
 
@@ -39,10 +39,11 @@ _NONE_GIVEN_UP: Final[GivenUp] = {}
 
 
 class Scanned(NamedTuple):
-    """What was found in one text, and what was given up there."""
+    """What was found in one text, what was given up there, and the steps that its patterns took."""
 
     hits: Hits
     given_up: GivenUp = _NONE_GIVEN_UP
+    steps: int = 0
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ class KeyTable:
     expressions by number; `fold` is how the keys lost their case, and the texts must.
     """
 
-    __slots__ = ("_begun", "_characters", "_folded", "_known", "_written", "fold", "patterns")
+    __slots__ = ("_characters", "_folded", "_known", "_written", "fold", "patterns")
 
     def __init__(
         self,
@@ -112,7 +113,6 @@ class KeyTable:
         self.patterns: Mapping[int, Pattern] = patterns or {}
         self._known: dict[tuple[str, int], Scanned] = {}
         self._characters = 0
-        self._begun: dict[tuple[str, int], SearchedText] = {}
 
     def with_more(self, keys: Iterable[tuple[int, Key]]) -> "KeyTable":
         """A table of these keys and more of them; with none more it knows what was found."""
@@ -128,40 +128,35 @@ class KeyTable:
         """Each key that stands in `text`, with its first place."""
         return self.scanned(text).hits
 
-    def scanned(self, text: Searchable, *, seconds: float = TEXT_SECONDS) -> Scanned:
-        """The same with what was given up there; all patterns together have so many seconds."""
-        known = self._known.get((text.written, text.lead))
-        return self._search(text, seconds) if known is None else known
+    def scanned(self, text: Searchable, *, steps: int = TEXT_STEPS) -> Scanned:
+        """Return the keys in `text` and what was given up; all patterns together have `steps`."""
+        known = self._known.get((text.written, text.lead)) if steps == TEXT_STEPS else None
+        return known or self._search(text, steps)
 
-    def scanned_in(self, text: str, *, seconds: float = TEXT_SECONDS) -> Scanned:
-        """The same for a text that nobody speaks; it is made ready only if it is new."""
-        known = self._known.get((text, 0))
-        return known or self.scanned(searchable(text, fold=self.fold), seconds=seconds)
+    def scanned_in(self, text: str, *, steps: int = TEXT_STEPS) -> Scanned:
+        """Return the same for a text that nobody speaks; it is made ready only if it is new."""
+        known = self._known.get((text, 0)) if steps == TEXT_STEPS else None
+        return known or self._search(searchable(text, fold=self.fold), steps)
 
-    def _search(self, text: Searchable, seconds: float) -> Scanned:
-        """Look for everything; where there was no time for every pattern, the next call goes on."""
+    def _search(self, text: Searchable, steps: int) -> Scanned:
+        """Search a text for all keys; remember what was found with all the steps of a text."""
         found: dict[int, Span] = {}
         for shelves, haystack in ((self._folded, text.folded), (self._written, text.written)):
             for number, at, end in shelves.places(haystack, partial(text.words, haystack)):
                 found[number] = text.span(haystack, at, end)
-        slot = (text.written, text.lead)
         if not self.patterns:
-            return self._remembered(slot, Scanned(found or _NO_HITS))
-        searched = self._begun.pop(slot, None) or SearchedText(text.written)
-        searched.go_on(seconds=seconds)
-        for number, pattern in self.patterns.items():
-            place = searched.place(pattern)
-            if place is not None:
-                found[number] = Span(place[0] - text.lead, place[1] - text.lead)
-        why = searched.given_up
-        given_up = {n: why[pattern] for n, pattern in self.patterns.items() if pattern in why}
-        made = Scanned(found or _NO_HITS, given_up or _NONE_GIVEN_UP)
-        if searched.is_whole:
-            return self._remembered(slot, made)
-        if len(self._begun) >= _MOST_BEGUN:
-            self._begun = {}
-        self._begun[slot] = searched
-        return made
+            made = Scanned(found or _NO_HITS)
+        else:
+            hits = search_patterns(text.written, self.patterns.values(), steps=steps)
+            given_up: dict[int, str] = {}
+            for number, pattern in self.patterns.items():
+                if pattern in hits.places:
+                    start, end = hits.places[pattern]
+                    found[number] = Span(start - text.lead, end - text.lead)
+                elif pattern in hits.given_up:
+                    given_up[number] = hits.given_up[pattern]
+            made = Scanned(found or _NO_HITS, given_up or _NONE_GIVEN_UP, hits.steps)
+        return self._remembered((text.written, text.lead), made) if steps == TEXT_STEPS else made
 
     def _remembered(self, slot: tuple[str, int], scanned: Scanned) -> Scanned:
         self._characters += len(slot[0])

@@ -19,6 +19,7 @@ from evennia_ai.lorebook.scan.hit_cache import (
     NOTE,
     SOMEWHERE,
     SOURCE,
+    FedText,
     Feed,
     FoundKey,
     Places,
@@ -27,12 +28,20 @@ from evennia_ai.lorebook.scan.hit_cache import (
 )
 from evennia_ai.lorebook.scan.key_index import BookIndex
 from evennia_ai.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
-from evennia_ai.lorebook.scan.regex.pattern import MOST_SEARCHED, Patience, Pattern, SearchedText
+from evennia_ai.lorebook.scan.regex.pattern import (
+    TEXT_STEPS,
+    TURN_STEPS,
+    Pattern,
+    PatternHits,
+    search_patterns,
+)
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 
 # So far back at most a message is looked for that mentions an entry.
 MOST_LOOKED_BACK: Final = 1000
+# So many of the texts in which a pattern was given up are reported.
+MOST_PLACES: Final = 4
 # What stands before each text where all are searched as one.
 _MARK: Final = "\x01"
 _NOWHERE: Final = Span(0, 0)
@@ -79,6 +88,10 @@ class Window:
     """Where the keys of one book stand in what is scanned; it only ever grows.
 
     `given_up` says, by the number of a pattern, in which texts it was not looked for to the end.
+    `steps` are how many the patterns of the book may take in all messages, and in all other texts.
+    Texts are searched in an order that depends on what is scanned only, and each takes from the
+    steps what a search of it takes, whether it is searched now or was in an earlier turn. So a
+    pattern is given up in the same texts wherever the same turn is composed.
     """
 
     def __init__(
@@ -88,11 +101,13 @@ class Window:
         *,
         of: tuple[str, ...],
         include_names: bool,
-        patience: Patience | None = None,
+        steps: int = TURN_STEPS,
     ) -> None:
         self._scan = scan
         self._key_index = key_index
-        self._patience = patience or Patience()
+        self._steps = steps  # in the messages of the history
+        self._steps_in_texts = steps
+        self._steps_alone = steps  # in messages that are searched each by itself
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
         self.hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self.memo = self.hits.memo
@@ -105,9 +120,10 @@ class Window:
         self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}
         self._texts: list[tuple[str, bool]] = []  # with whether it tells who comes and goes
-        self._alone: dict[int, SearchedText] = {}  # the same texts, each by itself
+        self._alone: list[PatternHits] = []  # what patterns found in each message, by its age
+        self._scanned: list[Scanned] = []  # what was found in each message, by its age
         self._fed_texts: list[str] = []
-        self._joined: dict[object, SearchedText] = {}
+        self._joined: dict[object, PatternHits] = {}
 
     @property
     def newest(self) -> Mapping[int, FoundKey]:
@@ -123,11 +139,11 @@ class Window:
         """Scan the newest `depth` messages; which keys stand elsewhere in the history now."""
         if depth <= self._reached:
             return ()
-        history, patience = self._scan.history, self._patience
+        history = self._scan.history
         if self._reached <= 0 < depth:
             self._add_newest()
         first = self._oldest_in(depth)
-        changed = self.hits.reach(history, first=first, stop=history.stop, patience=patience)
+        changed = self.hits.reach(history, first=first, stop=history.stop, steps=self._steps)
         for index, given_up in self.hits.given_up(first=first, stop=history.stop):
             self._give_up(given_up, FoundKey(index, _NOWHERE))
         self._reached = depth
@@ -153,16 +169,17 @@ class Window:
         if not scan.texts and scan.event is None:
             return  # the messages of the history come by themselves
         for index, message in islice(scan.newest(), 1):
-            hits, given_up = self.hits.of(message, age=0, patience=self._patience)
+            scanned = self.hits.of(message)
             newest = self._newest_moved if message.is_movement else self._newest
-            newest.update({n: FoundKey(index, span) for n, span in hits.items()})
-            if index == EVENT:  # of others it is told with the history
-                self._give_up(given_up, FoundKey(EVENT, _NOWHERE))
+            newest.update({n: FoundKey(index, span) for n, span in scanned.hits.items()})
+            if index == EVENT:  # the history counts and reports any other message
+                self._steps -= scanned.steps
+                self._give_up(scanned.given_up, FoundKey(EVENT, _NOWHERE))
         for text in scan.texts:
-            hits, given_up = self._in_text(text)
-            for number, span in hits.items():
+            scanned = self._in_text(text)
+            for number, span in scanned.hits.items():
                 self._newest.setdefault(number, FoundKey(NOTE, span))
-            self._give_up(given_up, FoundKey(NOTE, _NOWHERE))
+            self._give_up(scanned.given_up, FoundKey(NOTE, _NOWHERE))
 
     def standing(self) -> set[int]:
         """The keys that stand in what was scanned of the conversation."""
@@ -183,9 +200,10 @@ class Window:
         for name in self._key_index.sources:
             text = self._scan.sources.get(name)
             if text:
-                self._sources[name], given_up = self._in_text(text)
-                fresh += self._sources[name]
-                self._give_up(given_up, FoundKey(SOURCE, _NOWHERE, name))
+                scanned = self._in_text(text)
+                self._sources[name] = scanned.hits
+                fresh += scanned.hits
+                self._give_up(scanned.given_up, FoundKey(SOURCE, _NOWHERE, name))
         return fresh
 
     def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
@@ -198,39 +216,51 @@ class Window:
         for age, (place, message) in enumerate(newest):
             if message.is_movement and not movement:
                 continue
-            hits = self.hits.of(message, age=age, patience=self._patience).hits
+            hits = self._scanned_at(age).hits
             if not hits.keys().isdisjoint(numbers):
                 yield age, place
             elif patterns:
-                text = self._by_itself(age, self.hits.text_of(message).strip())
-                if any(text.place(pattern) for pattern in patterns):
+                places = self._by_itself(age).places
+                if any(pattern in places for pattern in patterns):
                     yield age, place
 
     def feed(self, texts: Texts) -> None:
         """Let these texts of active entries be searched; the very same list is not gone through."""
         self._feeds += 1
         known = self.hits.feeds.get(self._feeds)
-        if known is not None and known.texts is texts and known.before is self._fed:
+        if (
+            known is not None
+            and known.texts is texts
+            and known.before is self._fed
+            and (not known.steps or known.steps < self._steps_in_texts)
+        ):
             self._fed = known.after
+            self._steps_in_texts -= known.steps
             return
         before, after, known_texts = self._fed, dict(self._fed), self.hits.fed
+        steps = self._steps_in_texts
         for of, text in texts:
             found = known_texts.get(of)
-            if found is None or found[0] != text:
+            is_searched = found is not None and found.text == text
+            if found is not None and is_searched and (not found.steps or self._steps_in_texts > 0):
+                self._steps_in_texts -= found.steps
+            else:
                 found = self._fed_by(of, text)
-            if found[1]:  # most feed nothing
-                for number, place in found[1].items():
+            if found.places:  # most feed nothing
+                for number, place in found.places.items():
                     after.setdefault(number, place)
         self._fed = after
         if not self.given_up:
-            self.hits.feeds[self._feeds] = Feed(texts, before, after)
+            steps -= self._steps_in_texts
+            self.hits.feeds[self._feeds] = Feed(texts, before, after, steps)
 
-    def _fed_by(self, of: str, text: str) -> tuple[str, Places]:
-        """The text with the keys that stand in it; kept where it was searched to its end."""
-        hits, given_up = self._in_text(text)
-        made = text, {number: FoundKey(FED, span, of) for number, span in hits.items()}
-        self._give_up(given_up, FoundKey(FED, _NOWHERE, of))
-        if not given_up:
+    def _fed_by(self, of: str, text: str) -> FedText:
+        """Search the text of an entry; keep what was found if no pattern was given up."""
+        scanned = self._in_text(text)
+        places = {number: FoundKey(FED, span, of) for number, span in scanned.hits.items()}
+        made = FedText(text, places, scanned.steps)
+        self._give_up(scanned.given_up, FoundKey(FED, _NOWHERE, of))
+        if not scanned.given_up:
             self.hits.fed[of] = made
         return made
 
@@ -333,12 +363,10 @@ class Window:
             return None
         pattern = self._key_index.patterns[number]
         whole = self._as_one(entry, depth, sees_fed)
-        with self._patience.with_text() as seconds:
-            whole.go_on(seconds=seconds)
-            place = whole.place(pattern)
+        place = whole.places.get(pattern)
         if place is not None:
             return FoundKey(SOMEWHERE, Span(*place))
-        if pattern in whole.given_up or len(whole.text) > MOST_SEARCHED:
+        if pattern in whole.given_up or not whole.is_whole:
             return self._in_any(number, pattern, entry, depth)
         return None
 
@@ -347,11 +375,11 @@ class Window:
     ) -> FoundKey | None:
         """Where a pattern stands in one of the messages that an entry sees, newest first."""
         hears = entry.hears_movement
-        for age, (text, moves) in enumerate(self._texts[:depth]):
+        for age, (_, moves) in enumerate(self._texts[:depth]):
             if moves and not hears:
                 continue
-            alone = self._by_itself(age, text)
-            if place := alone.place(pattern):
+            alone = self._by_itself(age)
+            if place := alone.places.get(pattern):
                 return FoundKey(SOMEWHERE, Span(*place))
             if pattern in alone.given_up:
                 place_of_it = next(islice(self._scan.newest(), age, None))[0]
@@ -359,30 +387,45 @@ class Window:
                 self._give_up(why, FoundKey(place_of_it, _NOWHERE))
         return None
 
-    def _by_itself(self, age: int, text: str) -> SearchedText:
-        """The message of this age by itself, as patterns see it; its time is its own."""
-        if age not in self._alone:
-            seconds = self._patience.with_message(age)
-            self._alone[age] = SearchedText(_MARK + text, seconds=seconds)
+    def _by_itself(self, age: int) -> PatternHits:
+        """Return what the patterns found in the message of this age, searched by itself."""
+        for _, message in islice(self._scan.newest(), len(self._alone), age + 1):
+            found = search_patterns(
+                _MARK + self.hits.text_of(message).strip(),
+                self._key_index.patterns.values(),
+                steps=TEXT_STEPS if self._steps_alone > 0 else 0,
+            )
+            self._alone.append(found)
+            self._steps_alone -= found.steps
         return self._alone[age]
 
+    def _scanned_at(self, age: int) -> Scanned:
+        """Return what was found in the message of this age, which may be older than the window."""
+        for _, message in islice(self._scan.newest(), len(self._scanned), age + 1):
+            scanned = self.hits.of(message, steps=TEXT_STEPS if self._steps_alone > 0 else 0)
+            self._scanned.append(scanned)
+            self._steps_alone -= scanned.steps
+        return self._scanned[age]
+
     def _in_text(self, text: str) -> Scanned:
-        """What stands in a text that is no message, as far as there is time for patterns."""
+        """Search a text that is no message; without its patterns if no steps are left for them."""
         table = self._key_index.table
-        if not table.patterns:
-            return table.scanned_in(text)
-        with self._patience.with_text() as seconds:
-            return table.scanned_in(text, seconds=seconds)
+        scanned = table.scanned_in(text, steps=TEXT_STEPS if self._steps_in_texts > 0 else 0)
+        self._steps_in_texts -= scanned.steps
+        return scanned
 
     def _give_up(self, given_up: GivenUp, where: FoundKey) -> None:
         """Keep which patterns were given up there; their entries are to be judged, and say so."""
         for number, why in given_up.items():
             places = self.given_up.setdefault(number, [])
-            if (where, why) not in places:
+            if len(places) < MOST_PLACES and (where, why) not in places:
                 places.append((where, why))
 
-    def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> SearchedText:
-        """All that an entry sees as one text, newest first (SillyTavern `WorldInfoBuffer.get`)."""
+    def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> PatternHits:
+        """Return what the patterns found in all that an entry sees, searched as one text.
+
+        The newest message comes first (SillyTavern `WorldInfoBuffer.get`).
+        """
         slot = (min(depth, self._reached), sees_fed, entry.sources, entry.hears_movement)
         if slot not in self._joined:
             hears = entry.hears_movement
@@ -392,6 +435,10 @@ class Window:
             ]
             texts += self._scan.texts
             texts += self._fed_texts if sees_fed else ()
-            joined = _MARK + f"\n{_MARK}".join(texts)
-            self._joined[slot] = SearchedText(joined)
+            found = self._joined[slot] = search_patterns(
+                _MARK + f"\n{_MARK}".join(texts),
+                self._key_index.patterns.values(),
+                steps=TEXT_STEPS if self._steps_in_texts > 0 else 0,
+            )
+            self._steps_in_texts -= found.steps
         return self._joined[slot]

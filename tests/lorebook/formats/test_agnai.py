@@ -9,7 +9,7 @@ from evennia_ai.foreign.documents import MAX_ENTRIES
 from evennia_ai.lorebook.entry import Recursion
 from evennia_ai.lorebook.formats.books import read_book, translated
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
-from evennia_ai.lorebook.scan.regex.pattern import Pattern, SearchedText, read_pattern
+from evennia_ai.lorebook.scan.regex.pattern import Pattern, read_pattern, search_patterns
 from tests.effort import little_work
 from tests.lorebook.builders import a_scan, awake, texts
 from tests.lorebook.formats.test_books import JSON
@@ -133,7 +133,7 @@ def test_wildcards_are_done_with_soon_however_many_there_are(keyword):
     found = read_pattern(key)
     assert isinstance(found, Pattern)
     with little_work():
-        assert SearchedText("a" * 20_000).place(found) is None
+        assert search_patterns("a" * 20_000, [found]).places == {}
 
 
 def test_a_keyword_beyond_the_limit_is_not_blown_up_and_told():

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.hit_cache import HitCache, hit_cache_of
 from evennia_ai.lorebook.scan.matching import KeyTable
-from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.lorebook.scan.shelves import Key
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.history import History
@@ -23,7 +22,7 @@ TABLE = KeyTable([(COIN, Key("coin", False, "word")), (GATE, Key("gate", False, 
 
 def reached(known, history, *, first=0):
     """Where each key stands last from `first` on."""
-    known.reach(history, first=first, stop=history.stop, patience=Patience())
+    known.reach(history, first=first, stop=history.stop)
     return {number: found.place for number, found in known.said.items()}
 
 
@@ -39,12 +38,11 @@ def test_a_key_stands_in_the_newest_message_that_has_it():
 def test_only_keys_that_stand_elsewhere_are_told():
     history = a_history("user: coin", "user: gate", "user: coin", "user: -")
     known = HitCache(TABLE, with_names=True, at=history.stop)
-    how = {"stop": history.stop, "patience": Patience()}
-    assert known.reach(history, first=1, **how) == {COIN, GATE}
-    assert known.reach(history, first=0, **how) == set()
-    assert known.reach(history, first=2, **how) == {GATE}
+    assert known.reach(history, first=1, stop=history.stop) == {COIN, GATE}
+    assert known.reach(history, first=0, stop=history.stop) == set()
+    assert known.reach(history, first=2, stop=history.stop) == {GATE}
     later = history.appended(said("user", "coin"))
-    assert known.reach(later, first=2, stop=later.stop, patience=Patience()) == {COIN}
+    assert known.reach(later, first=2, stop=later.stop) == {COIN}
     assert known.changed == {COIN, GATE}
 
 

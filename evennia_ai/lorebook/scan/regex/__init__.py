@@ -1,7 +1,7 @@
-"""Regular expressions as keys: JavaScript's dialect, read into a tree, run under a time limit.
+"""Regular expressions as keys: JavaScript's dialect, read into a tree, run with a limit of steps.
 
-No text of a stranger reaches an engine that may take for ever: what is written is parsed, written
-anew, and searched by an engine that can be stopped, or not at all.
+No text of a stranger reaches an engine as it is written. It is parsed, checked, and written again
+for an engine that counts its steps and stops at a limit.
 """
 
 

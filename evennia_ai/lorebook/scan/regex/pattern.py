@@ -1,30 +1,26 @@
 """Keys that are regular expressions, in the dialect of JavaScript (Card V3, `use_regex`).
 
-`/body/flags`, or the bare body. A pattern is read and checked first; what comes through is run by
-the package `regex`, which can be stopped, behind a text that each match must contain.
+A key is `/body/flags`, or the bare body. It is parsed and checked first. PCRE2 then searches for
+it, and only in texts that have the literal text which every match must contain.
 
-A pattern has a time limit of its own, and thousands of them that stay just below it would still
-keep the game waiting. So each message has a share of time for all patterns together, which depends
-on its age alone: what somebody wrote never takes time from what others did, and whatever is written
-in however many messages, all shares together stay below a second. A pattern that goes beyond its
-limit is given up for that text alone. What is found then depends on the machine; no book that
-anybody plays with comes near.
+PCRE2 counts its steps and stops at a limit. So what a pattern finds depends on the pattern and the
+text, never on the machine. A search beyond the limit is given up for that text only.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from time import thread_time
+from functools import lru_cache
 from typing import Any, Final
 
-import regex
+import pcre2
 
 from evennia_ai.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
 from evennia_ai.lorebook.scan.regex.chars import LAST, SURROGATES, CharSet
 from evennia_ai.lorebook.scan.regex.escapes import Flags
 from evennia_ai.lorebook.scan.regex.parsing import parse
 from evennia_ai.lorebook.scan.regex.tree import (
+    Again,
     Chain,
     Chars,
     Edge,
@@ -35,44 +31,85 @@ from evennia_ai.lorebook.scan.regex.tree import (
     WordEdge,
     in_points,
     in_units,
+    uncounted_characters,
     walk,
-    write,
+    without_surrogates,
+    write_search,
 )
 
-LIMIT_SECONDS: Final = 0.005
+STEP_LIMITS: Final = (1 << 9, 1 << 11, 1 << 13, 1 << 15, 1 << 17)
+"""A pattern is searched with the first limit, then with each larger one until it has an answer."""
+
+MOST_SEARCHED: Final = 20_000
+"""Characters of a text that are searched."""
+
+# The number of PCRE2 for a search that reached `LIMIT_MATCH`.
+_STEPS_EXCEEDED: Final = -47
+_MEMORY_KIBIBYTES: Final = 8192
+# So many characters cost as much to walk over as one step.
+_CHARACTERS_A_STEP: Final = 64
+
+
+class StepsExceededError(Exception):
+    """A search did not end within its steps."""
+
+
+class OutOfMemoryError(Exception):
+    """A search needed more memory than a pattern may have."""
 
 
 class Search:
-    """A search for one pattern; what runs is compiled when it is first needed, for that is slow."""
+    """A search for one pattern; PCRE2 compiles it when it is first needed, because that is slow."""
 
-    __slots__ = ("_compiled", "_written")
+    __slots__ = ("_compiled", "_refers_back", "_uncounted", "_written")
 
     def __init__(self, tree: Node) -> None:
-        self._written = write(tree)
-        self._compiled: Any = None
+        self._written = write_search(tree)
+        self._uncounted = uncounted_characters(tree)
+        self._refers_back = any(isinstance(node, Again) for node in walk(tree))
+        self._compiled: dict[int, Any] = {}
         if any(isinstance(node, Chars) and node.chars.properties for node in walk(tree)):
-            self.prepare()  # the engine alone knows which scripts there are
+            self.prepare()  # only the engine knows which scripts there are
 
-    def __call__(self, text: str, seconds: float, /) -> tuple[int, int] | None:
-        """The span of the first match; TimeoutError where that takes too long."""
-        self.prepare()
-        found = self._compiled.search(text, timeout=seconds)
+    def __call__(self, text: str, steps: int, /) -> tuple[int, int] | None:
+        """Return the span of the first match.
+
+        Raises:
+            StepsExceededError: The search takes more than `steps`.
+            OutOfMemoryError: The search takes too much memory.
+        """
+        # A step costs more where it may walk over many characters, so there are fewer of them.
+        # The limit is a power of 2, so that few limits are compiled.
+        walked = self._uncounted + (len(text) if self._refers_back else 0)
+        limit = max(1, steps >> (walked // _CHARACTERS_A_STEP).bit_length())
+        try:
+            found = self._compiled_with(limit).search(text)
+        except pcre2.LibraryError as error:
+            if error.code == _STEPS_EXCEEDED:
+                raise StepsExceededError from None
+            raise OutOfMemoryError from error
         return None if found is None else found.span()
 
     def prepare(self) -> None:
-        """Compile it; UnsupportedPatternError where the engine does not take it."""
-        if self._compiled is None:
+        """Compile the pattern; raise UnsupportedPatternError if PCRE2 refuses it."""
+        self._compiled_with(STEP_LIMITS[0])
+
+    def _compiled_with(self, limit: int) -> Any:
+        if limit not in self._compiled:
+            options = f"(*NO_JIT)(*NO_AUTO_POSSESS)(*LIMIT_MATCH={limit})"
+            options += f"(*LIMIT_HEAP={_MEMORY_KIBIBYTES})"
             try:
-                self._compiled = regex.compile(self._written, cache_pattern=False)
-            except (regex.error, ValueError, OverflowError, RecursionError) as error:
+                self._compiled[limit] = pcre2.compile(
+                    options + self._written, flags=pcre2.ASCII, jit=False
+                )
+            except pcre2.PatternError as error:
                 raise UnsupportedPatternError(f"the engine refuses it: {error}") from error
+        return self._compiled[limit]
 
 
 _DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
 _OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
 _UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
-# An engine looks at the time between steps, and one step may run over the whole text.
-MOST_SEARCHED: Final = 20_000
 # What is one character in Python and is, or has, a half of one in JavaScript.
 _HALVES: Final = CharSet(ranges=(SURROGATES, (0x10000, LAST)))
 
@@ -87,14 +124,6 @@ class Refused:
 
     reason: str
     is_broken: bool
-
-
-class PatternGivenUpError(Exception):
-    """A search went beyond its limits; says nothing about other texts."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class Pattern:
@@ -133,22 +162,24 @@ class Pattern:
                 self.problem = f"cannot run here: {error}"
         return not self.problem
 
-    def search(self, text: str, *, seconds: float = LIMIT_SECONDS) -> tuple[int, int] | None:
-        """The span of the first match in code points; of a long text the beginning is searched.
+    def search(self, text: str, *, steps: int = STEP_LIMITS[-1]) -> tuple[int, int] | None:
+        """Return the span of the first match in code points; only the beginning is searched.
 
-        Raises PatternGivenUpError where it takes longer than `seconds`, or too much memory.
+        Raises:
+            StepsExceededError: The search takes more than `steps`.
+            OutOfMemoryError: The search takes too much memory.
         """
         if not self.prepared():
             return None
         text = text[:MOST_SEARCHED]
         units = in_units(text) if self._sees_halves else text
-        try:
-            span = self._search(units, seconds)
-        except TimeoutError:
-            raise PatternGivenUpError(f"took longer than {seconds * 1000:g} ms") from None
-        except (MemoryError, RecursionError):
-            raise PatternGivenUpError("took too much memory") from None
+        span = self._search(_searchable(units), steps)
         return span if span is None or units is text else in_points(units, *span)
+
+
+@lru_cache(maxsize=4)
+def _searchable(text: str) -> str:
+    return without_surrogates(text)
 
 
 def is_delimited(written: str) -> bool:
@@ -214,95 +245,63 @@ def _sees_halves(tree: Node) -> bool:
     )
 
 
-TEXT_SECONDS: Final = 0.05
-"""For all patterns in one text."""
+TEXT_STEPS: Final = 1 << 19
+"""For all patterns of a book in one text."""
 
-TURN_SECONDS: Final = 0.25
-"""For all texts of one turn that are no message: notes, sources, texts of active entries."""
+TURN_STEPS: Final = 1 << 20
+"""For all patterns in all messages of a turn, and as many in all its other texts."""
 
-NEWEST: Final = 4
-"""So many messages have the whole of it; older ones have less by the square of their age."""
-
-LEAST_SECONDS: Final = 0.0002
-NO_TIME: Final = "there was no time left for it beside the other patterns"
+NO_STEPS: Final = "the other patterns had used up the steps"
 
 
-class Patience:
-    """How long the patterns of one book may go on in one turn, of `books` that have any."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatternHits:
+    """What patterns found in one text."""
 
-    __slots__ = ("_books", "_left")
-
-    def __init__(self, *, books: int = 1) -> None:
-        self._books = max(1, books)
-        self._left = TURN_SECONDS / self._books
-
-    def with_message(self, age: int) -> float:
-        """Seconds for the message of this age, the newest being 0."""
-        share = min(1.0, (NEWEST / (age + 1)) ** 2)
-        return max(LEAST_SECONDS, TEXT_SECONDS * share) / self._books
-
-    @contextmanager
-    def with_text(self) -> Iterator[float]:
-        """Seconds for a text that is no message; what is used of them is gone."""
-        began = thread_time()
-        yield max(0.0, min(TEXT_SECONDS, self._left))
-        self._left -= thread_time() - began
+    places: Mapping[Pattern, tuple[int, int]]
+    """The span of the first match of each pattern that has one, in code points."""
+    given_up: Mapping[Pattern, str]
+    """Why a pattern was not searched to the end."""
+    steps: int
+    """How many steps the searches were allowed."""
+    is_whole: bool
+    """False if the text is so long that its end was not searched."""
 
 
-class SearchedText:
-    """A text in which patterns are looked for, as they are asked for.
+def search_patterns(
+    text: str, patterns: Iterable[Pattern], *, steps: int = TEXT_STEPS
+) -> PatternHits:
+    """Search a text for patterns, with at most so many steps for all of them together.
 
-    `given_up` says why of each pattern that was not looked for to the end.
+    All patterns are searched with the smallest limit before any is searched with a larger one. So
+    a slow pattern takes no steps from those that are quick.
     """
-
-    __slots__ = ("_found", "_left", "_lowered", "_out_of_time", "_over_limit", "text")
-
-    def __init__(self, text: str, *, seconds: float = TEXT_SECONDS) -> None:
-        self.text = text
-        self._lowered = text.lower()
-        self._left = seconds
-        self._found: dict[Pattern, tuple[int, int] | None] = {}
-        self._over_limit: dict[Pattern, str] = {}
-        self._out_of_time: dict[Pattern, str] = {}
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether there was time for every pattern; one that went beyond its limit had its."""
-        return not self._out_of_time
-
-    @property
-    def given_up(self) -> Mapping[Pattern, str]:
-        return {**self._over_limit, **self._out_of_time}
-
-    def go_on(self, *, seconds: float) -> None:
-        """Allow more time for the patterns that had none."""
-        self._left = seconds
-        self._out_of_time = {}
-
-    def place(self, pattern: Pattern) -> tuple[int, int] | None:
-        """The span of the first match of a pattern; None also where it was given up."""
-        if pattern in self._found or pattern in self._over_limit:
-            return self._found.get(pattern)
-        if pattern.literal not in self._lowered or not pattern.prepared():
-            return None
-        if self._left <= 0:
-            self._out_of_time[pattern] = NO_TIME
-            return None
-        return self._searched(pattern)
-
-    def _searched(self, pattern: Pattern) -> tuple[int, int] | None:
-        seconds = min(LIMIT_SECONDS, self._left)
-        began = thread_time()
-        try:
-            found = self._found[pattern] = pattern.search(self.text, seconds=seconds)
-        except PatternGivenUpError as given_up:
-            found = None
-            if seconds < LIMIT_SECONDS:
-                self._out_of_time[pattern] = NO_TIME
+    lowered = text.lower()
+    pending = [one for one in patterns if one.literal in lowered and one.prepared()]
+    places: dict[Pattern, tuple[int, int]] = {}
+    given_up: dict[Pattern, str] = {}
+    used = 0
+    for limit in STEP_LIMITS:
+        unanswered: list[Pattern] = []
+        for pattern in pending:
+            if used + limit > steps:
+                given_up[pattern] = NO_STEPS
+                continue
+            used += limit
+            try:
+                span = pattern.search(text, steps=limit)
+            except StepsExceededError:
+                unanswered.append(pattern)
+            except OutOfMemoryError:
+                given_up[pattern] = "took too much memory"
             else:
-                self._over_limit[pattern] = given_up.reason
-        self._left -= thread_time() - began
-        return found
+                if span is not None:
+                    places[pattern] = span
+        pending = unanswered
+    given_up.update(dict.fromkeys(pending, f"took more than {STEP_LIMITS[-1]:,} steps"))
+    return PatternHits(
+        places=places, given_up=given_up, steps=used, is_whole=len(text) <= MOST_SEARCHED
+    )
 
 
 _MOST_ALIKE: Final = 4

@@ -1,17 +1,17 @@
-"""A pattern as a tree with all flags applied, what it is for the package `regex`, and texts as
-JavaScript counts them.
+"""The tree of a pattern with all flags applied, how PCRE2 reads it, and JavaScript's text units.
 
-Case is in the sets of characters, lines are in the edges; nothing below needs to know a flag. What
-is written uses no idea of the engine's of case, words or lines but for ASCII, where all agree, and
-every sign that may mean something is escaped. JavaScript forgets what groups found at each new
-round of a repetition around them, and reads backwards behind a place; Python does neither. A
-reference back that would come out differently is refused.
+Case is in the sets of characters and lines are in the edges, so no node needs a flag. PCRE2 is
+asked about case and words only for ASCII, where all engines agree, and every other sign of ASCII
+is escaped. JavaScript forgets what groups found at each new round of a repetition around them, and
+reads backwards in a look behind; PCRE2 does neither. A reference back that would come out
+differently is refused.
 
 A character beyond the first 65,536 is a pair of surrogates in JavaScript. Without the flag `u` a
 pattern sees the two halves: `.` is one of them, and a class of two emoji holds their common half.
 Only patterns that can see a half are searched in such a text.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,17 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from evennia_ai.lorebook.scan.regex import UnsupportedPatternError
-from evennia_ai.lorebook.scan.regex.chars import ANY, DIGITS, WORDS, CharSet, Ranges, common
+from evennia_ai.lorebook.scan.regex.chars import (
+    ANY,
+    DIGITS,
+    SURROGATES,
+    WORDS,
+    CharSet,
+    Ranges,
+    common,
+    merged,
+    others,
+)
 
 _WIDE: Final = re.compile("[\U00010000-\U0010ffff]")
 
@@ -202,10 +212,10 @@ def _forgets(node: Node, inside: Around) -> bool:
     )
 
 
-_LINE_END: Final = r"[^\n\r\u2028\u2029]"
+_LINE_END: Final = "[^\\n\\r\u2028\u2029]"
 _PLACES: Final[Mapping[Place, str]] = {
     "start": r"\A",
-    "end": r"\Z",
+    "end": r"\z",
     "line_start": f"(?<!{_LINE_END})",
     "line_end": f"(?!{_LINE_END})",
 }
@@ -216,148 +226,211 @@ _LOOKS: Final[Mapping[tuple[bool, bool], str]] = {
     (True, True): "(?<!",
 }
 _NEVER: Final = "(?!)"
-_CAPITALS: Final[Ranges] = ((0x41, 0x5A),)
-_SMALL: Final[Ranges] = ((0x61, 0x7A),)
-_BETWEEN_CASES: Final = 0x20
+_MOST_BEHIND: Final = 255
+# PCRE2 takes no surrogates. They become characters of private use, in patterns and in texts.
+_TO_PRIVATE_USE: Final = 0x100000
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def write(tree: Node) -> str:
-    """The pattern for Python's engines; raises UnsupportedPatternError.
+def without_surrogates(text: str) -> str:
+    """Return the text with a private character for each surrogate, as `write` writes them."""
+    if text.isascii():
+        return text
+    return _SURROGATE.sub(lambda found: chr(ord(found[0]) + _TO_PRIVATE_USE), text)
 
-    Properties are written as `regex` has them, so a tree for `re` must have none.
+
+def write_search(tree: Node) -> str:
+    """Return the pattern with which PCRE2 searches a text, or raise UnsupportedPatternError.
+
+    It needs `(*NO_AUTO_POSSESS)`: only then does PCRE2 count a step for each character that a
+    repetition gives back. PCRE2 counts from zero at each place where it begins a match. So this
+    pattern begins at one place, the start of the text, and walks to where the tree may match.
     """
-    return _Writer(tree).written()
+    first, may_be_empty = _first_characters(tree)
+    walk_there = "(?s:.)*?"
+    if not may_be_empty and first:
+        skip = f"{_written_chars(CharSet(ranges=first, negated=True))}*+"
+        walk_there = f"{skip}(?:(?s:.){skip})*?"
+    return rf"\A{walk_there}\K(?:{_Writer(remembered(tree)).node(tree)})"
+
+
+def _first_characters(node: Node) -> tuple[Ranges, bool]:
+    """Return what a match of the node may begin with, and whether the match may be empty."""
+    inside = [_first_characters(one) for one in below(node)]
+    first: Ranges = ()
+    match node:
+        case Chars(chars=chars):
+            return (ANY.positive() if chars.properties else chars.positive()), False
+        case Chain():
+            for more, may_be_empty in inside:
+                first = merged((*first, *more))
+                if not may_be_empty:
+                    return first, False
+        case Choice():
+            first = merged(one for ranges, _ in inside for one in ranges)
+            return first, any(may_be_empty for _, may_be_empty in inside)
+        case Repeat(least=least):
+            return inside[0][0], inside[0][1] or not least
+        case Group():
+            return inside[0]
+        case Again():
+            first = ANY.positive()
+    return first, True
 
 
 class _Writer:
-    """`is_ascii`: `\\w`, `\\b` and case may be left to the engine, which then knows ASCII alone."""
+    """Writes one tree; `groups` are the numbers of the groups that the engine must remember."""
 
-    __slots__ = ("_closed", "_groups", "_is_ascii", "_is_folded", "_tree")
+    __slots__ = ("_closed", "_groups", "_looks")
 
-    def __init__(self, tree: Node) -> None:
-        nodes = tuple(walk(tree))
-        sets = [node.chars for node in nodes if isinstance(node, Chars)]
-        self._tree = tree
-        self._groups = remembered(tree)
+    def __init__(self, groups: frozenset[int]) -> None:
+        self._groups = groups
         self._closed: set[int] = set()
-        self._is_ascii = not any(chars.properties for chars in sets)
-        self._is_folded = self._is_ascii and all(
-            node.folded for node in nodes if isinstance(node, Again)
-        )
-        self._is_folded = self._is_folded and all(_has_both_cases(chars.ranges) for chars in sets)
+        self._looks = 0  # how many look-arounds enclose what is being written
 
-    def written(self) -> str:
-        flags = ("a" if self._is_ascii else "") + ("i" if self._is_folded else "")
-        return (f"(?{flags})" if flags else "") + self._node(self._tree)
-
-    def _node(self, node: Node) -> str:
+    def node(self, node: Node) -> str:
+        """Return what PCRE2 reads for a node and all under it."""
         match node:
             case Chain(parts=parts):
-                return "".join(map(self._part, parts))
+                written = "".join(map(self._part, parts))
             case Choice(options=options):
-                return "|".join(map(self._node, options))
+                written = "|".join(map(self.node, options))
             case Repeat():
-                return self._repeat(node)
+                written = self._repeat(node)
             case Group(number=number, body=body):
-                return self._group(number, body)
-            case Look(body=body, behind=behind, negative=negative):
-                return f"{_LOOKS[behind, negative]}{self._node(body)})"
-            case _:
-                return self._leaf(node)
-
-    def _leaf(self, node: Chars | Edge | WordEdge | Again) -> str:
-        match node:
+                inside = self.node(body)
+                self._closed.add(number)
+                written = f"({f'?P<g{number}>' if number in self._groups else '?:'}{inside})"
+            case Look():
+                written = self._look(node)
             case Chars(chars=chars):
-                return self._chars(chars)
+                written = _written_chars(chars)
             case Edge(place=place):
-                return _PLACES[place]
+                written = _PLACES[place]
             case WordEdge(words=words, negated=negated):
-                return self._word_edge(words, negated)
+                written = _written_word_edge(words, negated)
             case Again(number=number, folded=folded):
-                return self._again(number, folded)
+                written = self._again(number, folded)
+        return written
 
     def _part(self, node: Node) -> str:
-        written = self._node(node)
+        written = self.node(node)
         return f"(?:{written})" if isinstance(node, Choice) else written
 
+    def _look(self, look: Look) -> str:
+        if look.behind and (longest := _longest(look.body)) > _MOST_BEHIND:
+            bound = "any number" if longest == math.inf else f"{longest:,.0f}"
+            raise UnsupportedPatternError(
+                f"a look behind over {bound} of characters; {_MOST_BEHIND} are the most"
+            )
+        self._looks += 1
+        body = self.node(look.body)
+        self._looks -= 1
+        return f"{_LOOKS[look.behind, look.negative]}{body})"
+
     def _repeat(self, node: Repeat) -> str:
-        body = self._node(node.body)
-        if not isinstance(node.body, Chars):
+        body = self.node(node.body)
+        # A look-around that succeeds gives nothing back, so PCRE2 would not count the characters
+        # that a repetition in it walks over. It counts each round of a group.
+        if not isinstance(node.body, Chars) or (self._looks and node.most is None):
             body = f"(?:{body})"
         most = "" if node.most is None else node.most
         return f"{body}{{{node.least},{most}}}" + ("?" if node.lazy else "")
 
-    def _group(self, number: int, body: Node) -> str:
-        written = self._node(body)
-        self._closed.add(number)
-        return f"(?P<g{number}>{written})" if number in self._groups else f"(?:{written})"
-
     def _again(self, number: int, folded: bool) -> str:
-        """What the group found, or nothing where it found nothing: that is no failure."""
+        """Return a reference to what the group found; it matches "" if the group found nothing."""
         if number not in self._groups or number not in self._closed:
             return ""
         again = f"(?P=g{number})"
-        return f"(?(g{number}){f'(?i:{again})' if folded else again}|)"
+        # `r`: no letter of ASCII equals one that is not.
+        return f"(?(<g{number}>){f'(?ri:{again})' if folded else again}|)"
 
-    def _word_edge(self, words: CharSet, negated: bool) -> str:
-        if self._is_ascii and words.ranges == WORDS:
-            return r"(?!\b)" if negated else r"\b"
-        one = self._chars(words)
-        if negated:
-            return f"(?:(?<={one})(?={one})|(?<!{one})(?!{one}))"
-        return f"(?:(?<={one})(?!{one})|(?<!{one})(?={one}))"
 
-    def _chars(self, chars: CharSet) -> str:
-        if chars == ANY:
-            return "(?s:.)"
-        if not chars.ranges and not chars.properties:
-            return _NEVER
-        single = None if chars.negated or chars.properties else self._single(chars.ranges)
-        if single is not None:
-            return single
-        inside = "".join(_run(*run) for run in chars.ranges)
-        inside += "".join(
-            f"\\{'P' if one.negated else 'p'}{{{one.name}}}" for one in chars.properties
-        )
-        written = f"[{'^' if chars.negated else ''}{inside}]"
-        # Both cases are named; `re` mistakes some sets beyond ASCII where it is to ignore case.
-        return f"(?-i:{written})" if self._is_folded else written
+def _longest(node: Node) -> float:
+    """Return how many characters a node takes at most; infinity if there is no bound."""
+    inside = [_longest(one) for one in below(node)]
+    longest: float
+    match node:
+        case Chars():
+            longest = 1
+        case Choice():
+            longest = max(inside)
+        case Repeat(most=most):
+            rounds = math.inf if most is None else most
+            longest = inside[0] * rounds if inside[0] else 0
+        case Again():
+            longest = math.inf
+        case Look():
+            longest = 0
+        case _:
+            longest = sum(inside)
+    return longest
 
-    def _single(self, ranges: Ranges) -> str | None:
-        if ranges in (WORDS, DIGITS) and self._is_ascii:
-            return r"\w" if ranges == WORDS else r"\d"
-        if self._is_folded:
-            ranges = tuple(run for run in ranges if run not in _capitals_of(ranges))
-        if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-            return _escaped(ranges[0][0])
-        return None
+
+def uncounted_characters(tree: Node) -> int:
+    """Return how many characters one counted step of PCRE2 may walk over, at most.
+
+    These are the characters that stand one after another, and the rounds of a repetition that it
+    cannot give back. References back are not included: they walk over what their group found.
+    """
+    return _uncounted(tree, in_look=False)
+
+
+def _uncounted(node: Node, *, in_look: bool) -> int:
+    inside = [_uncounted(one, in_look=in_look or isinstance(node, Look)) for one in below(node)]
+    match node:
+        case Chars():
+            return 1
+        case Choice():
+            return max(inside)
+        case Repeat(least=least, most=most):
+            return inside[0] * max(1, (most or 0) if in_look else 0, least)
+        case _:
+            return sum(inside)
+
+
+def _written_word_edge(words: CharSet, negated: bool) -> str:
+    if words.ranges == WORDS:
+        return r"\B" if negated else r"\b"
+    one = _written_chars(words)
+    if negated:
+        return f"(?:(?<={one})(?={one})|(?<!{one})(?!{one}))"
+    return f"(?:(?<={one})(?!{one})|(?<!{one})(?={one}))"
+
+
+def _written_chars(chars: CharSet) -> str:
+    if chars == ANY:
+        return "(?s:.)"
+    if not chars.ranges and not chars.properties:
+        return "(?s:.)" if chars.negated else _NEVER
+    if not chars.negated and not chars.properties:
+        if chars.ranges in (WORDS, DIGITS):
+            return r"\w" if chars.ranges == WORDS else r"\d"
+        if len(chars.ranges) == 1 and chars.ranges[0][0] == chars.ranges[0][1]:
+            return _escaped(chars.ranges[0][0])
+    inside = "".join(_run(*run) for run in _in_private_use(chars.ranges))
+    inside += "".join(f"\\{'P' if one.negated else 'p'}{{{one.name}}}" for one in chars.properties)
+    return f"[{'^' if chars.negated else ''}{inside}]"
+
+
+def _in_private_use(ranges: Ranges) -> Ranges:
+    """Return the ranges with private characters for the surrogates in them."""
+    halves = common(ranges, (SURROGATES,))
+    if not halves:
+        return ranges
+    rest = common(ranges, others((SURROGATES,)))
+    moved = ((first + _TO_PRIVATE_USE, last + _TO_PRIVATE_USE) for first, last in halves)
+    return merged((*rest, *moved))
 
 
 def _run(first: int, last: int) -> str:
     return _escaped(first) if first == last else f"{_escaped(first)}-{_escaped(last)}"
 
 
-def _has_both_cases(ranges: Ranges) -> bool:
-    """Whether of each ASCII letter both cases are there, or neither."""
-    small = common(ranges, _SMALL)
-    raised = tuple((first - _BETWEEN_CASES, last - _BETWEEN_CASES) for first, last in small)
-    return raised == common(ranges, _CAPITALS)
-
-
-def _capitals_of(ranges: Ranges) -> Ranges:
-    """The single capitals whose small letters are there."""
-    return tuple(
-        (code, code)
-        for code, last in ranges
-        if code == last and common(((code, code),), _CAPITALS)
-        if common(((code + _BETWEEN_CASES, code + _BETWEEN_CASES),), ranges)
-    )
-
-
 def _escaped(code: int) -> str:
+    if SURROGATES[0] <= code <= SURROGATES[1]:
+        code += _TO_PRIVATE_USE
     char = chr(code)
-    if char.isascii() and char.isalnum():
-        return char
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    if char.isascii():
+        return char if char.isalnum() else f"\\x{code:02x}"
+    return char
