@@ -25,6 +25,7 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai.errors import StoreError
 from evennia_ai.models import StateRevision
 from evennia_ai.store.core.locks import waiting_a_moment
+from evennia_ai.store.core.refusals import reason_of
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -135,7 +136,9 @@ class Snapshots(Generic[K, V]):
         try:
             values = self._load_each(missing)
         except DatabaseError as error:
-            raise StoreError(f"the database cannot be read ({self.name}): {error}") from error
+            raise StoreError(
+                f"the database cannot be read ({self.name}): {reason_of(error)}"
+            ) from error
         with self._lock:
             for key in missing:
                 write = self._newest_write(key)
@@ -203,7 +206,9 @@ class Snapshots(Generic[K, V]):
         try:
             return self._load(key)
         except DatabaseError as error:
-            raise StoreError(f"the database cannot be read ({self.name}): {error}") from error
+            raise StoreError(
+                f"the database cannot be read ({self.name}): {reason_of(error)}"
+            ) from error
 
     def _newest_write(self, key: K) -> "_Write[K, V] | None":
         return next((w for w in self._writes() if w.key is None or w.key == key), None)
@@ -328,7 +333,7 @@ def one_transaction(doing: str) -> Iterator[None]:
         with waiting_a_moment(), transaction.atomic(savepoint=_has_savepoints.get()):
             yield
     except DatabaseError as error:
-        raise StoreError(f"{doing} failed, nothing was written: {error}") from error
+        raise StoreError(f"{doing} failed, nothing was written: {reason_of(error)}") from error
 
 
 @contextmanager
@@ -367,7 +372,7 @@ def refresh_if_changed() -> frozenset[str]:
     try:
         numbers = dict(StateRevision.objects.values_list("name", "number"))
     except DatabaseError as error:
-        raise StoreError(f"the state revisions cannot be read: {error}") from error
+        raise StoreError(f"the state revisions cannot be read: {reason_of(error)}") from error
     changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind, 0) != number)
     # Seen before dropped: what is loaded from now on is at least as new as these numbers.
     _seen.update(numbers)
