@@ -115,7 +115,7 @@ class Writer:
         self._behind: _Job[Any] | None = None  # one that reads, behind what is being written
         self._under_way: Final[set[_Job[Any]]] = set()
         self._is_given_up = False
-        self.locked_out: Final = LockedOut(lambda line: logger.log_err(line))
+        self.locked_out: Final = LockedOut(_log_error)
         """True while it waits for a lock that another process has."""
 
     def begin(self) -> None:
@@ -270,6 +270,10 @@ class Writer:
             attempt()
         if not job.is_locked_out:
             self.locked_out.goes_on()
+
+
+def _log_error(line: str) -> None:
+    logger.log_err(line)
 
 
 def _begin_with_the_lock() -> None:
