@@ -37,6 +37,7 @@ from evennia_ai.game.models.watching import Gauges, Watch, Watcher, WorkGauges
 from evennia_ai.game.recording.event_recorder import Recorder
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import Lines
+from evennia_ai.game.speech.signs import Recently, Signs
 from evennia_ai.game.speech.voice import Gestures
 from evennia_ai.game.upkeep import compacting
 from evennia_ai.game.upkeep.compacting import Compactor
@@ -136,6 +137,9 @@ class Runtime:
     companies: Companies
     floors: Floors
     gestures: Gestures
+    signs: Signs
+    told_of_limits: Recently
+    """Which NPC told which player of a limit."""
     ticker: Ticker
     book_builds: BookBuilds
     work: Work
@@ -250,6 +254,8 @@ def runtime_of(
         companies=Companies(clock),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
+        signs=Signs({"lost": conf.lost_line, "stopped": conf.stopped_line}, now=clock.seconds),
+        told_of_limits=Recently(clock.seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
         work=work,
@@ -261,7 +267,6 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
     """The limits of the settings, which remember what was used today."""
     return Limits(
         conf.limits,
-        line=conf.limit_line,
         now=clock.seconds,
         used_since=lambda since: (used_by("npc_ref", since), used_by("player_ref", since)),
     )
