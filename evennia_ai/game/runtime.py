@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.utils.module_loading import import_string
 from evennia.utils import logger
@@ -182,6 +182,8 @@ class Current:
         return vars(self).get("runtime")
 
 
+T = TypeVar("T")
+
 current: Final = Current()
 
 
@@ -311,9 +313,21 @@ def _threads_of(clock: Clock) -> InThread:
         if not IReactorThreads.providedBy(clock) or not getattr(clock, "running", False):
             return maybeDeferred(work, *args)
         reactor: Any = clock
-        return deferToThreadPool(reactor, reactor.getThreadPool(), work, *args)
+        return deferToThreadPool(reactor, reactor.getThreadPool(), outcome_of, work, *args)
 
     return run
+
+
+def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
+    """Return what `work` makes of `args`, or the failure that it ends in.
+
+    For a thread of Twisted's: an error that its own frames see is kept there beside its traceback,
+    which refers to them. Nothing that `work` had in hand would be freed without the collector.
+    """
+    try:
+        return work(*args)
+    except Exception:
+        return Failure()
 
 
 def _logged(npc_ref: str, failure: Failure) -> None:

@@ -81,6 +81,11 @@ class _Kept(OrderedDict[K, V]):
         if gone is not None:
             self.let_go(gone)
 
+    def let_go_all(self) -> None:
+        """Tell that none of the values is kept any more."""
+        for value in self.values():
+            self.let_go(value)
+
     def let_go(self, value: V) -> None:
         """Tell that a value is not kept, where there is a bound."""
         if self._bound is not None:
@@ -179,10 +184,15 @@ class Snapshots(Generic[K, V]):
     def drop_all(self) -> None:
         """Forget every value."""
         with self._lock:
-            self._generation += 1
-            self._kept = _Kept(self._bound)
+            self._empty()
         for write in self._writes():
             write.values.clear()
+
+    def _empty(self) -> None:
+        """Keep no value any more."""
+        self._generation += 1
+        gone, self._kept = self._kept, _Kept(self._bound)
+        gone.let_go_all()
 
     def _current(self, key: K) -> object:
         write = self._newest_write(key)
@@ -232,7 +242,7 @@ class Snapshots(Generic[K, V]):
             self._generation += 1
             key = write.key
             if key is None:
-                self._kept = _Kept(self._bound)
+                self._empty()
             elif real and write.continues(self._kept.get(key, _ABSENT)):
                 self._kept.put(key, write.values[key])
             else:
