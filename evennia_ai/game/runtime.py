@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Thread
+from traceback import clear_frames
 from typing import Any, Final, TypeVar
 
 from django.utils.module_loading import import_string
@@ -321,12 +322,15 @@ def _threads_of(clock: Clock) -> InThread:
 def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
     """Return what `work` makes of `args`, or the failure that it ends in.
 
-    For a thread of Twisted's: an error that its own frames see is kept there beside its traceback,
-    which refers to them. Nothing that `work` had in hand would be freed without the collector.
+    For a thread of Twisted's, whose frame keeps the failure. The failure's traceback refers to that
+    frame, so both stay until the collector finds them. What `work` had in hand is let go here; the
+    lines of the traceback stay.
     """
     try:
         return work(*args)
-    except Exception:
+    except Exception as error:
+        clear_frames(error.__traceback__)
+        del work, args
         return Failure()
 
 

@@ -52,19 +52,19 @@ def test_error_in_a_thread_keeps_nothing_that_the_work_had_in_hand() -> None:
 
     known: list[Any] = []
 
-    def fails() -> None:
-        thing = Thing()
-        known.append(weakref.ref(thing))
+    def fails(given: Thing) -> None:
+        made = Thing()
+        known.extend(map(weakref.ref, (given, made)))
         raise ValueError("no use")
 
     def in_a_thread_of_twisted() -> None:
         """As `twisted.python.threadpool` has it: the outcome stands in the frame that caught it."""
-        result = outcome_of(fails)
+        result = outcome_of(fails, Thing())
         Deferred().addErrback(lambda _: None).callback(result)
 
     gc.disable()
     try:
         in_a_thread_of_twisted()
-        assert known[0]() is None
+        assert [one() for one in known] == [None, None]
     finally:
         gc.enable()
