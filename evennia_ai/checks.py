@@ -120,7 +120,13 @@ def check_connections(**_: Any) -> list[checks.CheckMessage]:
     """A warning for each way in which others can harm the game, or its wire is slow."""
     return [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
-        for doubt in [*origin_doubts(), *line_doubts(), *wire_doubts(), *database_doubts()]
+        for doubt in [
+            *origin_doubts(),
+            *line_doubts(),
+            *wire_doubts(),
+            *database_doubts(),
+            *error_doubts(),
+        ]
     ]
 
 
@@ -234,6 +240,21 @@ def database_doubts() -> list[Problem]:
             " NPCs perceive and say is written where everybody waits for it.",
             hint=f'DATABASES["default"]["OPTIONS"] = {{"init_command": "{WAL}"}};'
             " docs/settings.md of evennia_ai tells more.",
+        )
+    ]
+
+
+def error_doubts() -> list[Problem]:
+    """Return a warning if players read tracebacks; while you develop (DEBUG) that is wanted."""
+    if settings.DEBUG or not settings.IN_GAME_ERRORS:
+        return []
+    return [
+        Problem(
+            id="W030",
+            message="IN_GAME_ERRORS is True, Evennia's default: a player whose command fails reads"
+            " the traceback, with paths of this machine and the address of the database.",
+            hint="IN_GAME_ERRORS = False shows one sentence instead; the log keeps the traceback."
+            f" {_PAGE}",
         )
     ]
 

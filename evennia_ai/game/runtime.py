@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Thread
-from typing import Any, Final
+from traceback import clear_frames
+from typing import Any, Final, TypeVar
 
 from django.utils.module_loading import import_string
 from evennia.utils import logger
@@ -37,6 +38,7 @@ from evennia_ai.game.models.watching import Gauges, Watch, Watcher, WorkGauges
 from evennia_ai.game.recording.event_recorder import Recorder
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.game.senses.events import Lines
+from evennia_ai.game.speech.signs import Recently, Signs
 from evennia_ai.game.speech.voice import Gestures
 from evennia_ai.game.upkeep import compacting
 from evennia_ai.game.upkeep.compacting import Compactor
@@ -136,6 +138,9 @@ class Runtime:
     companies: Companies
     floors: Floors
     gestures: Gestures
+    signs: Signs
+    told_of_limits: Recently
+    """Which NPC told which player of a limit."""
     ticker: Ticker
     book_builds: BookBuilds
     work: Work
@@ -177,6 +182,8 @@ class Current:
         """The same where it was made, else None."""
         return vars(self).get("runtime")
 
+
+T = TypeVar("T")
 
 current: Final = Current()
 
@@ -250,6 +257,8 @@ def runtime_of(
         companies=Companies(clock),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
+        signs=Signs({"lost": conf.lost_line, "stopped": conf.stopped_line}, now=clock.seconds),
+        told_of_limits=Recently(clock.seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
         work=work,
@@ -261,7 +270,6 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
     """The limits of the settings, which remember what was used today."""
     return Limits(
         conf.limits,
-        line=conf.limit_line,
         now=clock.seconds,
         used_since=lambda since: (used_by("npc_ref", since), used_by("player_ref", since)),
     )
@@ -306,9 +314,24 @@ def _threads_of(clock: Clock) -> InThread:
         if not IReactorThreads.providedBy(clock) or not getattr(clock, "running", False):
             return maybeDeferred(work, *args)
         reactor: Any = clock
-        return deferToThreadPool(reactor, reactor.getThreadPool(), work, *args)
+        return deferToThreadPool(reactor, reactor.getThreadPool(), outcome_of, work, *args)
 
     return run
+
+
+def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
+    """Return what `work` makes of `args`, or the failure that it ends in.
+
+    For a thread of Twisted's, whose frame keeps the failure. The failure's traceback refers to that
+    frame, so both stay until the collector finds them. What `work` had in hand is let go here; the
+    lines of the traceback stay.
+    """
+    try:
+        return work(*args)
+    except Exception as error:
+        clear_frames(error.__traceback__)
+        del work, args
+        return Failure()
 
 
 def _logged(npc_ref: str, failure: Failure) -> None:

@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, StoreError
 from evennia_ai.game import runtime as running
+from evennia_ai.game.command_errors import hide_errors
 from evennia_ai.game.floor.ticks import stored_ticks
 from evennia_ai.game.mind.news import News
 from evennia_ai.game.mind.overview import look_at_all, look_at_everybody
@@ -176,6 +177,7 @@ def at_server_start() -> None:
 
     Conversations that are not to be kept any longer are erased, then and once a day.
     """
+    hide_errors()
     try:
         live = running.runtime()
     except EvenniaAIError as error:

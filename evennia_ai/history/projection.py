@@ -108,9 +108,14 @@ def let_go(messages: Iterable[Message]) -> None:
         forget(known, but=RECORD)  # copies of the message, for another block, share it
 
 
-def let_go_texts(texts: Iterable[Record]) -> None:
-    """The same for texts of prompts that are kept no more."""
-    let_go(message for text in texts if (message := text.memo.get(_MESSAGE)) is not None)
+def let_go_records(records: Iterable[Record]) -> None:
+    """Do the same for records that are kept no more, whether or not messages were made of them."""
+    for record in records:
+        message = record.memo.get(_MESSAGE)
+        if message is None:
+            object.__setattr__(record, "memo", SpentMemo())
+        else:
+            let_go([message])
 
 
 def in_order(

@@ -217,6 +217,13 @@ class Conf:
     [watching.md](watching.md#limits)"""
     limit_line: Annotated[kinds.Line, Setting("E043", "*raises a hand: enough talk for now.*")]
     """what an NPC says, or between asterisks does, when a limit is reached"""
+    lost_line: Annotated[
+        kinds.Line, Setting("E120", "lost the thread and missed some of what you said.")
+    ]
+    """what an NPC does, seen by the speaker alone and once a minute at most, when a line of theirs
+    [goes unanswered](npcs.md); `""`: nothing"""
+    stopped_line: Annotated[kinds.Line, Setting("E121", "stands still and does not answer.")]
+    """the same when somebody speaks to an NPC while `ai/stopall` holds; `""`: nothing"""
     keep_call_days: Annotated[kinds.Count, Setting("E044", 30, "a whole number of days from 1 on")]
     """after how many days the calls of a day are summed up, and it is forgotten whose words
     they answered"""

@@ -67,6 +67,9 @@ TELNET_PROTOCOL_CLASS = "evennia_ai.web.telnet.TelnetWithoutHttp"
 SERVER_SESSION_CLASS = "evennia_ai.game.typed_lines.SessionWithoutLinks"
 MAX_CHAR_LIMIT = 1500
 
+# A player reads one sentence when a command fails. Evennia's default shows them the traceback.
+IN_GAME_ERRORS = False
+
 # The web client gets the pane that shows the mind of an NPC (`ai/watch`).
 TEMPLATES[0]["DIRS"].insert(0, Path(__file__).with_name("templates"))
 

@@ -221,7 +221,7 @@ class World:
         self._clock.advance(seconds)
         writer = runtime().writer
         while writer.is_at_work or self._troubles.is_paused:
-            is_stuck = writer.is_locked_out and not self._troubles.is_paused
+            is_stuck = bool(writer.locked_out) and not self._troubles.is_paused
             if not self._clock.hear(at_most_seconds=WAIT_SECONDS) and is_stuck:
                 return
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -107,6 +108,14 @@ class Place:
         with psycopg.connect(self.address, autocommit=True) as connection:
             cursor = connection.execute(text, values)
             return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def locked(self, *tables):
+        """The database, while another connection alone may read or write these tables."""
+        with psycopg.connect(self.address) as other:
+            other.execute(f"LOCK TABLE {', '.join(tables)}")
+            yield
+            other.rollback()
 
     def game(self, *, workers=None, **given):
         """A game's process."""

@@ -199,6 +199,17 @@ def test_a_stopped_worker_and_lost_connections_cost_no_job_and_double_none(place
     assert stopped.poll() is None, stopped.err.read_text()
 
 
+def test_locked_tables_cost_no_job_and_double_none_and_the_worker_logs_both_ends(place):
+    worker = place.worker("w1")
+    game = place.game(jobs=[a_job(number, tokens=20) for number in range(12)], seconds=SECONDS)
+    until(lambda: place.proposals())
+    with place.locked("evennia_ai_proposal", "evennia_ai_tokenlease", "evennia_ai_worker"):
+        until(lambda: "another process has locked the database" in worker.err.read_text())
+    assert set(place.ends(game, seconds=SECONDS).values()) == {"applied"}
+    assert len(place.ledger()) == len(set(place.ledger())) == 12
+    until(lambda: "the database is not locked any more" in worker.err.read_text())
+
+
 def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connection(place):
     cut = {"game": [], "worker": []}
     for point in count(step=2):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db import DatabaseError
 from evennia.utils import logger
 
+from evennia_ai.errors import on_one_line
 from evennia_ai.game.floor.addressing import (
     Address,
     Addressed,
@@ -23,7 +24,7 @@ from evennia_ai.game.floor.bidding import Bid, roll_of
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.greeting import Greeting
 from evennia_ai.game.mind.pending_answer import PendingAnswer
-from evennia_ai.game.models.limits import why_halted
+from evennia_ai.game.models.limits import is_stopped, why_halted
 from evennia_ai.game.recording.event_recorder import Hearing
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime
@@ -48,7 +49,10 @@ class Attention:
             mind, current, is_sure=self.is_sure, why_unable=self.why_unable
         )
         self._hearing: Final = Hearing(
-            mind.ref, opening=self.greeting.opening, consider=self._heard
+            mind.ref,
+            opening=self.greeting.opening,
+            consider=self._heard,
+            missed=self._missed,
         )
         # What is not answered yet and may be, by the id of its record.
         self._open: dict[str, PendingAnswer] = {}
@@ -96,6 +100,9 @@ class Attention:
         self.greeting.forget()
         answers = list(self._open.values())
         self._given_up(answers, why)
+        if is_stopped():
+            for one in answers:
+                self._live.signs.show("stopped", self._mind.npc, one.event)
         return len(answers)
 
     def gone(self) -> None:
@@ -124,6 +131,24 @@ class Attention:
         for one in answers:
             one.withdraw(why)
         return len(answers)
+
+    def unanswered(self, event: Event) -> bool:
+        """Show who said or did `event` that the NPC, who was meant, does not answer it.
+
+        False if they were shown so within the last minute.
+        """
+        return self._live.signs.show("lost", self._mind.npc, event)
+
+    def _missed(self, event: Event) -> None:
+        """The same for an event of which nobody looked yet whether the NPC is meant."""
+        try:
+            is_meant = event.private or self.is_sure(event)
+        except Exception as error:  # the database, or a game's own hooks, which may raise anything
+            why = on_one_line(error)
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: not known who was meant: {why}")
+            return
+        if is_meant:
+            self.unanswered(event)
 
     # What a turn tells
 
@@ -172,11 +197,13 @@ class Attention:
             address = self._address(heard.event, settings)
             if address.claim is Addressed.NONE:
                 self._judged(heard, answers=False, why=address.why)
+                self._show_stopped(heard.event, settings)
                 return
             rivals = self._has_rivals(heard.event)
             answering = self._pending(heard, address, settings)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
+            self._missed(heard.event)
             return
         self._open[heard.record.id] = answering
         if heard.greeting:  # when everybody has read the event, however long the turn waits
@@ -250,6 +277,11 @@ class Attention:
             self._hearing.record_overflow(unanswered.heard.conversation)
         self._live.watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
         unanswered.keep_silent(TOO_MUCH)
+        if self.unanswered(unanswered.event):
+            logger.log_warn(
+                f"evennia_ai: NPC {self._mind.ref}: lines of #{unanswered.event.speaker_ref} go"
+                f" unanswered, {TOO_MUCH} (EVENNIA_AI_SPEAKER_LIMIT, EVENNIA_AI_QUEUE_LIMIT)"
+            )
 
     def _over(self, answering: PendingAnswer, why_silent: str) -> None:
         """It was answered, or will not be."""
@@ -304,6 +336,13 @@ class Attention:
         if unable:
             return Address(claim=Addressed.NONE, why=unable)
         return address_of(event, self._listener(event, settings))
+
+    def _show_stopped(self, event: Event, settings: NPCSettings) -> None:
+        """While the NPCs of the game are stopped, show it to a person who means this one."""
+        if is_stopped() and is_on(self._mind.npc):
+            claim = address_of(event, self._listener(event, settings)).claim
+            if claim is Addressed.MEANT:
+                self._live.signs.show("stopped", self._mind.npc, event)
 
     def why_unable(self) -> str:
         """Why the NPC may not answer anybody, "" where it may."""

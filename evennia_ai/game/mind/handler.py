@@ -82,6 +82,7 @@ class AIHandler:
         self.answered: Final = self.attention.answered
         self.disengage: Final = self.attention.disengage
         self.put_back: Final = self.attention.put_back
+        self.unanswered: Final = self.attention.unanswered
         self.waiting_records: Final = self.attention.waiting_records
 
     @property

@@ -186,21 +186,23 @@ class PendingAnswer:
             return None
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Tell builders, and the speaker in character, which is in the history before."""
-        ref = self._mind.ref
-        self._live.watch.refused(ref, refusal)
+        """Report it to builders; the NPC says it once a minute to each player.
+
+        What the NPC says is in the history before anybody hears it.
+        """
+        ref, payer, live = self._mind.ref, payer_of(self.event), self._live
+        live.watch.refused(ref, refusal)
         heard = self.heard.record.id
-        row = refusal.row(npc_ref=ref, player_ref=payer_of(self.event), event_record=heard)
+        row = refusal.row(npc_ref=ref, player_ref=payer, event_record=heard)
         doing = f"NPC {ref}: a refusal is not written down"
-        self._live.writer.until_written(partial(model_calls.add_alone, row), doing)
-        if not refusal.in_character or self.is_chatter:
+        live.writer.until_written(partial(model_calls.add_alone, row), doing)
+        line = live.conf.limit_line
+        if not line or self.is_chatter or not live.told_of_limits.is_first((ref, payer)):
             return
-        said = fallback_record(refusal.in_character, refused=refusal.told)
+        said = fallback_record(line, refused=refusal.told)
         voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
-        written = self._live.writer.write(
-            partial(conversations.append, self.heard.conversation, [said])
-        )
-        written.addCallback(lambda _: voice.say(refusal.in_character, by_rote=True))
+        written = live.writer.write(partial(conversations.append, self.heard.conversation, [said]))
+        written.addCallback(lambda _: voice.say(line, by_rote=True))
         written.addErrback(self._not_said)
 
     def _not_said(self, failure: Failure) -> None:

@@ -41,9 +41,6 @@ from evennia_ai.work.counting import estimated
 
 LimitScope = Literal["player", "npc", "game"]
 
-TELLING_SECONDS: Final = 60.0
-"""How long an NPC says nothing of a limit to a player it has just told of it."""
-
 _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
@@ -87,16 +84,11 @@ class StartedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why no model is asked now.
-
-    `in_character` is what the NPC says or, between asterisks, does; "" where it told that player
-    just before. `told` is for builders.
-    """
+    """Why no model is asked now; `told` is for builders."""
 
     scope: LimitScope
     ref: str
     limit: str
-    in_character: str
     told: str
     retry_in_seconds: float
     at: float = 0.0
@@ -122,17 +114,13 @@ class Limits:
         self,
         quotas: Quotas,
         *,
-        line: str,
         now: Callable[[], float],
         used_since: ReadUsed,
     ) -> None:
         self.quotas: Final = quotas
-        self._line: Final = line
         self._now: Final = now
         self._used_since: Final = used_since
         self._meters: dict[tuple[LimitScope, str], Meter] = {}
-        # Whom an NPC told of a limit when, the earliest first.
-        self._told_at: dict[tuple[str, str], float] = {}
         self._refused: dict[str, int] = {}
         self._day: int | None = None
         self._workers: Mapping[tuple[LimitScope, str], QuotaUse] = {}
@@ -172,7 +160,7 @@ class Limits:
             reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens, others=others)
             if reached is not None:
                 self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1
-                return self._refusal(scope, ref, reached, told_to=(npc_ref, player_ref))
+                return self._refusal(scope, ref, reached)
         return None
 
     def begun(self, key: CallKey) -> StartedCall:
@@ -281,28 +269,15 @@ class Limits:
         meter = self._meters.setdefault(key, Meter())
         meter.restored(now, calls=used.calls, tokens=used.tokens)
 
-    def _refusal(
-        self, scope: LimitScope, ref: str, reached: QuotaReached, *, told_to: tuple[str, str]
-    ) -> Refusal:
+    def _refusal(self, scope: LimitScope, ref: str, reached: QuotaReached) -> Refusal:
         return Refusal(
             scope=scope,
             ref=ref,
             limit=reached.limit,
-            in_character=self._line_for(told_to),
             told=_told(scope, ref, reached),
             retry_in_seconds=reached.retry_in_seconds,
             at=self._now(),
         )
-
-    def _line_for(self, told_to: tuple[str, str]) -> str:
-        """What the NPC says to this player of a limit, "" where it has just said so."""
-        now, told_at = self._now(), self._told_at
-        while told_at and next(iter(told_at.values())) + TELLING_SECONDS <= now:
-            del told_at[next(iter(told_at))]
-        if told_to in told_at:
-            return ""
-        told_at[told_to] = now
-        return self._line
 
 
 def _scopes(npc_ref: str, player_ref: str) -> tuple[tuple[LimitScope, str], ...]:

@@ -112,13 +112,18 @@ class Hearing:
         *,
         opening: Opening,
         consider: Callable[[CommittedEvent], None],
+        missed: Callable[[Event], None],
     ) -> None:
+        """`missed` is called with an event that a fault kept from being answered."""
         self._npc_ref: Final = npc_ref
         self._opening: Final = opening
         self._consider: Final = consider
+        self._missed: Final = missed
         self.unrecorded: deque[Event] = deque()
         """What is not committed yet."""
         self._lost = 0
+        self._lost_of: dict[str, Event] = {}
+        """The newest event of each speaker that was not kept while the database was away."""
         self._recorder: Recorder
         self._retry: DelayedCall | None = None
 
@@ -126,24 +131,28 @@ class Hearing:
         """Have what was perceived committed, soon or when the database is back."""
         self._recorder = recorder
         if len(self.unrecorded) >= recorder.queue_limit:
+            given_up = self._made_room(event)
             self._lost += 1
-            if not self._made_room(event):
+            lost = given_up or event
+            self._lost_of[lost.speaker_ref] = lost
+            if given_up is None:
                 return
         self.unrecorded.append(event)
         recorder.then(self)
 
-    def _made_room(self, event: Event) -> bool:
-        """Whether somebody of whom much more is kept gave up their newest for this one.
+    def _made_room(self, event: Event) -> Event | None:
+        """Give up the newest event of somebody of whom much more is kept; None if nobody has more.
 
-        Never the oldest of all, which may be about to be committed.
+        The oldest of all is never given up, because it may be about to be committed.
         """
         kept = Counter(known.speaker_ref for known in self.unrecorded)
         ((speaker, most),) = kept.most_common(1)
         if most <= kept[event.speaker_ref] + 1:
-            return False
+            return None
         newest = max(at for at, known in enumerate(self.unrecorded) if known.speaker_ref == speaker)
+        given_up = self.unrecorded[newest]
         del self.unrecorded[newest]
-        return True
+        return given_up
 
     # What the recorder asks for
 
@@ -167,6 +176,7 @@ class Hearing:
             self._consider(heard)
         except Exception:  # a game's own hooks may raise anything; the next event is heard
             _log_trace(self._npc_ref, "recorded, not answered")
+            self._missed(heard.event)
         self._record_lost(heard.conversation)
 
     async def record_alone(self) -> None:
@@ -229,8 +239,11 @@ class Hearing:
             logger.log_err(
                 f"evennia_ai: NPC {self._npc_ref}: {self._lost} events were not recorded"
             )
+            lost, self._lost_of = self._lost_of, {}
             self._lost = 0
             self.record_overflow(conversation)
+            for event in lost.values():
+                self._missed(event)
 
     def _record_later(self, error: Exception) -> None:
         logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")

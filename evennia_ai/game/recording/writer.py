@@ -15,7 +15,6 @@ There is a thread while a server runs on a database that can be read while it is
 in commands, scripts and tests, a job is done where it is given.
 """
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -34,7 +33,14 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import StoreError
 from evennia_ai.game.recording.retrying import until_done
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.store.core.locks import hurry, take_time
+from evennia_ai.store.core.locks import (
+    LOCKED_SECONDS,
+    LockedOut,
+    hurry,
+    is_lock,
+    notice_locks,
+    take_time,
+)
 from evennia_ai.store.core.snapshots import all_or_nothing
 
 T = TypeVar("T")
@@ -43,15 +49,8 @@ MOST_TOGETHER: Final = 32
 TOGETHER_SECONDS: Final = 0.005
 """How long a transaction takes in more jobs."""
 
-LOCKED_SECONDS: Final = 0.05
-"""Between two tries, besides the time that the database itself waits for a lock."""
-
 STOPPING_SECONDS: Final = 5.0
 """How long the stop of the server waits for what is not committed yet."""
-
-_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_LOCK_NOT_AVAILABLE: Final = "55P03"
-"""PostgreSQL's state of a lock that was not given in time (its manual, appendix A)."""
 
 
 class _Job(Generic[T]):
@@ -87,9 +86,14 @@ class _Job(Generic[T]):
             self._outcome = Failure()
 
     @property
+    def has_failed(self) -> bool:
+        """True if the last try raised an error."""
+        return isinstance(self._outcome, Failure)
+
+    @property
     def is_locked_out(self) -> bool:
-        """Whether another process has locked what it writes."""
-        return isinstance(self._outcome, Failure) and _is_lock(self._outcome.value)
+        """Whether another process has locked what it writes or reads."""
+        return isinstance(self._outcome, Failure) and is_lock(self._outcome.value)
 
     def fail(self, error: Exception) -> None:
         self._outcome = Failure(error)
@@ -111,8 +115,8 @@ class Writer:
         self._behind: _Job[Any] | None = None  # one that reads, behind what is being written
         self._under_way: Final[set[_Job[Any]]] = set()
         self._is_given_up = False
-        self.is_locked_out = False
-        """Whether it waits for a lock that another process has."""
+        self.locked_out: Final = LockedOut(_log_error)
+        """True while it waits for a lock that another process has."""
 
     def begin(self) -> None:
         """Write in a thread from now on, where the database and the clock are made for it."""
@@ -191,6 +195,7 @@ class Writer:
 
     def _live(self) -> None:
         """The thread's whole life."""
+        notice_locks()
         _begin_with_the_lock()
         try:
             while (job := self._read_before_the_next()) is not None:
@@ -202,7 +207,8 @@ class Writer:
         """The next job to write, after those before it that read; None: the thread ends."""
         while (job := self._behind or self._given.get()) is not None and job.is_reading:
             self._behind = None
-            if not job.do() and not connection.is_usable():  # it was away; another one is opened
+            self._until_unlocked(job, job.do)
+            if job.has_failed and not connection.is_usable():  # it was away; another is opened
                 connection.close()
             self._done.put(job)
             self._tell_from_thread()
@@ -221,13 +227,14 @@ class Writer:
                         break
                 is_written = not connection.needs_rollback
         except Exception as error:  # whatever it is, each job is told of it by a try of its own
-            self._noticed(is_locked=_is_lock(error))
+            if is_lock(error):
+                self.locked_out.waits()
             if not connection.is_usable():  # the database was away; another connection is opened
                 connection.close()
             is_written = False
         for job in jobs or [first]:
             if not is_written and not job.has_failed_by_itself:
-                self._write_alone(job)
+                self._until_unlocked(job, job.do_alone)
             self._done.put(job)
         self._tell_from_thread()
 
@@ -254,22 +261,19 @@ class Writer:
                 return
             yield job
 
-    def _write_alone(self, job: _Job[Any]) -> None:
-        """Write a job by itself, however long another process locks the database."""
-        job.do_alone()
+    def _until_unlocked(self, job: _Job[Any], attempt: Callable[[], object]) -> None:
+        """Call `attempt`, which reads or writes `job`, until no other process locks it out."""
+        attempt()
         while job.is_locked_out and not self._is_given_up:
-            self._noticed(is_locked=True)
+            self.locked_out.waits()
             time.sleep(LOCKED_SECONDS)
-            job.do_alone()
-        self._noticed(is_locked=job.is_locked_out)
+            attempt()
+        if not job.is_locked_out:
+            self.locked_out.goes_on()
 
-    def _noticed(self, *, is_locked: bool) -> None:
-        """Log that a lock is waited for, and that it is gone, once each."""
-        if is_locked and not self.is_locked_out:
-            logger.log_err("evennia_ai: another process has locked the database; we wait")
-        if self.is_locked_out and not is_locked:
-            logger.log_err("evennia_ai: the database is not locked any more")
-        self.is_locked_out = is_locked
+
+def _log_error(line: str) -> None:
+    logger.log_err(line)
 
 
 def _begin_with_the_lock() -> None:
@@ -296,21 +300,10 @@ def _was_refused(error: BaseException | None) -> bool:
     Also where somebody caught the first refusal and went on in a transaction that was lost. A row
     that is there already is no refusal: that is for whoever wrote to tell.
     """
-    if _is_lock(error):
+    if is_lock(error):
         return True
     while error is not None:
         if isinstance(error, DatabaseProblem) and not isinstance(error, IntegrityError):
             return True
         error = error.__cause__ or error.__context__
-    return False
-
-
-def _is_lock(error: BaseException | None) -> bool:
-    """Whether an error, or what it came from, is a lock that somebody else has."""
-    while error is not None:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED:
-            return True
-        if getattr(error, "sqlstate", "") == _LOCK_NOT_AVAILABLE:
-            return True
-        error = error.__cause__
     return False

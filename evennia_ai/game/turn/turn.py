@@ -337,12 +337,17 @@ class Turn:
         self._outcome = await self._ending.dropped(self._open_round.stored, why)
 
     def _broken_off(self, error: Exception) -> "Deferred[None]":
-        """Close the turn that could not go on; what is not in the history is not said."""
+        """Close the turn that could not go on; what is not in the history is not said.
+
+        Who waits is shown that the NPC does not answer.
+        """
         self._mind.begun(self.heard)  # whoever waits is not shown that the NPC still thinks
         stored = self._open_round.stored
         why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
-        return self._commits.close(stored, why)
+        closed = self._commits.close(stored, why)
+        self._mind.unanswered(self.heard.event)
+        return closed
 
     async def _unanswered(self) -> None:
         """Say the fallback line where there is no turn to end."""
@@ -350,12 +355,14 @@ class Turn:
             return
         if problem := await self._ending.without_prompt(self._speaking):
             self._log(problem)
+            self._mind.unanswered(self.heard.event)
 
     def _again(self, error: Exception) -> None:
         """Try later: the event is committed, the model was not asked."""
         self._tries += 1
         if self._tries >= MOST_TRIES:
             self._log(f"given up, the prompt cannot be made or committed: {error}")
+            self._mind.unanswered(self.heard.event)
             return
         self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
         self._mind.put_back(self.heard, delay_seconds=RETRY_SECONDS)

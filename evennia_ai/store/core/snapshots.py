@@ -25,6 +25,7 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai.errors import StoreError
 from evennia_ai.models import StateRevision
 from evennia_ai.store.core.locks import waiting_a_moment
+from evennia_ai.store.core.refusals import reason_of
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -79,6 +80,11 @@ class _Kept(OrderedDict[K, V]):
         self.weight -= self._weights.pop(key, 0)
         if gone is not None:
             self.let_go(gone)
+
+    def let_go_all(self) -> None:
+        """Tell that none of the values is kept any more."""
+        for value in self.values():
+            self.let_go(value)
 
     def let_go(self, value: V) -> None:
         """Tell that a value is not kept, where there is a bound."""
@@ -135,7 +141,9 @@ class Snapshots(Generic[K, V]):
         try:
             values = self._load_each(missing)
         except DatabaseError as error:
-            raise StoreError(f"the database cannot be read ({self.name}): {error}") from error
+            raise StoreError(
+                f"the database cannot be read ({self.name}): {reason_of(error)}"
+            ) from error
         with self._lock:
             for key in missing:
                 write = self._newest_write(key)
@@ -176,10 +184,15 @@ class Snapshots(Generic[K, V]):
     def drop_all(self) -> None:
         """Forget every value."""
         with self._lock:
-            self._generation += 1
-            self._kept = _Kept(self._bound)
+            self._empty()
         for write in self._writes():
             write.values.clear()
+
+    def _empty(self) -> None:
+        """Keep no value any more."""
+        self._generation += 1
+        gone, self._kept = self._kept, _Kept(self._bound)
+        gone.let_go_all()
 
     def _current(self, key: K) -> object:
         write = self._newest_write(key)
@@ -203,7 +216,9 @@ class Snapshots(Generic[K, V]):
         try:
             return self._load(key)
         except DatabaseError as error:
-            raise StoreError(f"the database cannot be read ({self.name}): {error}") from error
+            raise StoreError(
+                f"the database cannot be read ({self.name}): {reason_of(error)}"
+            ) from error
 
     def _newest_write(self, key: K) -> "_Write[K, V] | None":
         return next((w for w in self._writes() if w.key is None or w.key == key), None)
@@ -227,7 +242,7 @@ class Snapshots(Generic[K, V]):
             self._generation += 1
             key = write.key
             if key is None:
-                self._kept = _Kept(self._bound)
+                self._empty()
             elif real and write.continues(self._kept.get(key, _ABSENT)):
                 self._kept.put(key, write.values[key])
             else:
@@ -328,7 +343,7 @@ def one_transaction(doing: str) -> Iterator[None]:
         with waiting_a_moment(), transaction.atomic(savepoint=_has_savepoints.get()):
             yield
     except DatabaseError as error:
-        raise StoreError(f"{doing} failed, nothing was written: {error}") from error
+        raise StoreError(f"{doing} failed, nothing was written: {reason_of(error)}") from error
 
 
 @contextmanager
@@ -367,7 +382,7 @@ def refresh_if_changed() -> frozenset[str]:
     try:
         numbers = dict(StateRevision.objects.values_list("name", "number"))
     except DatabaseError as error:
-        raise StoreError(f"the state revisions cannot be read: {error}") from error
+        raise StoreError(f"the state revisions cannot be read: {reason_of(error)}") from error
     changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind, 0) != number)
     # Seen before dropped: what is loaded from now on is at least as new as these numbers.
     _seen.update(numbers)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evennia_ai import models
 from evennia_ai.errors import StaleError
+from evennia_ai.history.projection import let_go_records
 from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
 from evennia_ai.store.history.conversations import opening_summary
@@ -53,6 +54,8 @@ def segment_at(head: Head, *, cut: int) -> PastSegment:
     """
     row = _row(head)
     opening = opening_summary(head.conversation, head.segment)
+    if opening is not None:
+        let_go_records([opening])  # as `history_upto` does, and for the same reason
     return PastSegment(history=history_upto(row, cut=cut), opening=opening)
 
 

@@ -18,7 +18,7 @@ from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.history.projection import extended, let_go, let_go_texts, project_newest
+from evennia_ai.history.projection import extended, let_go, let_go_records, project_newest
 from evennia_ai.history.records import CONVERSATION, NewRecord, Record, RecordKind, canonical_json
 from evennia_ai.history.turn.manifest import anchors_from
 from evennia_ai.history.turn.sending import NewText, TextKey, key_of
@@ -207,11 +207,17 @@ def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
 
 
 def history_upto(row: models.Record, *, cut: int | None) -> History:
-    """The history as this row had left it: its newest messages, and all since the cut if any."""
+    """The history as this row had left it: its newest messages, and all since the cut if any.
+
+    No window holds it, so it is let go at once: a message and its record refer to each other, and
+    hundreds of them would stay in memory until the collector searches all there is.
+    """
     rows = models.Record.objects.filter(
         conversation_id=row.conversation_id, segment=row.segment, seq__lte=row.seq
     )
-    return _load_history(rows, row, cut)
+    history = _load_history(rows, row, cut)
+    let_go(history)
+    return history
 
 
 def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
@@ -259,7 +265,7 @@ def _sent_beside(window: Window) -> int:
 def leave(window: Window, *, kept: Collection[str] = ()) -> None:
     """Let go what a window held that is over, but for the records of these ids."""
     let_go(message for message in window.history if message.record not in kept)
-    let_go_texts(text for text in (window.texts or {}).values() if text.id not in kept)
+    let_go_records(text for text in (window.texts or {}).values() if text.id not in kept)
 
 
 def _is_spent(window: Window) -> bool:
@@ -321,7 +327,7 @@ def remember_turn(
         if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK  # facts do not come again
     ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
-    let_go_texts(text for key, text in (window.texts or {}).items() if key not in texts)
+    let_go_records(text for key, text in (window.texts or {}).items() if key not in texts)
     after = replace(
         window,
         cut=cut,

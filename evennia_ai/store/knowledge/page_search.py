@@ -29,6 +29,7 @@ from evennia_ai.knowledge.postings import (
 )
 from evennia_ai.knowledge.relevance import asked_words
 from evennia_ai.store.core.reading import rows_of
+from evennia_ai.store.core.refusals import reason_of
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import (
     base_id,
@@ -172,7 +173,7 @@ def found(
         pages = best(postings, rarities, namespaces=namespaces or NAMESPACES, most=limit)
         names = _named(pages)
     except DatabaseError as error:
-        raise StoreError(f"the pages of '{base}' cannot be searched: {error}") from error
+        raise StoreError(f"the pages of '{base}' cannot be searched: {reason_of(error)}") from error
     in_titles = {term.word: told for term, told in rarities.items() if term.field == "title"}
     in_texts = {term.word: told for term, told in rarities.items() if term.field == "body"}
     return Found(names=tuple(names[:limit]), rarities=in_titles | in_texts, languages=languages)

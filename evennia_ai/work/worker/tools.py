@@ -6,6 +6,7 @@ failing is left alone by all. A person's stop counts here as in the game.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import model_calls
+from evennia_ai.store.core.locks import LOCKED_SECONDS, LockedOut, is_lock, notice_locks
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.model_calls import GAME_REF, NewCall
 from evennia_ai.store.work import taking
@@ -38,6 +40,7 @@ from evennia_ai.work.counting import (
 from evennia_ai.work.kinds.forms import SentRequest
 
 T = TypeVar("T")
+log: Final = logging.getLogger(__name__)
 REST_SECONDS: Final = 30.0
 """How long a model that failed repeatedly is left alone; as a breaker rests."""
 MOST_WAITED_SECONDS: Final = 300.0
@@ -48,21 +51,43 @@ class Threads:
     """Threads with connections of their own, which are opened anew where the database was away."""
 
     def __init__(self, count: int) -> None:
-        self._pool: Final = ThreadPoolExecutor(count, thread_name_prefix="evennia-ai-work")
+        self._pool: Final = ThreadPoolExecutor(
+            count, thread_name_prefix="evennia-ai-work", initializer=notice_locks
+        )
+        self._locked_out: Final = LockedOut(log.warning)
+        self._is_closed = False
 
     async def run(self, work: Callable[..., T], *values: Any) -> T:
-        """What `work` makes of values."""
+        """Return what `work` makes of values.
+
+        `work` reads, or writes in one transaction: where another process has locked what it needs,
+        it is called again until the lock is gone.
+        """
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, _with_connection, work, values)
+        return await loop.run_in_executor(self._pool, self._until_unlocked, work, values)
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Begin nothing any more, and wait for no lock."""
+        self._is_closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-
-def _with_connection(work: Callable[..., T], values: tuple[Any, ...]) -> T:
-    close_old_connections()
-    return work(*values)
+    def _until_unlocked(self, work: Callable[..., T], values: tuple[Any, ...]) -> T:
+        """In a thread."""
+        while True:
+            close_old_connections()
+            try:
+                made = work(*values)
+            except Exception as error:
+                if not is_lock(error):
+                    self._locked_out.goes_on()
+                    raise
+                if self._is_closed:
+                    raise
+            else:
+                self._locked_out.goes_on()
+                return made
+            self._locked_out.waits()
+            time.sleep(LOCKED_SECONDS)
 
 
 class WorkerTools:

@@ -18,7 +18,6 @@ from evennia_ai.llm.quotas import DAY_SECONDS, Quota, Quotas, QuotaUse
 from evennia_ai.store.model_calls import Halt, Used, halt, release
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
-LINE = "*raises a hand.*"
 KEY = CallKey(npc_ref="5", player_ref="7", prompt_tokens=100, reply_tokens=50)
 
 
@@ -42,7 +41,6 @@ def limits_of(clock: Hands, *, npcs: Any = None, players: Any = None, **scopes: 
     given = {scope: Quota(**limits) for scope, limits in scopes.items()}
     return Limits(
         replace(none, **given),
-        line=LINE,
         now=clock,
         used_since=lambda since: (npcs or {}, players or {}),
     )
@@ -112,20 +110,6 @@ def test_a_refusal_is_told_to_builders_in_numbers(clock: Hands) -> None:
     )
 
 
-def test_a_refusal_is_said_in_character_once_a_minute_to_each_player(clock: Hands) -> None:
-    limits = limits_of(clock, game={"calls_per_day": 1})
-    limits.begun(KEY)
-
-    def said(**of: Any) -> str:
-        refused = refusal(limits, **of)
-        assert refused is not None
-        return refused.in_character
-
-    assert [said(), said(), said(player_ref="8"), said(npc_ref="6")] == [LINE, "", LINE, LINE]
-    clock.now += 60
-    assert said() == LINE
-
-
 def test_refusals_are_counted_for_the_day(clock: Hands) -> None:
     limits = limits_of(clock, npc={"calls_per_minute": 1})
     limits.begun(KEY)
@@ -183,7 +167,7 @@ def test_what_was_used_today_is_read_from_midnight_on(clock: Hands) -> None:
         asked.append(since)
         return {}, {}
 
-    limits = Limits(Quotas(), line=LINE, now=clock, used_since=used_since)
+    limits = Limits(Quotas(), now=clock, used_since=used_since)
     refusal(limits)
     refusal(limits)
     assert asked == [20_000 * DAY_SECONDS]

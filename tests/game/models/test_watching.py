@@ -5,9 +5,7 @@ from typing import Any
 from evennia_ai.game.models.limits import Refusal
 from evennia_ai.game.models.watching import Watch, Watcher
 
-REFUSAL = Refusal(
-    scope="npc", ref="5", limit="calls_per_day", in_character="", told="", retry_in_seconds=1.0
-)
+REFUSAL = Refusal(scope="npc", ref="5", limit="calls_per_day", told="", retry_in_seconds=1.0)
 
 
 class Listening(Watcher):

@@ -1,7 +1,9 @@
 """The writer: jobs are committed in a thread, in order, some together, none because of another."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event, get_ident
@@ -284,6 +286,57 @@ def test_a_lock_of_another_process_is_waited_for(writer, reactor, logged, monkey
         "another process has locked the database; we wait",
         "the database is not locked any more",
     ]
+
+
+@contextmanager
+def locked_by_another() -> Iterator[None]:
+    """The rows that are counted, which another connection alone may read or write meanwhile."""
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
+            other.isolation_level = None
+            other.execute("BEGIN EXCLUSIVE")
+            yield
+            other.execute("ROLLBACK")
+        return
+    other = connection.copy()
+    try:
+        other.set_autocommit(False)
+        with closing(other.cursor()) as cursor:
+            cursor.execute(f'LOCK TABLE "{StateRevision._meta.db_table}"')
+            yield
+            other.rollback()
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+def test_log_names_a_real_lock_at_both_ends_and_each_job_is_done_once_when_it_is_gone(
+    is_together, writer, reactor, logged
+):
+    writer.write(partial(raised, "a"))
+    reactor.hear_all(writer)
+    held = Held(writer) if is_together else None
+    with locked_by_another():
+        told = outcomes(
+            [
+                writer.write(partial(raised, "a")),
+                writer.write(partial(raised, "b")),
+                writer.read(counted),
+                writer.write(partial(raised, "a")),
+            ]
+        )
+        if held is not None:
+            held.open()
+        for _ in range(200):
+            if logged:
+                break
+            time.sleep(0.1)
+        assert logged == ["evennia_ai: another process has locked the database; we wait"]
+        assert told == []
+    reactor.hear_all(writer)
+    assert told == [2, 1, {"a": 2, "b": 1}, 3]
+    assert counted() == {"a": 3, "b": 1}
+    assert logged[1:] == ["evennia_ai: the database is not locked any more"]
 
 
 def test_what_is_written_in_the_thread_is_seen_by_the_games_own(writer, reactor):

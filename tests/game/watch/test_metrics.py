@@ -107,9 +107,7 @@ def test_turns_refusals_and_what_was_dropped_are_counted(metrics: Metrics) -> No
     watch = Watch([metrics], now=lambda: next(times))
     watch.turn_began("5", npc_name="Oren", conversation=1)
     watch.turn_ended("5", "answered")
-    refusal = Refusal(
-        scope="npc", ref="5", limit="calls_per_day", in_character="", told="", retry_in_seconds=1
-    )
+    refusal = Refusal(scope="npc", ref="5", limit="calls_per_day", told="", retry_in_seconds=1)
     watch.refused("5", refusal)
     watch.dropped("5", count=4, why="stopped")
     assert value(metrics, "evennia_ai_turns_total", outcome="answered") == 1

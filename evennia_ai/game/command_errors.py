@@ -1,0 +1,47 @@
+"""What a player reads when a command raises an error that nobody foresaw.
+
+With `IN_GAME_ERRORS = True`, Evennia's default, that is the whole traceback. With False Evennia
+still shows the last line of it, which is the text of the exception: often a path, or the address
+of the database. Here it is one sentence instead, and the log has the traceback.
+"""
+
+from typing import Any, Final
+
+from django.conf import settings
+from evennia.commands import cmdhandler
+from evennia.utils import logger
+from twisted.python.failure import Failure
+
+from evennia_ai.store.core.reading import is_of_database
+
+DATABASE_AWAY: Final = (
+    "Your command was not finished: the game's database does not answer. Try again in a minute."
+)
+UNEXPECTED: Final = (
+    "Your command was not finished because of an error in the game. The log has it under"
+    " {time}: tell the staff this time and what you typed."
+)
+
+
+def hide_errors() -> None:
+    """Have commands report errors by `report_error`, unless the game shows tracebacks on purpose.
+
+    Evennia has no setting for this. The function replaced here makes the text of every error that
+    reaches Evennia's command handler.
+    """
+    if not settings.IN_GAME_ERRORS:
+        cmdhandler._msg_err = report_error
+
+
+def report_error(receiver: Any, _texts: tuple[str, str], cmdid: Any = None) -> None:
+    """Log the current exception with its traceback, and show `receiver` one sentence about it.
+
+    The arguments are those of Evennia's own function.
+    """
+    problem = Failure()
+    logger.log_trace()
+    if is_of_database(problem.value):
+        shown = DATABASE_AWAY
+    else:
+        shown = UNEXPECTED.format(time=logger.timeformat())
+    receiver.msg(cmdhandler.err_helper(shown, cmdid=cmdid))
