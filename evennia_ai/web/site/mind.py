@@ -14,6 +14,7 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.authored import notes
 from evennia_ai.store.authored.cards import card_of
 from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history.branches import builder_of, npc_of
 from evennia_ai.store.model_calls import DAY_SECONDS, halts
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import Page, name_of
@@ -22,7 +23,7 @@ PAGE_TURNS: Final = 25
 
 
 class MindPage(Page):
-    """`/ai/npc/<ref>/`: one NPC."""
+    """`/ai/npc/<ref>/`: one NPC, or a builder's branch of it, which has turns of its own."""
 
     template = "evennia_ai/mind.html"
 
@@ -32,12 +33,14 @@ class MindPage(Page):
         refuse_unknown(ref)
         newest = turns.last_turn(ref)
         found = past_turns.turn_page(ref, page, size=PAGE_TURNS)
-        card = card_of(ref)
+        npc_ref = npc_of(ref)
+        card = card_of(npc_ref)
         now = time.time()
-        used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
-        halt = halts().get(ref)
+        used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=npc_ref))
+        halt = halts().get(npc_ref)
         return {
             "ref": ref,
+            "branch_of": name_of(npc_ref) if ref != npc_ref else "",
             "name": name_of(ref),
             "paused": str(halt) if halt else "",
             "card": None if card is None else {"name": card.name, "revision": card.revision},
@@ -51,7 +54,7 @@ class MindPage(Page):
                     "text": note.content,
                     "revision": note.revision,
                 }
-                for note in notes.notes_for(ref)
+                for note in notes.notes_for(npc_ref)
             ],
             "made_of": list(_made_of(newest.manifest)) if newest else [],
             "today": {"calls": used.calls, "tokens": used.tokens},
@@ -74,8 +77,8 @@ class MindPage(Page):
 
 
 def refuse_unknown(ref: str) -> None:
-    """NotStoredError where there is no such NPC, and never was one that had a turn."""
-    if turns.last_turn(ref) is None and ref not in door().named([ref]):
+    """Raise NotStoredError if no such NPC exists or ever had a turn, or no such branch had one."""
+    if turns.last_turn(ref) is None and (builder_of(ref) or ref not in door().named([ref])):
         raise NotStoredError("NPC with the number", ref)
 
 

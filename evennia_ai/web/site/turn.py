@@ -17,6 +17,7 @@ from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReade
 from evennia_ai.minds.trials import Trial, places
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, rows
 from evennia_ai.web.site.looking import past_of, past_reader, records_of, seer_for, sent, tried
@@ -110,7 +111,7 @@ class TurnPage(Page):
             "seen": [
                 f"{holder}@{revision}"
                 for holder, revision in seen_now(
-                    [place for place in edited.values() if place], ref
+                    [place for place in edited.values() if place], npc_of(ref)
                 ).items()
             ],
         }
@@ -122,7 +123,7 @@ class TurnPage(Page):
         saver = Saver(
             account=request.user,
             by=self.typed_by,
-            npc_ref=ref,
+            npc_ref=npc_of(ref),
             seen=seen_in(request.POST.getlist(SEEN)),
         )
         saver.save(trial, found)
