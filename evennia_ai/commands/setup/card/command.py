@@ -52,6 +52,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
       card/set <name>[/<field> [= <text>]]
       card/edit <name>/<field>
       card/spawn <card> [= <name of the NPC>]
+      card/despawn <npc>
       card/import [<file> [= <name>]]
       card/report <name>[/<number>]
       card/approve <name>[/<number>] [= <grant>, <grant>...]
@@ -72,6 +73,8 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
                   field: list them all
       edit      - open the editor on a field
       spawn     - make an NPC here who plays a card
+      despawn   - delete an NPC who plays a card, after a question; the card
+                  stays
       import    - read a card from a file of the game's card folder and report
                   on it: JSON, PNG, APNG or CHARX, also behind a JPEG picture;
                   it waits for approval. Without a file: list the files there.
@@ -135,7 +138,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         "": "look",
         "create": "create",
         "set": "set_field",
-        **alike("edit spawn"),
+        **alike("edit spawn despawn"),
         "import": "import_file",
         **alike(
             "report approve reject grant revoke assign unassign greeting export "
