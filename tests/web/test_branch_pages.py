@@ -6,6 +6,8 @@ import pytest
 
 from evennia_ai.game.turn.rehearsal import rehearsed
 from evennia_ai.store.authored import lorebooks, notes
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.erasing import erase_branches
 from evennia_ai.store.history import branches, turns
 
 
@@ -26,7 +28,7 @@ def branched(played):
 def pages_of(branch):
     at = f"/ai/npc/{branch}/"
     return (
-        *(at, f"{at}next/", f"{at}next/?say=Oren, the lamp?", f"{at}turn/1/", f"{at}turn/2/"),
+        *(at, f"{at}turn/1/", f"{at}turn/2/"),
         *(f"{at}diff/1/2/", f"{at}against/?with=component:weather.depth=4"),
         f"{at}turn/2/?with=component:weather.depth=4",
     )
@@ -82,6 +84,34 @@ def test_reference_that_names_no_branch_has_no_page(branched, browser, ref):
         assert client.get(f"/ai/npc/{ref}/{rest}").status_code == 404, rest
 
 
-@pytest.mark.parametrize("rest", ["memory/", "settings/"])
+@pytest.mark.parametrize("rest", ["memory/", "settings/", "next/"])
 def test_branch_has_no_page_of_what_belongs_to_its_npc(branched, browser, rest):
     assert browser("Builder").get(f"/ai/npc/{branched.branch}/{rest}").status_code == 404
+
+
+def test_every_linked_page_answers_after_the_branch_was_closed(branched, browser):
+    erase_branches(branched.npc.ai.ref, str(branched.ben.id), by="Ben")
+    forget_everything()
+    client = browser("Builder")
+    known, waiting = {"/ai/live/"}, ["/ai/live/"]
+    while waiting:
+        address = waiting.pop()
+        answer = client.get(address)
+        assert answer.status_code == 200, (address, answer.content.decode()[-600:])
+        found = re.findall(r'href="(/ai/npc/[^"]+)"', answer.content.decode())
+        if "~" in address or address == "/ai/live/":
+            waiting += set(found) - known
+            known |= set(found)
+    assert f"/ai/npc/{branched.branch}/turn/2/" in known
+
+
+def test_erased_turn_shows_what_is_left_of_it_and_links_to_no_comparison(branched, browser):
+    erase_branches(branched.npc.ai.ref, str(branched.ben.id), by="Ben")
+    forget_everything()
+    client = browser("Builder")
+    at = f"/ai/npc/{branched.branch}/turn/2/"
+    page = client.get(at).content.decode()
+    assert "Its prompt cannot be shown: the words of the turn were erased on request." in page
+    assert "/diff/" not in page and f"/ai/npc/{branched.branch}/turn/1/" in page
+    told = client.get(f"{at}?format=json").json()
+    assert told["unreadable"] and told["sent_tokens"] > 0 and "messages" not in told

@@ -15,7 +15,7 @@ def shown_to(client, branch):
     """All that the pages of the branch and Watch show, as HTML and as JSON."""
     at = f"/ai/npc/{branch.conversation.npc_ref}/"
     told = ""
-    for address in (at, f"{at}turn/1/", f"{at}diff/1/1/", f"{at}next/", "/ai/live/"):
+    for address in (at, f"{at}turn/1/", f"{at}diff/1/1/", "/ai/live/"):
         for form in ("html", "json"):
             answer = client.get(address, {"format": form, "all": "1"})
             assert answer.status_code == 200, address

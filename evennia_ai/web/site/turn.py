@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError, ReplayError
 from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
 from evennia_ai.minds.trials import Trial, places
@@ -44,11 +44,15 @@ class TurnPage(Page):
         trial = trial_in(self.request)
         self._turn = turn
         records = records_of(turn)
+        unreadable, column = "", {}
         if trial.edits:
             self._past = past_of(turn)
-            report = tried(self.request.user, turn, self._past, trial)
+            column = column_of(tried(self.request.user, turn, self._past, trial))
         else:
-            report = sent(self.request.user, turn, records)
+            try:
+                column = column_of(sent(self.request.user, turn, records))
+            except ReplayError as error:  # above all, its words were erased
+                unreadable = str(error)
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -60,12 +64,13 @@ class TurnPage(Page):
             "model": turn.manifest.model,
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
+            "unreadable": unreadable,
             "replay": _replayed(replay(turn.manifest, records)),
             "revisions": dict(turn.manifest.revisions),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
             "reply": _reply(self.request.user, turn),
-            **column_of(report),
+            **column,
         }
 
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,6 +78,9 @@ class TurnPage(Page):
         path = self.request.path
         trial = trial_in(self.request)
         before, after = _neighbours(ref, number)
+        pages = {"previous": before, "next": after, "query": query_of(trial)}
+        if told["unreadable"]:
+            return pages
         problem = ""
         try:
             self._past = self._past or past_of(self._turn)
@@ -101,10 +109,9 @@ class TurnPage(Page):
             },
             "said": said,
             "not_to_be_tried": problem,
-            "previous": before,
-            "next": after,
+            **pages,
+            "is_comparable": before and not turns.turn(ref, before).manifest.erased,
             "edits": undone(trial, path),
-            "query": query_of(trial),
             "pane": self.request.GET.get("pane", "")[:20],
             "changed_tokens": told["tokens"] - told["sent_tokens"],
             "status": _status(trial, here, said),

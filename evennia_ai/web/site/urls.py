@@ -34,14 +34,14 @@ class MindConverter(SlugConverter):
 register_converter(MindConverter, "mind")
 
 app_name = "evennia_ai"
-# A branch has turns of its own; memories, settings and a pause belong to its NPC.
+# A branch has turns of its own; all else belongs to its NPC.
 _MIND = "npc/<mind:ref>/"
 _NPC = "npc/<slug:ref>/"
 
 urlpatterns = [
     path("", VillagePage.as_view(), name="village"),
     path(_MIND, MindPage.as_view(), name="mind"),
-    path(f"{_MIND}next/", NextPage.as_view(), name="next"),
+    path(f"{_NPC}next/", NextPage.as_view(), name="next"),
     path(f"{_NPC}memory/", MemoryPage.as_view(), name="memory"),
     path(f"{_NPC}settings/", SettingsPage.as_view(), name="settings"),
     path(f"{_NPC}pause/", PauseView.as_view(), name="pause"),
