@@ -66,7 +66,7 @@ class TurnPage(Page):
             "sent_tokens": turn.manifest.tokens,
             "unreadable": unreadable,
             "replay": _replayed(replay(turn.manifest, records)),
-            "revisions": dict(turn.manifest.revisions),
+            "revisions": seer_for(self.request.user, ref).revisions(turn.manifest.revisions),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
             "reply": _reply(self.request.user, turn),
