@@ -20,7 +20,7 @@ from evennia_ai.errors import NotStoredError
 from evennia_ai.game.knowledge import search
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
-from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named
+from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named, object_names
 from evennia_ai.game.mind.viewers import allows, viewer_of
 from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
@@ -39,6 +39,7 @@ __all__ = [
     "doing",
     "may_edit",
     "named",
+    "object_names",
     "pause",
     "played_by",
     "preview",

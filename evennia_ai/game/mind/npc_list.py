@@ -111,6 +111,12 @@ def named(refs: Collection[str]) -> Mapping[str, str]:
     return {ref: _called(ref, names) for ref in refs if npc_of(ref) in npcs}
 
 
+def object_names(refs: Collection[str]) -> Mapping[str, str]:
+    """Return the names of these objects, rooms and players among them, with one query."""
+    rows = ObjectDB.objects.filter(pk__in=_ids(refs)).order_by().values_list("pk", "db_key")
+    return {str(key): plain_name(name) for key, name in rows}
+
+
 def _called(ref: str, names: Mapping[str, str]) -> str:
     name, builder = names[npc_of(ref)], builder_of(ref)
     return f"{name}, branch of {names.get(builder, f'#{builder}')}" if builder else name

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.db.models.functions import Lower
+
 from evennia_ai import models
 from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.components import refuse_unsettled
@@ -213,8 +215,8 @@ def card_then(name: str, number: int) -> StoredCard:
 
 
 def card_names() -> tuple[str, ...]:
-    """The names of all cards in force, in alphabetical order."""
-    return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
+    """Return the names of all cards in force, sorted without regard to case."""
+    return tuple(models.Card.objects.order_by(Lower("name"), "name").values_list("name", flat=True))
 
 
 def _refuse_unsettled(file: CardFile) -> None:

@@ -104,6 +104,9 @@ class Door(Protocol):
     def named(self, refs: Collection[str]) -> Mapping[str, str]:
         """What those of them that there are, are called, by their references."""
 
+    def object_names(self, refs: Collection[str]) -> Mapping[str, str]:
+        """Return the names of these objects, rooms and players among them."""
+
     def called(self, text: str) -> tuple[str, ...]:
         """The references of the NPCs that are called so, or have this number."""
 

@@ -3,7 +3,7 @@
 A player who asks for a page gets "no such page": players need not know that it exists.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
@@ -20,6 +20,7 @@ from evennia_ai.errors import (
     NotStoredError,
     StoreError,
 )
+from evennia_ai.prompt.components import Scope
 from evennia_ai.web.site.door import door
 
 # No style and no script that is written in a page; a page of the game may show it in a frame.
@@ -152,6 +153,17 @@ def revision_seen(text: str) -> int:
 def name_of(ref: str) -> str:
     """What the NPC of this reference is called; one that is gone by its number."""
     return door().named([ref]).get(ref, f"#{ref}")
+
+
+def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[str]:
+    """Say where something counts, such as "npc Wil"; `names` are those of objects."""
+    numbered = ("npc", "room", "player")
+    return [
+        f"{one.kind} {names.get(one.ref, f'#{one.ref}') if one.kind in numbered else one.ref}"
+        if one.ref
+        else one.kind
+        for one in scopes
+    ]
 
 
 def named_npc(text: str) -> str:

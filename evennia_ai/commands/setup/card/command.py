@@ -15,6 +15,7 @@ from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, and_more
+from evennia_ai.commands.folder import shown_path
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import written
@@ -239,7 +240,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
             ),
         )
         told = (
-            f"Wrote card {name}, revision {number}, to {path.name} in {folder}"
+            f"Wrote card {name}, revision {number}, to {path.name} in {shown_path(folder)}"
             f" ({size_in_words(size_bytes)})."
         )
         lines = (told, *and_more(left_out, most=_MOST_LEFT_OUT, more="and {} more like these"))
