@@ -10,6 +10,7 @@ from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import FieldDoesNotExist
+from django.core.signals import got_request_exception
 from django.db.models.signals import post_migrate
 
 from evennia_ai.settings.named_modules import NODELAY, SERVICE
@@ -41,6 +42,7 @@ class EvenniaAIConfig(AppConfig):
         _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
         _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
         _add_templates()
+        got_request_exception.connect(_log_page_error)
 
 
 def _checked(**asked: Any) -> list[checks.CheckMessage]:
@@ -48,6 +50,13 @@ def _checked(**asked: Any) -> list[checks.CheckMessage]:
     from evennia_ai.checks import check_all
 
     return check_all(**asked)
+
+
+def _log_page_error(**sent: Any) -> None:
+    """Log what failed in a page. Evennia's logger can be imported only once the apps are ready."""
+    from evennia_ai.web.page_errors import log_page_error
+
+    log_page_error(**sent)
 
 
 def _index_pages(*, apps: Any, **_: object) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
+from django.conf import settings
+
 from evennia_ai.commands.base import CommandError, and_more
 from evennia_ai.private_files import private
 from evennia_ai.text.columns import visible
@@ -102,9 +104,25 @@ def offered(folder: Path, *, suffixes: Sequence[str] = JSON, kind: FolderKind = 
     found = sorted(visible(path.name) for path in there if path.suffix.lower() in suffixes)
     if not found:
         kinds = ", ".join(suffixes)
-        return [f"There are no {kind.holds} files ({kinds}) in {folder} ({kind.setting})."]
+        return [
+            f"There are no {kind.holds} files ({kinds}) in {shown_path(folder)} ({kind.setting})."
+        ]
     rows = [f"  {name}" for name in found]
-    return [f"{kind.holds.capitalize()} files in {folder}:", *and_more(rows, most=_MOST_FILES)]
+    return [
+        f"{kind.holds.capitalize()} files in {shown_path(folder)}:",
+        *and_more(rows, most=_MOST_FILES),
+    ]
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as it is told to builders: from the game's folder on, without the machine's.
+
+    Of a path elsewhere only its last part is told.
+    """
+    game = Path(settings.GAME_DIR).resolve()
+    whole = path if path.is_absolute() else game / path
+    inside = whole.resolve().is_relative_to(game)
+    return whole.resolve().relative_to(game).as_posix() if inside else whole.name
 
 
 def new_file(
@@ -116,6 +134,7 @@ def new_file(
     kind: FolderKind = CARDS,
 ) -> Path:
     """Write `content` into a new file that is named after `name`; no file is ever written over."""
+    where = shown_path(folder)
     plain = _UNSAFE.sub("-", name.lower()).strip("-")[:80] or "unnamed"
     for number in range(1, _MOST_COPIES):
         path = folder / (f"{plain}{suffix}" if number == 1 else f"{plain}-{number}{suffix}")
@@ -126,10 +145,10 @@ def new_file(
             continue
         except OSError as error:
             raise CommandError(
-                f"Nothing can be written into {folder} ({kind.setting}): {error.strerror}."
+                f"Nothing can be written into {where} ({kind.setting}): {error.strerror}."
             ) from error
         return path
-    raise CommandError(f"There are {_MOST_COPIES} files like {plain}{suffix} in {folder} already.")
+    raise CommandError(f"There are {_MOST_COPIES} files like {plain}{suffix} in {where} already.")
 
 
 def _unreadable(path: Path, error: OSError) -> CommandError:

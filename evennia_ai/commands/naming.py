@@ -24,6 +24,11 @@ from evennia_ai.store.history.conversations import is_conversation
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import visible
 
+
+class SeveralCalledSoError(CommandError):
+    """A name that several things have; a caller that would try another meaning must not."""
+
+
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DBREF: Final = re.compile(r"#([0-9]{1,18})")
 SCOPE_FORMS: Final = "@game, @zone:<tag>, @room, @room:<room> or @npc:<name>"
@@ -285,7 +290,7 @@ def _only(found: dict[str, Any], name: str, *, nobody: str) -> Any:
         raise CommandError(nobody)
     if len(found) > 1:
         which = ", ".join(f"{it.key} ({alone})" for alone, it in list(found.items())[:8])
-        raise CommandError(f"'{name}' could be {which}; name one as {next(iter(found))}.")
+        raise SeveralCalledSoError(f"'{name}' could be {which}; name one as {next(iter(found))}.")
     return next(iter(found.values()))
 
 

@@ -153,6 +153,8 @@ def index_of(book: Lorebook, identity: str) -> int | None:
 
 _OWN: Final = "evennia_ai"
 _MODE: Final = "mode"
+_LAST_ID: Final = "last_id"
+_MAX_ID: Final = 10**15
 
 
 def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
@@ -165,9 +167,15 @@ def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
         return "floating"
     at = f"{where}.extensions.{_OWN}"
     if not isinstance(own, dict):
-        raise FormatError("book", f"{at}: must be an object of {_MODE}, not {_shown(own)}")
-    for name in own.keys() - {_MODE}:
-        raise FormatError("book", f"{at}: unknown member {_shown(name)}; it may be {_MODE}")
+        raise FormatError(
+            "book", f"{at}: must be an object of {_MODE} and {_LAST_ID}, not {_shown(own)}"
+        )
+    for name in own.keys() - {_MODE, _LAST_ID}:
+        may = f"it may be {_MODE} or {_LAST_ID}"
+        raise FormatError("book", f"{at}: unknown member {_shown(name)}; {may}")
+    last = own.get(_LAST_ID, 0)
+    if type(last) is not int or not 0 <= last < _MAX_ID:
+        raise FormatError("book", f"{at}.{_LAST_ID}: must be a whole number, not {_shown(last)}")
     mode = own.get(_MODE)
     if mode is None:
         return "floating"
@@ -179,10 +187,26 @@ def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
 
 def saying_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
     """The book with this mode in it; one that floats says nothing of it."""
+    return _saying(book, _MODE, None if mode == "floating" else mode)
+
+
+def last_id_in(book: Mapping[str, Any]) -> int:
+    """Return the highest id that an entry of the book ever had, -1 where the book says none."""
+    last = _object(_object(book.get("extensions")).get(_OWN)).get(_LAST_ID, -1)
+    return last if type(last) is int else -1
+
+
+def saying_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
+    """Return the book with the highest id that an entry of it ever had, or as it is for -1."""
+    return _saying(book, _LAST_ID, last) if last >= 0 else dict(book)
+
+
+def _saying(book: Mapping[str, Any], member: str, value: object) -> dict[str, Any]:
+    """Return the book with this member of our extension data, None for without it."""
     extensions = dict(_object(book.get("extensions")))
-    own = {name: value for name, value in _object(extensions.get(_OWN)).items() if name != _MODE}
-    if mode != "floating":
-        own[_MODE] = mode
+    own = {name: told for name, told in _object(extensions.get(_OWN)).items() if name != member}
+    if value is not None:
+        own[member] = value
     extensions.pop(_OWN, None)
     if own:
         extensions[_OWN] = own

@@ -5,14 +5,15 @@ lock hides from some builders. Every screen of them goes through a `Seer`, which
 out and says so in their place; hashes stay those of what was sent.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.memory.memories import Memory
 from evennia_ai.minds.withheld.knowledge import META_PROMPT, HiddenKnowledge
-from evennia_ai.minds.withheld.lore import HiddenLore
+from evennia_ai.minds.withheld.lore import HiddenLore, alias_of
 from evennia_ai.minds.withheld.pages import HiddenPages
 from evennia_ai.minds.withheld.viewer import Viewer
 from evennia_ai.minds.withheld.whispers import HiddenWhispers
@@ -23,6 +24,7 @@ from evennia_ai.store.history import record_rows
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
 HIDDEN: Final = "(hidden by its lock)"
+_LORE: Final = "lore:"
 _MEMORY: Final = "memory:"
 # What was said, in a text that repeats it as it was sent: with another name, or in quotes.
 _SAID: Final = "history:"
@@ -54,12 +56,21 @@ class Seer:
             record = records.get(message.record or "")
             shown = self._without_record(message, record, records.values())
             messages.append(self._without_parts(shown, record, marks, loose=loose))
-        return replace(
+        seen = replace(
             report,
             messages=tuple(messages),
             verdicts=tuple(_without_reason(verdict, marks) for verdict in report.verdicts),
             by_origin={o: cost for o, cost in report.by_origin.items() if o not in marks},
         )
+        return _without_names(seen, [one for one in marks if one.startswith(_LORE)])
+
+    def origin(self, origin: str) -> str:
+        """Return the origin of a text, with another name where its lore is hidden."""
+        return alias_of(origin) if origin.startswith(_LORE) and self._mark(origin) else origin
+
+    def revisions(self, revisions: Mapping[str, str]) -> dict[str, str]:
+        """Return which revisions a prompt was made from, as far as they may be seen."""
+        return self._lore.shown_revisions(revisions)
 
     def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
         """The record as it may be seen; `beside` are those that are shown with it."""
@@ -118,7 +129,7 @@ class Seer:
         return {item: mark for item, mark in marks.items() if mark}
 
     def _mark(self, origin: str) -> str:
-        if origin.startswith("lore:"):
+        if origin.startswith(_LORE):
             return HIDDEN if self._lore.covers(origin) else ""
         if origin.startswith(_MEMORY):
             number = origin.removeprefix(_MEMORY)
@@ -193,3 +204,42 @@ def _without_reason(verdict: Verdict, marks: Mapping[str, str]) -> Verdict:
     if verdict.item not in marks:
         return verdict
     return replace(verdict, reason=marks[verdict.item], cause=None, tokens=0)
+
+
+def _without_names(report: Report, hidden: Sequence[str]) -> Report:
+    """The report with another name for each of these entries: their own tell a book and an uid.
+
+    Reasons of other items name an entry by its label, such as "in the text of vault#0".
+    """
+    if not hidden:
+        return report
+    aliases = {origin: alias_of(origin) for origin in hidden}
+    labels = sorted((one.removeprefix(_LORE) for one in hidden), key=len, reverse=True)
+    named = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, labels)) + r")(?!\w)")
+
+    def renamed(text: str) -> str:
+        return named.sub(lambda found: alias_of(_LORE + found[0]).removeprefix(_LORE), text)
+
+    messages = (
+        replace(
+            message,
+            parts=tuple(replace(p, origin=aliases.get(p.origin, p.origin)) for p in message.parts),
+        )
+        for message in report.messages
+    )
+    verdicts = (
+        replace(
+            one,
+            item=aliases.get(one.item, one.item),
+            reason=renamed(one.reason),
+            cause=one.cause and renamed(one.cause),
+        )
+        for one in report.verdicts
+    )
+    broken = report.broken_by
+    return replace(
+        report,
+        messages=tuple(messages),
+        verdicts=tuple(verdicts),
+        broken_by=broken and aliases.get(broken, broken),
+    )

@@ -8,6 +8,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.timezone import localtime
 
+from evennia_ai.store.history import branches
 from evennia_ai.text.columns import first_line as first
 from evennia_ai.text.columns import visible
 
@@ -61,6 +62,12 @@ def as_line(percents: Sequence[int]) -> str:
         points,
     )
     return drawn
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def npc_of(ref: str) -> str:
+    """Return the reference of the NPC, where it may be that of a builder's branch of it."""
+    return branches.npc_of(ref)
 
 
 @register.filter  # type: ignore[untyped-decorator]

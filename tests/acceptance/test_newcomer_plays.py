@@ -1,13 +1,17 @@
 """A newcomer's first minutes: a real server is started, spoken with over telnet, and stopped."""
 
+import re
 import urllib.request
 
 import pytest
 
 from server.evennia_process import is_running, recorded_ports
 from server.newcomer import play, read_demo
-from tests.acceptance.games import builder_beside_npc, shown, untouched_game
+from server.ports import HOST
+from tests.acceptance.crawling import Crawler
+from tests.acceptance.games import builder_beside_npc, logs_of, shown, untouched_game
 from tests.docs.fences import REFUSED, blocks, typed_lines
+from tests.docs.test_tutorial import steps
 
 FIRST_STEPS = {
     ("README.md", "Try it: two commands"),
@@ -72,6 +76,41 @@ def test_what_the_pages_say_to_type_first_works_over_telnet(game, first):
     assert {one.page for one in found} == {page for page, _ in FIRST_STEPS}
     assert "".join(told).count("Left the editor.") == 1
     assert 'Oren says, "' in "".join(told)
+
+
+def test_every_page_answers_after_the_tutorial_was_played(game, first):
+    with builder_beside_npc(game) as builder:
+        corrected = ""
+        for typed, _ in steps():
+            line = re.sub(r"#\d+", f"#{corrected}", typed)
+            told = shown(builder, line, until=_until(typed))
+            assert not REFUSED.search(told), f"{line}: {told}"
+            if typed == "ai/history mira":
+                replies = re.findall(r"^#(\d+) .* assistant$", told, re.MULTILINE)
+                corrected = replies[1]
+    assert corrected
+
+    site = f"http://{HOST}:{game.ports.web}"
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    for account in (demo.builder, demo.superuser):
+        visits = list(Crawler(site, *account).all_pages("/ai/", "/ai/last/"))
+        wrong = {one.address: (one.status, one.text[-400:]) for one in visits if one.status != 200}
+        assert not wrong, wrong
+        addresses = {one.address for one in visits}
+        assert any(re.match(r"/ai/npc/\d+~\d+/turn/1/", one) for one in addresses), addresses
+        kinds = ("turn/", "diff/", "next/", "memory/", "settings/", "/entry/", "/revision/")
+        wanted = (*kinds, "/lints/", "/turns/", "/export/", "/page/", "/vault/")
+        assert [kind for kind in wanted if not any(kind in one for one in addresses)] == []
+    logs = logs_of(game)
+    assert "Traceback" not in logs
+    assert "evennia_ai: the page" not in logs
+
+
+def _until(typed):
+    """What the answer to a line of the tutorial ends with."""
+    if typed.startswith("say "):
+        return "Mira says|Mira .*\\."
+    return "In your branch of Mira:" if typed.startswith("ai/branch mira =") else r"\S"
 
 
 def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):

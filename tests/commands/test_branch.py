@@ -394,6 +394,18 @@ def test_a_whispered_turn_is_marked_and_goes_when_the_player_is_forgotten(stage,
     assert "You have no branch of Oren" in stage.builds("ai/branch oren")
 
 
+def test_branch_of_a_whisper_is_hidden_from_an_admin_who_became_a_builder(stage, talked):
+    stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
+    stage.waited()
+    stage.builder.permissions.add("Admin")
+    stage.builds("ai/branch oren/4")
+    assert "And the key?" in says(stage, "And the key?")
+    stage.builder.permissions.remove("Admin")
+    told = stage.builds("ai/branch oren", "ai/branch/prompt oren = full")
+    assert "And the key?" not in told and "The tunnel is open." not in told
+    assert "said in private" in told
+
+
 def test_a_turn_whose_words_were_erased_has_no_branch(stage, talked):
     stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
     stage.waited()

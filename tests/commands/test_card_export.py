@@ -34,7 +34,7 @@ def files(folder):
 
 def test_a_card_is_written_as_what_it_came_in_into_a_file_that_was_not_there(stage, card):
     told = " ".join(stage.builds("card/export oren").split())
-    assert f"Wrote card oren, revision 2, to oren-2.json in {card} (" in told
+    assert f"Wrote card oren, revision 2, to oren-2.json in {card.name} (" in told
     assert not is_open_to_others(card / "oren-2.json")
     again = load_card((card / "oren-2.json").read_bytes())
     assert again.card.description == OREN["data"]["description"]

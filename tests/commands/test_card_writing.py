@@ -1,9 +1,10 @@
-"""`card/create`, `/set`, `/edit`, `/spawn`: a character that is made in the game."""
+"""`card/create`, `/set`, `/edit`, `/spawn`, `/despawn`: a character that is made in the game."""
 
 import json
 
 import pytest
 from django.test import override_settings
+from evennia.utils.create import create_object
 from evennia.utils.search import search_object
 
 from evennia_ai.cards.card import card_from_text
@@ -48,6 +49,11 @@ def bare(content):
 @pytest.fixture
 def mira(stage):
     return stage.builds("card/create Mira = Mira sells herbs. She is kind.")
+
+
+def flat(told):
+    """What was told in several lines, as one."""
+    return " ".join(told.split())
 
 
 def card_of(name="Mira"):
@@ -225,3 +231,66 @@ def test_what_cannot_be_is_said_and_changes_nothing(stage, mira, line, told):
     assert told in one_line(stage.builds(line))
     assert len(log.changes("Mira")) == before
     assert store.card_names() == ("Mira",)
+
+
+def test_spawn_asks_first_when_the_name_is_taken(stage, mira):
+    stage.builds("card/spawn mira")
+    [first] = search_object("Mira", exact=True)
+    for answer, count in (("no", 1), ("", 1), ("yes", 2)):
+        told = flat(stage.builds("card/spawn mira", answer))
+        assert f"An NPC called Mira is there already (#{first.id})." in told
+        assert ("Nobody was made." in told) == (count == 1)
+        assert len(search_object("Mira", exact=True)) == count
+
+
+@pytest.mark.parametrize("name", ["MIRA", "mira", "  Mira  ", "|rMira|n"])
+def test_spawn_sees_a_taken_name_however_it_is_written(stage, mira, name):
+    stage.builds("card/spawn mira")
+    assert "is there already" in flat(stage.builds(f"card/spawn mira = {name}", "no"))
+
+
+def test_spawn_asks_nothing_when_only_a_player_or_a_thing_has_the_name(stage, mira):
+    create_object("evennia.objects.objects.DefaultObject", key="Mira", location=stage.room)
+    assert "is here now and plays" in flat(stage.builds("card/spawn mira"))
+
+
+def test_despawn_deletes_the_npc_after_a_yes_and_keeps_the_card(stage, mira):
+    stage.builds("card/spawn mira")
+    [npc] = search_object("Mira", exact=True)
+    ref, label = npc.ai.ref, f"Mira (#{npc.id})"
+    assert f"{label} stays." in flat(stage.builds("card/despawn mira", "no"))
+    assert list(search_object("Mira", exact=True)) == [npc]
+    assert f"{label} is deleted." in flat(stage.builds("card/despawn mira", "yes"))
+    assert not search_object("Mira", exact=True)
+    assert (store.assignment_of(ref), store.players_of("Mira")) == (None, ())
+    assert store.get_card("Mira").revision == 1
+
+
+def test_despawn_refuses_what_it_may_not_delete(stage, mira):
+    stage.builds("card/spawn mira")
+    [npc] = search_object("Mira", exact=True)
+    refused = {
+        "card/despawn": "Usage",
+        "card/despawn mira = now": "Usage",
+        "card/despawn nobody": "no NPC called 'nobody'",
+        "card/despawn Pim": "has no mind",
+        "card/despawn oren": "plays no card",
+    }
+    for typed, words in refused.items():
+        assert words in flat(stage.builds(typed)), typed
+    other = stage.person("Nora", permission="Builder")
+    npc.locks.add("delete:false();control:false()")
+    assert "does not let you delete it" in flat(stage.sent(other, "card/despawn mira", "yes"))
+    npc.locks.add("delete:all()")
+    npc.at_object_delete = lambda: False
+    told = flat(stage.builds("card/despawn mira", "yes"))
+    assert "own code keeps Mira" in told
+    assert store.assignment_of(npc.ai.ref) is not None
+    del npc.at_object_delete
+
+
+def test_column_of_a_name_that_two_npcs_have_says_which_it_could_be(stage, mira):
+    stage.builds("card/spawn mira", "card/spawn mira", "yes")
+    first, second = (f"Mira (#{one.id})" for one in search_object("Mira", exact=True))
+    told = flat(stage.builds("component mira"))
+    assert f"'mira' could be {first}, {second}; name one as" in told

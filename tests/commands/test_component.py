@@ -52,7 +52,7 @@ BAD_INPUT = {
     "component/create Moss = 1300: Big letter.": "slug",
     "component/create moss moss = 1300: Blank.": "slug",
     "component/create moss = 1300, wizard: Hm.": "one of system",
-    "component/create moss = far: Hm.": "whole number, 0 or more",
+    "component/create moss = 13OO: Hm.": "whole number, 0 or more",
     "component/create moss = 1300 system: Hm.": "Usage",
     "component/create": "Usage",
     "component/create moss = 1300: {% for x in y %}": "line 1",
@@ -119,6 +119,52 @@ def test_create_stores_what_was_typed(stage):
     )
     assert (made.injection_depth, made.injection_order, made.placement) == (0, 100, "ordered")
     assert "tide (1201)" in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{random:a,b}}",
+        "{{weather}}",
+        "{{roll:1d6}}, {{char}}: hush",
+        "Foggy.",
+        "fog",
+        "Fog: thick, user: none",
+        "user: It rains.",
+        "12 ravens sit on the mast: watch them.",
+        "3 o'clock",
+        "{% if 1 %}x{% endif %}",
+        "http://harbour:80/, x: y",
+        "ж: x",
+    ],
+)
+def test_create_takes_what_does_not_begin_with_an_id_as_the_text(stage, text):
+    told = one_line(stage.builds(f"component/create fog = {text}"))
+    assert component("fog").content == text, told
+
+
+@pytest.mark.parametrize(
+    ("typed", "made"),
+    [
+        ("1201", (1201, "system", "")),
+        ("1201: 7: bells", (1201, "system", "7: bells")),
+        (": 7: bells", (None, "system", "7: bells")),
+        (", user: {{random:a,b}}", (None, "user", "{{random:a,b}}")),
+        ("1201, user", (1201, "user", "")),
+    ],
+)
+def test_create_reads_id_and_role_before_the_first_colon(stage, typed, made):
+    stage.builds(f"component/create fog = {typed}")
+    fog = component("fog")
+    assert (made[0] or fog.id, made[1], made[2]) == (fog.id, fog.role, fog.content)
+
+
+@pytest.mark.parametrize("typed", ["12a: x", "1.5: x", "-5: x", "1e3: x", "7th"])
+def test_create_says_how_a_text_may_begin_like_an_id(stage, typed):
+    before = everything()
+    told = one_line(stage.builds(f"component/create fog = {typed}"))
+    assert "The ID must be a whole number" in told and "Put a colon before a text" in told
+    assert everything() == before
 
 
 def test_create_tells_a_name_that_nothing_is_called(stage):

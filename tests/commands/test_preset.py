@@ -87,7 +87,7 @@ def test_bad_input_is_told_and_changes_nothing(stage, preset, line):
 
 def test_without_a_file_those_of_the_folder_are_listed(stage, folder):
     told = stage.builds("preset/import")
-    assert f"Preset files in {folder}:" in told
+    assert f"Preset files in {folder.name}:" in told
     assert "Loom.json" in told
     assert "There are no presets yet" in stage.builds("preset")
 

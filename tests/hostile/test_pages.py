@@ -15,6 +15,8 @@ import pytest
 
 from server.ports import HOST
 from server.steps import StepError
+from tests.acceptance.crawling import Crawler
+from tests.acceptance.games import logs_of
 from tests.acceptance.test_foreign_pages import STRANGERS
 from tests.acceptance.web_client import RefusedError, WebClient
 from tests.hostile.audit import audit
@@ -33,6 +35,15 @@ PATHS = (
     *("/", "/webclient/", "/api/objects/", "/api/accounts/", "/admin/", "/admin/login/"),
     *("/auth/login/", "/characters/", "/help/"),
 )
+ODD = (
+    *("/ai/npc/2~4/", "/ai/npc/2~/", "/ai/npc/~4/", "/ai/npc/2~4~5/", "/ai/npc/2%7E4/turn/1/"),
+    *("/ai/npc/2~4/next/", "/ai/npc/2~4/pause/", "/ai/npc/2~%0a/", "/ai/npc/2~..%2f4/turn/1/"),
+    *("/ai/npc/2~4/turn/99999999999999999999/", "/ai/npc/2~4/diff/1/1/?with=x", "/ai/last/?npc=~"),
+    *("/ai/live/?format=json%00", "/ai/npc/2/next/?say=%00%1b%5b2J", "/ai/lore/%0a/"),
+    *("/ai/npc/99999999999999999999/next/", "/ai/cards/%00/1/", "/ai/kb/-/page/%0d%0a/"),
+    "/ai/lore//x/",
+)
+"""Addresses of branches, of the next prompt and of odd names: none of them may fail."""
 FORM = {"mode": "init", "csessid": "x", "cuid": "y", "browserstr": "z"}
 KNOWN = (
     *("builder harbour-builder-1", "anna harbour-player-1"),  # tests give the superuser this one
@@ -71,6 +82,17 @@ def test_pages(harbour: Harbour) -> None:
                     client.send(f"connect {login}")
                     read = client.wait_for_quiet(quiet_seconds=0.5)
                     assert "You become" not in read, read
+        crawler = Crawler(f"http://{HOST}:{harbour.game.ports.web}", *harbour.demo.builder)
+        for path in ODD:
+            with subject.attack(f"{path} by somebody who is not logged in"):
+                assert asked(harbour, path, {}) == 404
+            with subject.attack(f"{path} by a builder"):
+                seen = crawler.visit(path)
+                assert seen.status in (200, 400, 404, 405), seen
+                assert "Traceback" not in seen.text
+                assert str(harbour.game.root) not in seen.text
+        with subject.attack("an odd address that fails a page"):
+            assert "evennia_ai: the page" not in logs_of(harbour.game)
         for what, head in TELNET.items():
             with subject.attack(f"telnet: {what}"):
                 read = typed_by_a_page(harbour, head, f"connect {name} {password}")

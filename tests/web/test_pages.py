@@ -439,7 +439,7 @@ def form_of(client, address):
     areas = re.findall(r'<textarea[^>]* name="([\w/]+)"[^>]*>(.*?)</textarea>', text, re.DOTALL)
     form |= {name: typed.removeprefix("\n") for name, typed in areas}  # as browsers do (HTML)
     for name, options in re.findall(r'<select[^>]* name="(\w+)">(.*?)</select>', text, re.DOTALL):
-        form[name] = re.search(r"<option selected>([^<]+)", options)[1]
+        form[name] = re.search(r'<option value="([^"]*)" selected>', options)[1]
     form |= dict.fromkeys(re.findall(r'name="(\w+)" checked', text), "on")
     return {name: html.unescape(value) for name, value in form.items()}
 

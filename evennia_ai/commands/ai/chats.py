@@ -21,7 +21,7 @@ from evennia_ai.commands.ai.history import (
 )
 from evennia_ai.commands.ai.memory import player_named
 from evennia_ai.commands.base import CommandError, Run, StrictCommand, counted, name_of
-from evennia_ai.commands.folder import new_file
+from evennia_ai.commands.folder import new_file, shown_path
 from evennia_ai.commands.naming import npc_and_number, npc_named
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.chats.chat import Chat, is_chat, read_chat
@@ -126,7 +126,8 @@ def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
     path = new_file(conf().card_folder, plain, content, suffix=SUFFIX)
     return (
         f"Wrote conversation {conversation.id} of {npc.key} as a chat, {len(content)} bytes, to"
-        f" {path.name} in {conf().card_folder}. Whoever has the file can read all of it."
+        f" {path.name} in {shown_path(conf().card_folder)}. Whoever has the file can read all of"
+        " it."
     )
 
 

@@ -273,7 +273,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
 
     def cache(self) -> None:
         npc = self._npc("ai/cache <npc>")
-        self.show(cache_lines(npc))
+        self.show(cache_lines(self.caller, npc))
 
     def debug(self) -> None:
         usage = "ai/debug <npc>[/<turn>]"

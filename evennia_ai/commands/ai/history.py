@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, day_and_time, in_words
-from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in
+from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in, shown_path
 from evennia_ai.commands.prompt_shown import run_in_words, runs
 from evennia_ai.commands.screens import Row, Span
 from evennia_ai.game.mind.viewers import seer_for
@@ -229,20 +229,21 @@ TURNS: Final = 10
 _HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
 
 
-def cache_lines(npc: NPC) -> list[str]:
+def cache_lines(caller: Any, npc: NPC) -> list[str]:
     """The newest turns, what each shared with the one before it, and where may be cached."""
     turns = newest_turns(npc.ai.ref, TURNS)
     if not turns:
         raise CommandError(f"{npc.key} had no turn yet: nothing was sent that could be cached.")
+    seer = seer_for(caller, npc.ai.ref)
     lines = [f"The last {len(turns)} prompts of {npc.key}, each with the one before in its talk:"]
     lines += [_HEAD, "-" * WIDTH]
     for turn in turns:
-        lines += _cached(turn)
+        lines += _cached(turn, seer)
     return [*lines, *_breakpoints(turns[-1])]
 
 
-def _cached(turn: StoredTurn) -> Iterator[str]:
-    shared, why = _shared(turn)
+def _cached(turn: StoredTurn, seer: Seer) -> Iterator[str]:
+    shared, why = _shared(turn, seer)
     tokens = turn.manifest.tokens
     share = "" if shared is None else f"{100 * shared // max(tokens, 1)} %"
     told = "" if shared is None else str(shared)
@@ -252,13 +253,13 @@ def _cached(turn: StoredTurn) -> Iterator[str]:
     yield from (" " * len(lead) + line for line in more)
 
 
-def _shared(turn: StoredTurn) -> tuple[int | None, str]:
+def _shared(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
     """Tokens shared with the prompt before, and what ended them; None for a first prompt."""
     manifest = turn.manifest
     if manifest.erased:
         return None, "erased on request"
     if manifest.shared_tokens is not None:
-        return manifest.shared_tokens, _why(turn)
+        return manifest.shared_tokens, _why(turn, seer)
     before = turn_before(turn)
     if before is None:
         return None, "the first prompt of its conversation"
@@ -269,13 +270,13 @@ def _shared(turn: StoredTurn) -> tuple[int | None, str]:
     return prefix.tokens, f"{differs}; the server was started anew between"
 
 
-def _why(turn: StoredTurn) -> str:
+def _why(turn: StoredTurn, seer: Seer) -> str:
     manifest = turn.manifest
     if manifest.broken_by is None:
         return MEANINGS["append"]
     reason = manifest.break_reason
     declared = f": {reason.replace('_', '-')}, {MEANINGS[reason]}" if reason else ""
-    return f"{visible(manifest.broken_by)}{declared}"
+    return f"{visible(seer.origin(manifest.broken_by))}{declared}"
 
 
 def _breakpoints(turn: StoredTurn) -> list[str]:
@@ -314,7 +315,7 @@ def exported(caller: Any, npc: NPC, number: int | None) -> str:
     path = new_file(conf().card_folder, name, content, suffix=SUFFIX)
     return (
         f"Wrote {in_words(conversation)}, {length(conversation)} records, to {path.name} in"
-        f" {conf().card_folder}. Whoever has the file can read all of it."
+        f" {shown_path(conf().card_folder)}. Whoever has the file can read all of it."
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
+    SeveralCalledSoError,
     component_named,
     npc_named,
     scope_named,
@@ -34,8 +35,11 @@ from evennia_ai.store.authored import components as store
 from evennia_ai.text.columns import WIDTH, wrapped
 
 _CREATE: Final = "component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]"
-# What stands right of "=" in /create, where it is more than a text.
-_NEW: Final = re.compile(r"([^,:\s]*)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
+# An ID, a role or both, and behind a colon the text. Only what begins like a number is an ID: else
+# a text of one word, or one that begins with `{{random:a,b}}`, would be taken for one.
+_NEW: Final = re.compile(r"([-+]?\d[^,:\s]*|)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
+_ALMOST_NEW: Final = re.compile(r"\d+\s*(?:,|[a-z]+\s*:)")
+_BEGINS_SO: Final = "Put a colon before a text that begins so: = : "
 
 
 class CmdComponent(ComponentFields):
@@ -153,9 +157,11 @@ class CmdComponent(ComponentFields):
         self.show(component_shown.listed(components))
 
     def _look_at_column(self, unknown: UnknownComponentError) -> None:
-        """What the NPC's next prompt is made of; where no NPC is called so, what was `unknown`."""
+        """Show what the NPC's next prompt is made of; raise `unknown` if no NPC is called so."""
         try:
             npc = npc_named(self.caller, self.wanted("component <npc>"))
+        except SeveralCalledSoError:
+            raise
         except CommandError:
             raise unknown from None
         prompt = npc.ai.preview(None, self.caller)
@@ -302,15 +308,22 @@ class CmdComponent(ComponentFields):
 
 
 def _new(value: str) -> tuple[int | None, str, str]:
-    """The ID, None for a free one, the role and the text of a component that is made."""
+    """Return the ID, None for a free one, the role and the text of a new component."""
     given = _NEW.fullmatch(value)
     if given is None:
-        if value[:1].isdecimal():
-            raise CommandError(f"Usage: {_CREATE}")
+        if _ALMOST_NEW.match(value):
+            raise CommandError(f"Usage: {_CREATE}. {_BEGINS_SO}{value[:20]} ...")
         return None, "", value
     component_id, role, text = given.groups()
-    number = whole_number(component_id, what="ID") if component_id else None
+    number = _new_id(component_id) if component_id else None
     return number, role or "", text or ""
+
+
+def _new_id(typed: str) -> int:
+    try:
+        return whole_number(typed, what="ID")
+    except CommandError as error:
+        raise CommandError(f"{error} {_BEGINS_SO}{typed} ...") from None
 
 
 def _edited(component: PromptComponent, *, by: str) -> Edited:

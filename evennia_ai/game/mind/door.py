@@ -20,7 +20,7 @@ from evennia_ai.errors import NotStoredError
 from evennia_ai.game.knowledge import search
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
-from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named
+from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named, object_names
 from evennia_ai.game.mind.viewers import allows, viewer_of
 from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
@@ -29,6 +29,7 @@ from evennia_ai.game.tools.knowledge import USUAL_HITS
 from evennia_ai.game.tools.registry import choice_of
 from evennia_ai.knowledge.pages.page import BackendError
 from evennia_ai.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
+from evennia_ai.prompt.report import Report, report_of
 from evennia_ai.store.knowledge import knowledge_bases
 
 __all__ = [
@@ -38,8 +39,10 @@ __all__ = [
     "doing",
     "may_edit",
     "named",
+    "object_names",
     "pause",
     "played_by",
+    "preview",
     "resume",
     "search_as",
     "settings",
@@ -59,9 +62,29 @@ def may_edit(account: Any, locks: str) -> bool:
 
 
 def played_by(account: Any) -> tuple[str, ...]:
-    """The references of the characters that an account plays now; one query."""
-    ids = ObjectDB.objects.filter(db_account_id=account.id).values_list("id", flat=True)
-    return tuple(map(str, ids))
+    """Return the references of an account's characters, those it plays now first.
+
+    The others count too: who looks at a page has often left the game.
+    """
+    now = ObjectDB.objects.filter(db_account_id=account.id).values_list("id", flat=True)
+    # `account.characters` would write to the database whenever somebody looks.
+    own = (one.id for one in account.db._playable_characters or () if one)
+    return tuple(dict.fromkeys(map(str, (*now, *own))))
+
+
+def preview(ref: str, line: str, *, account: Any) -> Report:
+    """Return the account of the prompt that an NPC would send now if the account said the line.
+
+    "" is for no line. Nothing is stored and no model is asked. NotStoredError: there is no such
+    NPC. BudgetError: the turn would fail with it.
+    """
+
+    def composed() -> Report:
+        speaker = next(iter(played_by(account)), "")
+        return report_of(_npc(ref).ai.preview(line or None, object_of(speaker)))
+
+    found: Report = _in_the_reactor(composed)
+    return found
 
 
 def doing(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:

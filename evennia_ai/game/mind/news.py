@@ -100,10 +100,12 @@ class News(Watcher):
         if reason is None or reason in _USUAL:
             return
         name = _name(turn.npc_ref)
+        # Not of which book or entry: its lock may hide that from some who read this.
+        kind = (turn.manifest.broken_by or "").partition(":")[0]
         self._line(
             ("cache", turn.npc_ref),
             f"the cache of {name}'s prompts broke in turn {turn.number} at"
-            f" {turn.manifest.broken_by}: {MEANINGS[reason]}; ai/cache {name}",
+            f" {kind}: {MEANINGS[reason]}; ai/cache {name}",
         )
 
     def _line(self, about: tuple[str, str], text: str) -> None:

@@ -18,6 +18,7 @@ from evennia.objects.models import ObjectDB
 from evennia_ai.game.senses.presence import paths_with_mind
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.store.history import past_turns
+from evennia_ai.store.history.branches import builder_of, npc_of
 
 MOST_LISTED: Final = 10_000
 """So many NPCs are counted, sorted and paged through."""
@@ -97,9 +98,28 @@ class NPCList:
 
 
 def named(refs: Collection[str]) -> Mapping[str, str]:
-    """What these NPCs are called, by their references; who is none is not among them. One query."""
-    rows = _rows().filter(pk__in=_ids(refs)).values_list("pk", "db_key")
+    """Return the names of these NPCs and branches by their references, with one query.
+
+    A branch is called by its NPC and its builder. What is no NPC, or no longer one, has no name.
+    """
+    wanted = {part for ref in refs for part in (npc_of(ref), builder_of(ref))}
+    rows = ObjectDB.objects.filter(pk__in=_ids(wanted)).order_by()
+    found = list(rows.values_list("pk", "db_key", "db_typeclass_path"))
+    names = {str(key): plain_name(name) for key, name, _ in found}
+    with_mind = frozenset(paths_with_mind())
+    npcs = {str(key) for key, _, path in found if path in with_mind}
+    return {ref: _called(ref, names) for ref in refs if npc_of(ref) in npcs}
+
+
+def object_names(refs: Collection[str]) -> Mapping[str, str]:
+    """Return the names of these objects, rooms and players among them, with one query."""
+    rows = ObjectDB.objects.filter(pk__in=_ids(refs)).order_by().values_list("pk", "db_key")
     return {str(key): plain_name(name) for key, name in rows}
+
+
+def _called(ref: str, names: Mapping[str, str]) -> str:
+    name, builder = names[npc_of(ref)], builder_of(ref)
+    return f"{name}, branch of {names.get(builder, f'#{builder}')}" if builder else name
 
 
 def called(text: str) -> tuple[str, ...]:

@@ -211,10 +211,13 @@ async def _told_safely(
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
         for chunk in shown
     ]
+    # A speaker who asks word by word must not learn which words some page has: a search that finds
+    # nothing is told like one that was refused, and how much was found is not told.
+    is_whole = guarded.mode == "direct_injection"
     told = envelope(
-        summary,
+        refused("other") if summary.reason == NO_CHUNKS else summary,
         mode=guarded.mode,
-        total=len(guarded.chunks) + len(hints.chunks),
+        total=len(guarded.chunks) + len(hints.chunks) if is_whole else 0,
         external=external if asked.open_bases else None,
     )
     unread = (*guarded.unread, *hints.unread, *found.unread)

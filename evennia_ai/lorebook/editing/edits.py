@@ -15,7 +15,13 @@ from pydantic.alias_generators import to_camel
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import check_plain, one_line
-from evennia_ai.lorebook.book import BookMode, plain_number, saying_mode
+from evennia_ai.lorebook.book import (
+    BookMode,
+    last_id_in,
+    plain_number,
+    saying_last_id,
+    saying_mode,
+)
 from evennia_ai.lorebook.decorators import read_decorators, with_value, without
 from evennia_ai.lorebook.entry import AT_MENTION, LoreEntry
 from evennia_ai.lorebook.formats.books import (
@@ -84,7 +90,7 @@ def add_entry(
     """
     book = _editable(book)
     listed = _listed(book)
-    number = _free_number(listed, taken)
+    number = max(_last_id(listed), last_id_in(unwrapped(book)), *_numbers(taken)) + 1
     is_world = _is_world(listed)
     blank = {**_NEW_WORLD, "uid": number} if is_world else {**_NEW_V3, "id": number}
     entry = changed_alone(deepcopy(blank), fields, uid=str(number))
@@ -112,9 +118,10 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
 
 
 def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
-    """The book without an entry; the others keep their ids, which are written where they moved.
+    """Return the book without an entry; the others keep their ids, written where they moved.
 
-    FormatError: there is no such entry.
+    The book remembers its highest id: past turns and locks name a removed entry by its id, so no
+    later one gets it. FormatError: there is no such entry.
     """
     book = _editable(book)
     listed = _listed(book)
@@ -125,7 +132,11 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
         left = {key: entry for key, entry in listed.items() if key != name}
     else:
         left = [*listed[: int(name)], *listed[int(name) + 1 :]]
-    return _checked(_with_entries(book, _with_ids(left, ids)))
+    last = max(_last_id(listed), last_id_in(unwrapped(book)))
+    whole = _with_entries(book, _with_ids(left, ids))
+    if "entries" in whole:
+        return _checked(saying_last_id(whole, last))
+    return _checked({**whole, "data": saying_last_id(whole["data"], last)})
 
 
 def content_at(book: Mapping[str, Any], index: int) -> str:
@@ -248,9 +259,14 @@ def _found(listed: list[Any] | dict[str, Any], uid: str) -> tuple[str, dict[str,
     raise FormatError("book", f"book: there is no entry '{one_line(uid)[:60]}'{which}")
 
 
-def _free_number(listed: list[Any] | dict[str, Any], taken: Iterable[str]) -> int:
-    names = [*taken, *(text for entry in _named(listed) for text in (entry.name, entry.uid))]
-    return max([-1, len(listed) - 1, *(int(text) for text in names if _is_number(text))]) + 1
+def _last_id(listed: list[Any] | dict[str, Any]) -> int:
+    """Return the highest number that is an id or a name of an entry, -1 where none is one."""
+    names = (text for entry in _named(listed) for text in (entry.name, entry.uid))
+    return max(len(listed) - 1, *_numbers(names))
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    return [-1, *(int(text) for text in names if _is_number(text))]
 
 
 def _is_number(text: str) -> bool:

@@ -20,7 +20,8 @@ from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.minds.withheld.pages import HiddenPages
 from evennia_ai.minds.withheld.viewer import Viewer, withheld
 from evennia_ai.store import memories
-from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
@@ -35,7 +36,7 @@ class HiddenKnowledge:
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._viewer: Final = viewer
         self._pages: Final = HiddenPages(viewer)
-        self._npc_ref: Final = npc_ref
+        self._npc_ref: Final = npc_of(npc_ref)
         self._turns: dict[int, bool] = {}
 
     @cached_property
@@ -130,10 +131,17 @@ class HiddenKnowledge:
         return record_rows.tool_called(record.conversation, called) in (TOOL, "")
 
     def _was_told_before(self, record: Record) -> bool:
+        is_copy = record.conversation not in self._conversations
         return any(
-            search.conversation.id == record.conversation and search.began_at <= record.created_at
+            (is_copy or search.conversation.id == record.conversation)
+            and search.began_at <= record.created_at
             for search in self._hidden
         )
+
+    @cached_property
+    def _conversations(self) -> frozenset[int]:
+        """Those of the NPC itself. A branch's are others: whose summary it copied is not known."""
+        return frozenset(one.id for one in conversations.conversations_of(self._npc_ref))
 
     def _is_of_hidden(self, number: int) -> bool:
         """Whether the prompt of this turn has a result or a summary that is hidden."""

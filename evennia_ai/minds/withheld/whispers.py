@@ -9,6 +9,7 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.minds.withheld.viewer import WHISPERED, Viewer
 from evennia_ai.store import memories
 from evennia_ai.store.history import conversations
+from evennia_ai.store.history.branches import npc_of
 
 # Texts of prompts, of which each stretch has an origin of its own, and what builders did.
 NOT_SAID: Final = frozenset(
@@ -31,25 +32,31 @@ class HiddenWhispers:
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._hides: Final = not viewer.hears_whispers
-        self._npc_ref: Final = npc_ref
+        self._npc_ref: Final = npc_of(npc_ref)
 
     @cached_property
-    def _conversations(self) -> frozenset[int]:
+    def _kinds(self) -> dict[int, str]:
+        """The kinds of the NPC's conversations, and of those of its branches that were met."""
         known = conversations.conversations_of(self._npc_ref) if self._hides else ()
-        return frozenset(one.id for one in known if one.kind == "private")
+        return {one.id: one.kind for one in known}
 
-    @property
+    @cached_property
     def are_some(self) -> bool:
-        """Whether there is anything to hide."""
-        return bool(self._conversations)
+        """Whether there is anything to hide: a branch copies what its NPC has."""
+        return "private" in self._kinds.values()
 
     def without_words(self, record: Record) -> Record:
         """The record as it may be seen."""
-        if record.conversation not in self._conversations or record.kind in NOT_SAID:
+        if not self.are_some or record.kind in NOT_SAID or not self._is_private(record):
             return record
         calls = [{**call, "arguments": WHISPERED} for call in record.meta.get("tool_calls", ())]
         meta = {**record.meta, "tool_calls": calls} if calls else record.meta
         return replace(record, body=WHISPERED if record.body else "", meta=meta)
+
+    def _is_private(self, record: Record) -> bool:
+        if record.conversation not in self._kinds:
+            self._kinds[record.conversation] = conversations.numbered(record.conversation).kind
+        return self._kinds[record.conversation] == "private"
 
     def mark_of_memory(self, memory: Memory) -> str:
         """What stands in place of a memory's text, "" where it may be seen."""

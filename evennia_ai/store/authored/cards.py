@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.db.models.functions import Lower
+
 from evennia_ai import models
 from evennia_ai.errors import (
     EditConflictError,
@@ -207,8 +209,8 @@ def card_then(name: str, number: int) -> StoredCard:
 
 
 def card_names() -> tuple[str, ...]:
-    """The names of all cards in force, in alphabetical order."""
-    return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
+    """Return the names of all cards in force, sorted without regard to case."""
+    return tuple(models.Card.objects.order_by(Lower("name"), "name").values_list("name", flat=True))
 
 
 def _waiting_import(name: str, file: CardFile, *, by: str) -> int | None:

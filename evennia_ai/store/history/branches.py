@@ -80,6 +80,11 @@ def npc_of(ref: str) -> str:
     return ref.partition(_MARK)[0]
 
 
+def builder_of(ref: str) -> str:
+    """Return the reference of the builder whose branch this is, "" for the NPC itself."""
+    return ref.partition(_MARK)[2]
+
+
 def branches_by(by_ref: str) -> tuple[str, ...]:
     """The references of the NPCs of which a builder has a branch, in the order of opening."""
     rows = _openings().filter(conversation__npc_ref__endswith=f"{_MARK}{by_ref}").order_by("pk")

@@ -16,7 +16,7 @@ from evennia_ai.store.history import past_turns
 from evennia_ai.web.site.book_editing import book_seen, edit_ticked
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.lore_turns import item_of, judged, usual_npc
-from evennia_ai.web.site.page import Page, name_of
+from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
 PAGE_ENTRIES: Final = 50
 SHOWN: Final[Mapping[str, tuple[str, Callable[[LoreEntry], bool]]]] = {
@@ -39,16 +39,16 @@ class BooksPage(Page):
 
     def told(self) -> dict[str, Any]:
         may_view = door().viewer_of(self.request.user).may_view
+        attached = {name: lorebooks.attachments(name) for name in lorebooks.book_names()}
+        names = door().object_names([one.ref for scopes in attached.values() for one in scopes])
         return {
             "books": [
                 {
                     "name": name,
                     "revision": book.revision,
-                    "attached": [
-                        f"{scope.kind} {scope.ref}".strip() for scope in lorebooks.attachments(name)
-                    ],
+                    "attached": scopes_in_words(attached[name], names),
                 }
-                for name in lorebooks.book_names()
+                for name in attached
                 if may_view((book := lorebooks.get_book(name)).locks)
             ]
         }

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, cast
 from django.apps import apps
 
 from evennia_ai.minds.withheld.viewer import Viewer
+from evennia_ai.prompt.report import Report
 from evennia_ai.store.history.past_turns import TurnLine
 
 APP: Final = "evennia_ai"
@@ -103,6 +104,9 @@ class Door(Protocol):
     def named(self, refs: Collection[str]) -> Mapping[str, str]:
         """What those of them that there are, are called, by their references."""
 
+    def object_names(self, refs: Collection[str]) -> Mapping[str, str]:
+        """Return the names of these objects, rooms and players among them."""
+
     def called(self, text: str) -> tuple[str, ...]:
         """The references of the NPCs that are called so, or have this number."""
 
@@ -113,7 +117,10 @@ class Door(Protocol):
         """Whether a lock string lets an account change what it is on."""
 
     def played_by(self, account: Any) -> tuple[str, ...]:
-        """The references of the characters that an account plays now."""
+        """Return the references of an account's characters, those it plays now first."""
+
+    def preview(self, ref: str, line: str, *, account: Any) -> Report:
+        """Return the account of the prompt that an NPC would send now if the account said this."""
 
     def doing(self, npcs: Sequence[ListedNPC]) -> Mapping[str, Doing]:
         """How these NPCs, of those that a list gave, are doing, by their references."""

@@ -22,7 +22,7 @@ from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.book_editing import refuse_change
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.next import MOST_TYPED, told_next
+from evennia_ai.web.site.next import MOST_TYPED, preview_seen
 from evennia_ai.web.site.page import NotAllowedError, Page, name_of, named_npc, revision_seen
 
 PLACES: Final = (
@@ -98,7 +98,7 @@ class EntryPage(Page):
         """Whether a line would wake the entry for an NPC, and why or why not."""
         line = self.request.GET["say"][:MOST_TYPED].strip()
         ref = named_npc(self.request.GET.get("npc", ""))
-        _, report = told_next(self.request.user, ref, line)
+        report = preview_seen(self.request.user, ref, line)
         found = [one for one in report.verdicts if one.item == f"lore:{name}#{uid}"]
         left = next((one for one in found if not one.kept), None)
         wakes = bool(found) and left is None

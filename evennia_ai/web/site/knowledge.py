@@ -21,7 +21,7 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site import page as site
 from evennia_ai.web.site.differing import difference
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import name_of, named_npc
+from evennia_ai.web.site.page import name_of, named_npc, scopes_in_words
 
 PAGE_TITLES: Final = 50
 MOST_HITS: Final = 10
@@ -83,7 +83,7 @@ class BasePage(site.Page):
             "restricted": info.restricted,
             "tells_texts": tells_texts(info),
             "elsewhere": "" if info.backend == STORED else info.backend,
-            "bound_to": _bound(info, _names_of_bound([info])),
+            "bound_to": scopes_in_words(knowledge_bases.bindings(key), _names_of_bound([info])),
             "namespaces": list(NAMESPACES),
             "namespace": namespace,
             "find": part,
@@ -184,21 +184,14 @@ def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
         "pages": info.pages if info.backend == STORED else None,
         "elsewhere": "" if info.backend == STORED else info.backend,
         "restricted": info.restricted,
-        "bound_to": _bound(info, names),
+        "bound_to": scopes_in_words(knowledge_bases.bindings(info.key), names),
     }
 
 
 def _names_of_bound(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
-    """What the NPCs are called to which these bases are bound; one query."""
+    """Return the names of the objects to which these bases are bound, with one query."""
     bindings = (scope for info in infos for scope in knowledge_bases.bindings(info.key))
-    return door().named([scope.ref for scope in bindings if scope.kind == "npc"])
-
-
-def _bound(info: BaseInfo, names: Mapping[str, str]) -> list[str]:
-    return [
-        f"{scope.kind} {names.get(scope.ref, scope.ref) if scope.kind == 'npc' else scope.ref}"
-        for scope in knowledge_bases.bindings(info.key)
-    ]
+    return door().object_names([scope.ref for scope in bindings])
 
 
 def _titles(viewer: Viewer, info: BaseInfo, namespace: Namespace, part: str) -> list[str]:

@@ -9,6 +9,7 @@ from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
+from evennia_ai.store.history.branches import npc_of
 from evennia_ai.web.site.book_editing import book_seen
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import Page, name_of, named_npc
@@ -122,10 +123,10 @@ def item_of(book: str, entry: LoreEntry) -> str:
 
 
 def usual_npc(name: str) -> str:
-    """The NPC that is shown first: one the book is attached to, else who spoke last."""
+    """Return the NPC to show first: one the book is attached to, else the one that spoke last."""
     attached = [one.ref for one in lorebooks.attachments(name) if one.kind == "npc"]
     newest = past_turns.newest_of_all(1)
-    return attached[0] if attached else newest[0].npc_ref if newest else ""
+    return attached[0] if attached else npc_of(newest[0].npc_ref) if newest else ""
 
 
 def _used(rows: Iterable[_Row]) -> Iterator[tuple[str, str]]:

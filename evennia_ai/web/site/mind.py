@@ -1,28 +1,29 @@
 """The mind of one NPC: its turns, what it is made of, what it used; pausing it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.errors import FormatError, NotStoredError
-from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import notes
 from evennia_ai.store.authored.cards import card_of
 from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history.branches import builder_of, npc_of
 from evennia_ai.store.model_calls import DAY_SECONDS, halts
 from evennia_ai.web.site.door import door
+from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
 
 PAGE_TURNS: Final = 25
 
 
 class MindPage(Page):
-    """`/ai/npc/<ref>/`: one NPC."""
+    """`/ai/npc/<ref>/`: one NPC, or a builder's branch of it, which has turns of its own."""
 
     template = "evennia_ai/mind.html"
 
@@ -32,12 +33,14 @@ class MindPage(Page):
         refuse_unknown(ref)
         newest = turns.last_turn(ref)
         found = past_turns.turn_page(ref, page, size=PAGE_TURNS)
-        card = card_of(ref)
+        npc_ref, seer = npc_of(ref), seer_for(self.request.user, ref)
+        card = card_of(npc_ref)
         now = time.time()
-        used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
-        halt = halts().get(ref)
+        used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=npc_ref))
+        halt = halts().get(npc_ref)
         return {
             "ref": ref,
+            "branch_of": name_of(npc_ref) if ref != npc_ref else "",
             "name": name_of(ref),
             "paused": str(halt) if halt else "",
             "card": None if card is None else {"name": card.name, "revision": card.revision},
@@ -51,9 +54,9 @@ class MindPage(Page):
                     "text": note.content,
                     "revision": note.revision,
                 }
-                for note in notes.notes_for(ref)
+                for note in notes.notes_for(npc_ref)
             ],
-            "made_of": list(_made_of(newest.manifest)) if newest else [],
+            "made_of": list(_made_of(seer.revisions(newest.manifest.revisions))) if newest else [],
             "today": {"calls": used.calls, "tokens": used.tokens},
             "page": page,
             "has_older": found.has_older,
@@ -74,8 +77,8 @@ class MindPage(Page):
 
 
 def refuse_unknown(ref: str) -> None:
-    """NotStoredError where there is no such NPC, and never was one that had a turn."""
-    if turns.last_turn(ref) is None and ref not in door().named([ref]):
+    """Raise NotStoredError if no such NPC exists or ever had a turn, or no such branch had one."""
+    if turns.last_turn(ref) is None and (builder_of(ref) or ref not in door().named([ref])):
         raise NotStoredError("NPC with the number", ref)
 
 
@@ -95,8 +98,8 @@ class PauseView(Page):
         return HttpResponseRedirect(reverse("evennia_ai:mind", kwargs={"ref": ref}))
 
 
-def _made_of(manifest: TurnManifest) -> Iterator[dict[str, Any]]:
+def _made_of(revisions: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Which revision of each card, book and component took part in the newest turn."""
-    for what, revision in manifest.revisions.items():
+    for what, revision in revisions.items():
         kind, _, name = what.partition(":")
         yield {"kind": kind, "name": name, "revision": revision}

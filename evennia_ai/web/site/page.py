@@ -1,12 +1,15 @@
-"""A page: for whom it is, its two forms (HTML and JSON of the same values), its headers.
+"""A page: who may open it, its two forms (HTML and JSON of the same values), headers, errors.
 
-Whoever is no builder is told that there is no such page: that it exists is no news for players.
+A player who asks for a page gets "no such page": players need not know that it exists.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.core.signals import got_request_exception
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
 from django.views import View
 
@@ -17,6 +20,7 @@ from evennia_ai.errors import (
     NotStoredError,
     StoreError,
 )
+from evennia_ai.prompt.components import Scope
 from evennia_ai.web.site.door import door
 
 # No style and no script that is written in a page; a page of the game may show it in a frame.
@@ -31,9 +35,25 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
+_DJANGOS: Final = (
+    Http404,
+    BadRequest,
+    MultiPartParserError,
+    PermissionDenied,
+    SuspiciousOperation,
+)
+"""Errors of the request, which Django answers with 400, 403 or 404."""
 _CONFLICTS: Final = (EditConflictError, StoreError)
 BUILDER: Final = "Builder"
 ADMIN: Final = "Admin"
+FAILED: Final = "This page failed. The error is in the game's Server log; tell who runs the game."
+_FAILED_PAGE: Final = f"""<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>500</title></head>
+<body><h1>500</h1><p role="alert">{FAILED}</p><p><a href="/">The game's site</a></p></body>
+</html>
+"""
+"""No template: one may be what failed."""
 
 
 class NotAllowedError(EvenniaAIError):
@@ -57,6 +77,10 @@ class Page(View):
             response = self._problem(error, status=403)
         except EvenniaAIError as error:
             response = self._problem(error, status=409 if isinstance(error, _CONFLICTS) else 400)
+        except _DJANGOS:
+            raise
+        except Exception:
+            response = self._failed()
         for name, value in HEADERS.items():
             response[name] = value
         return response
@@ -96,6 +120,16 @@ class Page(View):
         """Who does it, as revisions name them."""
         return str(self.request.user.key)[:200]
 
+    def _failed(self) -> HttpResponse:
+        """Report the error that is being handled, and return a page that shows nothing of it.
+
+        `log_page_error` hears the signal, and so does whatever else watches the site for errors.
+        """
+        got_request_exception.send(sender=type(self), request=self.request)
+        if self.request.GET.get("format") == "json":
+            return JsonResponse({"problem": FAILED, "status": 500}, status=500)
+        return HttpResponse(_FAILED_PAGE, status=500)
+
     def _problem(self, error: EvenniaAIError, *, status: int) -> HttpResponse:
         told = {"problem": str(error), "status": status}
         if self.request.GET.get("format") == "json":
@@ -119,6 +153,17 @@ def revision_seen(text: str) -> int:
 def name_of(ref: str) -> str:
     """What the NPC of this reference is called; one that is gone by its number."""
     return door().named([ref]).get(ref, f"#{ref}")
+
+
+def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[str]:
+    """Say where something counts, such as "npc Wil"; `names` are those of objects."""
+    numbered = ("npc", "room", "player")
+    return [
+        f"{one.kind} {names.get(one.ref, f'#{one.ref}') if one.kind in numbered else one.ref}"
+        if one.ref
+        else one.kind
+        for one in scopes
+    ]
 
 
 def named_npc(text: str) -> str:

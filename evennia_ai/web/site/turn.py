@@ -11,12 +11,13 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError, ReplayError
 from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
 from evennia_ai.minds.trials import Trial, places
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, rows
 from evennia_ai.web.site.looking import past_of, past_reader, records_of, seer_for, sent, tried
@@ -43,11 +44,15 @@ class TurnPage(Page):
         trial = trial_in(self.request)
         self._turn = turn
         records = records_of(turn)
+        unreadable, column = "", {}
         if trial.edits:
             self._past = past_of(turn)
-            report = tried(self.request.user, turn, self._past, trial)
+            column = column_of(tried(self.request.user, turn, self._past, trial))
         else:
-            report = sent(self.request.user, turn, records)
+            try:
+                column = column_of(sent(self.request.user, turn, records))
+            except ReplayError as error:  # above all, its words were erased
+                unreadable = str(error)
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -59,12 +64,13 @@ class TurnPage(Page):
             "model": turn.manifest.model,
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
+            "unreadable": unreadable,
             "replay": _replayed(replay(turn.manifest, records)),
-            "revisions": dict(turn.manifest.revisions),
+            "revisions": seer_for(self.request.user, ref).revisions(turn.manifest.revisions),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
             "reply": _reply(self.request.user, turn),
-            **column_of(report),
+            **column,
         }
 
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,6 +78,9 @@ class TurnPage(Page):
         path = self.request.path
         trial = trial_in(self.request)
         before, after = _neighbours(ref, number)
+        pages = {"previous": before, "next": after, "query": query_of(trial)}
+        if told["unreadable"]:
+            return pages
         problem = ""
         try:
             self._past = self._past or past_of(self._turn)
@@ -100,17 +109,16 @@ class TurnPage(Page):
             },
             "said": said,
             "not_to_be_tried": problem,
-            "previous": before,
-            "next": after,
+            **pages,
+            "is_comparable": before and not turns.turn(ref, before).manifest.erased,
             "edits": undone(trial, path),
-            "query": query_of(trial),
             "pane": self.request.GET.get("pane", "")[:20],
             "changed_tokens": told["tokens"] - told["sent_tokens"],
             "status": _status(trial, here, said),
             "seen": [
                 f"{holder}@{revision}"
                 for holder, revision in seen_now(
-                    [place for place in edited.values() if place], ref
+                    [place for place in edited.values() if place], npc_of(ref)
                 ).items()
             ],
         }
@@ -122,7 +130,7 @@ class TurnPage(Page):
         saver = Saver(
             account=request.user,
             by=self.typed_by,
-            npc_ref=ref,
+            npc_ref=npc_of(ref),
             seen=seen_in(request.POST.getlist(SEEN)),
         )
         saver.save(trial, found)

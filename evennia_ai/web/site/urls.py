@@ -1,6 +1,7 @@
 """The addresses of the pages: `path("ai/", include("evennia_ai.web.site.urls"))` installs them."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import SlugConverter
 
 from evennia_ai.cards.exporting import FORMS
 from evennia_ai.web.site.book_editing import BookRevisionPage, LintsPage
@@ -23,19 +24,30 @@ from evennia_ai.web.site.vault import VaultPage
 from evennia_ai.web.site.village import VillagePage
 from evennia_ai.web.site.watch import StopView, WatchPage
 
+
+class MindConverter(SlugConverter):
+    """The reference of an NPC (`12`), or of a builder's branch of it (`12~7`)."""
+
+    regex = "[-a-zA-Z0-9_]+(?:~[-a-zA-Z0-9_]+)?"
+
+
+register_converter(MindConverter, "mind")
+
 app_name = "evennia_ai"
+# A branch has turns of its own; all else belongs to its NPC.
+_MIND = "npc/<mind:ref>/"
 _NPC = "npc/<slug:ref>/"
 
 urlpatterns = [
     path("", VillagePage.as_view(), name="village"),
-    path(_NPC, MindPage.as_view(), name="mind"),
+    path(_MIND, MindPage.as_view(), name="mind"),
     path(f"{_NPC}next/", NextPage.as_view(), name="next"),
     path(f"{_NPC}memory/", MemoryPage.as_view(), name="memory"),
     path(f"{_NPC}settings/", SettingsPage.as_view(), name="settings"),
     path(f"{_NPC}pause/", PauseView.as_view(), name="pause"),
-    path(f"{_NPC}turn/<int:number>/", TurnPage.as_view(), name="turn"),
-    path(f"{_NPC}diff/<int:older>/<int:newer>/", DiffPage.as_view(), name="diff"),
-    path(f"{_NPC}against/", AgainstPage.as_view(), name="against"),
+    path(f"{_MIND}turn/<int:number>/", TurnPage.as_view(), name="turn"),
+    path(f"{_MIND}diff/<int:older>/<int:newer>/", DiffPage.as_view(), name="diff"),
+    path(f"{_MIND}against/", AgainstPage.as_view(), name="against"),
     path("lore/", BooksPage.as_view(), name="books"),
     path("lore/<path:name>/new/", EntryPage.as_view(), name="new_entry"),
     path("lore/<path:name>/lints/", LintsPage.as_view(), name="lints"),

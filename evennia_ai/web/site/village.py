@@ -1,15 +1,19 @@
 """The village: every NPC, how it is doing, and what it used today."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
+from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.report import broken_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, Used, halts
 from evennia_ai.web.site.door import Doing, ListedNPC, NPCList, door
+from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page
 
 PAGE_NPCS: Final = 50
@@ -48,7 +52,7 @@ class VillagePage(Page):
         doing = door().doing(here)
         newest = {ref: one.last for ref, one in doing.items() if one.last is not None}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
-        broken = _broken(newest, shares)
+        broken = _broken(newest, shares, seer_of=partial(seer_for, self.request.user))
         game = halts().get(GAME_REF)
         return {
             "find": part,
@@ -78,11 +82,21 @@ class VillagePage(Page):
         }
 
 
-def _broken(newest: Mapping[str, TurnLine], shares: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """What broke the caches of those of whom the last call found little in one, a few of them."""
+def _broken(
+    newest: Mapping[str, TurnLine],
+    shares: Mapping[str, Sequence[int]],
+    *,
+    seer_of: Callable[[str], Seer],
+) -> dict[str, str]:
+    """Say what broke the caches of a few NPCs whose last call found little in one."""
     poor = [ref for ref in newest if (shares.get(ref) or [100])[-1] < POOR_PERCENT]
-    manifests = ((ref, turns.turn(ref, newest[ref].number).manifest) for ref in poor[:MOST_BROKEN])
-    return {ref: broken_words(told) for ref, told in manifests if told.broken_by is not None}
+    found = {}
+    for ref in poor[:MOST_BROKEN]:
+        manifest = turns.turn(ref, newest[ref].number).manifest
+        if manifest.broken_by is not None:
+            seen = replace(manifest, broken_by=seer_of(ref).origin(manifest.broken_by))
+            found[ref] = broken_words(seen)
+    return found
 
 
 def _found(part: str, shown: str, day: float) -> NPCList:

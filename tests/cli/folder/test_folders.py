@@ -254,6 +254,8 @@ def test_hostile_files_are_left_out_one_by_one_and_stop_nothing(stage, folder, t
     (folder / "worlds" / "nan.json").write_text('{"entries": NaN}')
     (folder / "characters" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\x00" * 50)
     (folder / "worlds" / "away.json").symlink_to("/etc/hostname")
+    (folder / "worlds" / "keys.json").symlink_to("../secrets.json")
+    (chats / "keys.jsonl").symlink_to(folder / "secrets.json")
     (folder / "characters" / "dir.png").mkdir()
     report = told(folder)
 
@@ -261,7 +263,9 @@ def test_hostile_files_are_left_out_one_by_one_and_stop_nothing(stage, folder, t
     assert "is no UTF-8 text" in why(report, "chats/Oren/binary.jsonl")
     assert "it holds nothing" in why(report, "chats/Oren/empty.jsonl")
     assert "1000001 swipes and may have 1000" in why(report, "chats/Oren/swipes.jsonl")
-    assert "leads out of the folder" in why(report, "worlds/away.json")
+    assert "a link" in why(report, "worlds/away.json")
+    assert "a link" in why(report, "worlds/keys.json")
+    assert "a link" in why(report, "chats/Oren/keys.jsonl")
     assert "no valid JSON" in why(report, "worlds/nan.json")
     assert why(report, "characters/broken.png")
     assert report["counts"]["chat"]["taken"] == 2

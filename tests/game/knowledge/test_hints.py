@@ -112,7 +112,7 @@ def test_a_page_that_the_npc_may_not_find_has_no_hint_for_it(hinting, told):
 
 def test_a_base_without_hints_refuses_and_asks_nobody(cellar, told):
     knowledge_bases.save_base(replace(VAULT, mediation="hints"), by="builder")
-    assert summary_in(told())["reason"] == "no_summary_chunks"
+    assert summary_in(told())["reason"] == "other"
     assert cellar.minds.mediations == []
 
 

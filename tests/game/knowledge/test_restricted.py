@@ -42,7 +42,7 @@ def test_the_npcs_model_is_told_the_safe_summary_and_nothing_else(cellar, told):
     assert envelope["restricted_safe_summary"]["summary"] == SUMMARY
     assert envelope["restricted_safe_summary"]["observations"] == ["They trust nobody."]
     assert (envelope["results"], envelope["sources"], envelope["count"]) == ([], [], 0)
-    assert envelope["total"] == 1
+    assert envelope["total"] == 0  # how many passages have the words is not told
 
 
 @pytest.mark.req("S0-45")
@@ -115,10 +115,21 @@ def test_a_number_of_the_secret_is_withheld_in_another_form(cellar, told, told_s
     assert summary_in(told())["reason"] == "safe_summary_withheld"
 
 
+@pytest.mark.req("S0-40")
+def test_search_tells_the_same_whether_or_not_a_page_has_the_word(cellar, told):
+    cellar.minds.mediates = answering(decision="refuse", reason="other", confidence="low")
+    envelopes = []
+    for word in ("zeppelin", WATCHWORD, "stairs", "quartz"):
+        cellar.minds.searches = {"query": word}
+        envelopes.append(told())
+    assert len(cellar.minds.mediations) == 2
+    assert len({json.dumps(json.loads(one), sort_keys=True) for one in envelopes}) == 1
+
+
 @pytest.mark.req("S0-48")
 def test_nothing_found_is_a_refusal_without_a_mediator(cellar, told):
     cellar.minds.searches = {"query": "zeppelin"}
-    assert summary_in(told())["reason"] == "no_summary_chunks"
+    assert summary_in(told())["reason"] == "other"
     assert cellar.minds.mediations == []
 
 

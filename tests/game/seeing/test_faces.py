@@ -114,6 +114,7 @@ SHOWS_NOTHING = {
     *(f"card/{verb}" for verb in ("", "approve", "assign", "export", "grant", "greeting")),
     *(f"card/{verb}" for verb in ("import", "reject", "remove", "report", "revert", "revisions")),
     *("card/revoke", "card/unassign", "card/create", "card/set", "card/edit", "card/spawn"),
+    "card/despawn",
     *(f"component/{verb}" for verb in ("context", "create", "depth", "edit", "enable")),
     *(f"component/{verb}" for verb in ("move", "off", "order", "remove", "revert", "revisions")),
     *(f"component/{verb}" for verb in ("description", "name", "priority", "required", "role")),

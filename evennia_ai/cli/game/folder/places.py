@@ -174,8 +174,9 @@ def _loose(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
 
 def _file(folder: Path, path: Path, kind: Kind) -> Iterator[FolderFile | LeftOut]:
     where = path.relative_to(folder).as_posix()
-    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-        yield LeftOut(where=where, why="it leads out of the folder")
+    if path.resolve() != folder.resolve() / where:
+        # Within the folder too: it could lead to a file that is never opened, such as secrets.json.
+        yield LeftOut(where=where, why="a link; put the file itself there")
     elif not path.is_file():
         yield LeftOut(where=where, why="it is no file")
     else:

@@ -15,6 +15,7 @@ from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, and_more
+from evennia_ai.commands.folder import shown_path
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import written
@@ -52,6 +53,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
       card/set <name>[/<field> [= <text>]]
       card/edit <name>/<field>
       card/spawn <card> [= <name of the NPC>]
+      card/despawn <npc>
       card/import [<file> [= <name>]]
       card/report <name>[/<number>]
       card/approve <name>[/<number>] [= <grant>, <grant>...]
@@ -72,6 +74,8 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
                   field: list them all
       edit      - open the editor on a field
       spawn     - make an NPC here who plays a card
+      despawn   - delete an NPC who plays a card, after a question; the card
+                  stays
       import    - read a card from a file of the game's card folder and report
                   on it: JSON, PNG, APNG or CHARX, also behind a JPEG picture;
                   it waits for approval. Without a file: list the files there.
@@ -135,7 +139,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         "": "look",
         "create": "create",
         "set": "set_field",
-        **alike("edit spawn"),
+        **alike("edit spawn despawn"),
         "import": "import_file",
         **alike(
             "report approve reject grant revoke assign unassign greeting export "
@@ -236,7 +240,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
             ),
         )
         told = (
-            f"Wrote card {name}, revision {number}, to {path.name} in {folder}"
+            f"Wrote card {name}, revision {number}, to {path.name} in {shown_path(folder)}"
             f" ({size_in_words(size_bytes)})."
         )
         lines = (told, *and_more(left_out, most=_MOST_LEFT_OUT, more="and {} more like these"))

@@ -5,7 +5,7 @@ Each edit is a revision of the whole card, in the carrier it has; nothing but th
 """
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -25,13 +25,15 @@ from evennia_ai.cards.writing import (
 )
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import CommandError
-from evennia_ai.commands.naming import name_and_rest
+from evennia_ai.commands.naming import name_and_rest, npc_named
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.shown import card_named
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.errors import ComponentValueError
+from evennia_ai.game.mind.npc_list import called
 from evennia_ai.game.senses.presence import HasMind
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards as store
@@ -45,8 +47,10 @@ _CREATE: Final = "card/create <name> [= <description>]"
 _SET: Final = "card/set <name>/<field> [= <text>]"
 _EDIT: Final = "card/edit <name>/<field>"
 _SPAWN: Final = "card/spawn <card> [= <name>]"
+_DESPAWN: Final = "card/despawn <npc>"
 _KIND: Final = "card"
 _WORD_COLUMNS: Final = 16
+_MOST_TAKEN: Final = 8
 
 
 class CardWriting(CardWork):
@@ -99,8 +103,8 @@ class CardWriting(CardWork):
         edited = _edited(card, field, by=self.typed_by)
         open_editor(self.caller, _KIND, edited, label=f"{field} of card {card.name}")
 
-    def spawn(self) -> None:
-        """Make an NPC where the builder is, who plays a card."""
+    def spawn(self) -> Generator[str, Any, None]:
+        """Make an NPC where the builder is, who plays a card; ask first if the name is taken."""
         card = shown.card_typed(self, _SPAWN)
         read = parsed_card(card)
         room = self.caller.location
@@ -119,6 +123,9 @@ class CardWriting(CardWork):
                 f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which has no mind:"
                 " make it one with evennia_ai.game.npc.AIMixin. Nobody was made."
             )
+        if (taken := called(plain_name(name))) and not (yield from self._agreed_twin(name, taken)):
+            self.say("Nobody was made.")
+            return
         owner = f"id({self.caller.id}) or perm(Admin)"
         locks = f"control:{owner};delete:{owner};edit:{owner}"
         npc: Any = create_object(typeclass, key=name, location=room, home=room, locks=locks)
@@ -129,6 +136,48 @@ class CardWriting(CardWork):
             f"{npc.key} (#{npc.id}) is here now and plays the card {card.name}. Say something:"
             f" say {npc.key}, hello. What its prompt is made of: component/preview {npc.key}"
         )
+
+    def _agreed_twin(self, name: str, taken: Sequence[str]) -> Generator[str, Any, bool]:
+        which = ", ".join(f"#{ref}" for ref in taken[:_MOST_TAKEN])
+        more = f" and {len(taken) - _MOST_TAKEN} more" if len(taken) > _MOST_TAKEN else ""
+        return (
+            yield from self.agreed(
+                f"An NPC called {name} is there already ({which}{more}). Commands could tell the"
+                f" two apart by number only; {_SPAWN} gives another name. Make one all the same?"
+            )
+        )
+
+    def despawn(self) -> Generator[str, Any, None]:
+        """Delete an NPC that plays a card, after a question; its card stays."""
+        npc = npc_named(self.caller, self.wanted(_DESPAWN))
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {_DESPAWN}. Nobody was deleted.")
+        label, ref = f"{npc.key} (#{npc.id})", npc.ai.ref
+        played = store.assignment_of(ref)
+        if played is None:
+            raise CommandError(
+                f"{label} plays no card, so card/despawn leaves it; destroy #{npc.id} deletes an"
+                " object. Nobody was deleted."
+            )
+        self._refuse_despawn(npc, label)
+        question = f"Delete {label}? The card {played.card} stays, and so does what was recorded."
+        if not (yield from self.agreed(question)):
+            self.say(f"{label} stays.")
+            return
+        self._refuse_despawn(npc, label)
+        if not npc.delete():
+            raise CommandError(f"The game's own code keeps {label}. Nobody was deleted.")
+        store.unassign(ref, by=self.typed_by)
+        self.say(f"{label} is deleted. The card {played.card} stays; card/spawn makes another one.")
+
+    def _refuse_despawn(self, npc: Any, label: str) -> None:
+        """Raise CommandError if somebody plays the NPC, or its lock keeps it from the caller."""
+        if not npc.pk:
+            raise CommandError(f"{label} is gone already.")
+        if npc.has_account:
+            raise CommandError(f"Somebody plays {label} now. Nobody was deleted.")
+        if not (npc.access(self.caller, "delete") or npc.access(self.caller, "control")):
+            raise CommandError(f"The lock of {label} does not let you delete it.")
 
 
 def _field_typed(text: str, *, usage: str) -> tuple[StoredCard, CardField | None]:

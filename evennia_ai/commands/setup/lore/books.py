@@ -16,7 +16,7 @@ from evennia_ai.commands.base import (
     counted,
     revision_in_words,
 )
-from evennia_ai.commands.folder import new_file, offered, path_in, size_of, text_file
+from evennia_ai.commands.folder import new_file, offered, path_in, shown_path, size_of, text_file
 from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
@@ -137,7 +137,9 @@ class LoreBooks(CardWork):
                 )
             text = written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
         path = new_file(conf().card_folder, book.name, text.encode())
-        self.say(f"Wrote lorebook {book.name} ({form}) to {path.name} in {path.parent}.")
+        self.say(
+            f"Wrote lorebook {book.name} ({form}) to {path.name} in {shown_path(path.parent)}."
+        )
 
     def revisions(self) -> None:
         """Who changed a book; with a number, what that revision changed in its entries."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.commands.base import BUILDER_LOCK, Run, alike, and_more
+from evennia_ai.commands.base import BUILDER_LOCK, Run, alike, and_more, counted
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.books import LoreBooks
@@ -203,7 +203,7 @@ class CmdLore(LoreEdits, LoreBooks):
             self.say(f"Nothing about lorebook {book.name} is doubtful.")
             return
         told = ["\n".join(wrapped(finding, WIDTH)) for finding in found]
-        head = f"Lorebook {book.name}, {len(found)} findings:"
+        head = f"Lorebook {book.name}, {counted(len(found), 'finding')}:"
         self.show([head, *and_more(told, most=_MOST_LINTS, more="and {} more")])
 
     def _look_at_books(self) -> None:

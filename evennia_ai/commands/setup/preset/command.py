@@ -10,6 +10,7 @@ from typing import Final
 
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike
+from evennia_ai.commands.folder import shown_path
 from evennia_ai.commands.naming import preset_place_named, scope_in_words
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
 from evennia_ai.commands.setup.preset import shown
@@ -205,8 +206,8 @@ class CmdPreset(PresetRevisions, PresetImports):
         )
         with_own = f", with your components {', '.join(changed)} in it" if changed else ""
         self.say(
-            f"Wrote preset {stored.name}, revision {stored.revision}, to {path.name} in {folder}"
-            f" ({size_in_words(size_bytes)}){with_own}."
+            f"Wrote preset {stored.name}, revision {stored.revision}, to {path.name} in"
+            f" {shown_path(folder)} ({size_in_words(size_bytes)}){with_own}."
         )
 
 

@@ -1,0 +1,85 @@
+"""A browser without a screen, which follows every link of the pages for builders."""
+
+import html
+import re
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar
+from urllib.parse import urldefrag, urlencode, urljoin, urlsplit
+
+PAGES = "/ai/"
+_LINK = re.compile(r'\s(?:href|src|hx-get|data-newest)="([^"]+)"')
+_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """What one address answered."""
+
+    address: str
+    status: int
+    is_html: bool
+    text: str = field(repr=False)
+
+
+class Crawler:
+    """Somebody who is logged in at a game's site."""
+
+    def __init__(self, site: str, name: str, password: str) -> None:
+        self._site = site
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        form = self.visit("/auth/login/").text
+        token = _TOKEN.search(form)
+        assert token, form[:500]
+        sent = {"username": name, "password": password, "csrfmiddlewaretoken": token[1]}
+        self._opener.open(f"{site}/auth/login/", urlencode(sent).encode(), timeout=60).close()
+
+    def visit(self, address: str) -> Visit:
+        """Return what the address answers, whatever its status; redirects are followed."""
+        try:
+            with self._opener.open(f"{self._site}{address}", timeout=60) as response:
+                return _visit(address, response)
+        except urllib.error.HTTPError as error:
+            with error:
+                return _visit(address, error)
+
+    def all_pages(self, *starts: str) -> Iterator[Visit]:
+        """Visit every page that links lead to, each as JSON too.
+
+        A trial (`?with=`) links to trials with one edit more, without an end: links between two
+        trials are not followed.
+        """
+        waiting = deque(starts)
+        known = set(starts)
+        while waiting:
+            seen = self.visit(waiting.popleft())
+            yield seen
+            if not seen.is_html:
+                continue
+            found = set(_links(seen))
+            joined = "&" if "?" in seen.address else "?"
+            found.add(f"{seen.address}{joined}format=json")
+            for address in sorted(found - known):
+                if not ("with=" in address and "with=" in seen.address):
+                    known.add(address)
+                    waiting.append(address)
+
+
+def _visit(address: str, response: object) -> Visit:
+    kind = response.headers.get("Content-Type", "")  # type: ignore[attr-defined]
+    return Visit(
+        address=address,
+        status=response.status,  # type: ignore[attr-defined]
+        is_html=kind.startswith("text/html"),
+        text=response.read().decode(errors="replace"),  # type: ignore[attr-defined]
+    )
+
+
+def _links(seen: Visit) -> Iterator[str]:
+    for link in _LINK.findall(seen.text):
+        address = urldefrag(urljoin(seen.address, html.unescape(link)))[0]
+        if urlsplit(address).netloc == "" and address.startswith(PAGES):
+            yield address

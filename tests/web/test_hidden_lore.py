@@ -1,0 +1,84 @@
+"""Lore that a lock hides: pages tell a builder neither its book nor its uid."""
+
+import json
+
+import pytest
+
+from evennia_ai.minds.withheld.lore import alias_of
+from evennia_ai.prompt.components import GAME
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import turns
+
+SECRET = "The abbess is the smuggler Quill."
+
+
+def entry(number, key, content):
+    plain = {"id": number, "name": f"entry {number}", "keys": [key], "content": content}
+    rest = {"enabled": True, "insertion_order": 1, "extensions": {}, "use_regex": False}
+    return {**plain, **rest}
+
+
+def save(name, *entries):
+    lorebooks.save_book(name, json.dumps({"entries": list(entries)}), by="builder")
+    lorebooks.attach(name, GAME, by="builder")
+
+
+@pytest.fixture
+def locked(played):
+    """A hidden book with an active entry, and a book that its text activated; the turn's number."""
+    save("vaultbook", entry(0, "ferry", SECRET), entry(77, "nothing", "Never active."))
+    save("open", entry(0, "Quill", "A quill writes."))
+    lorebooks.set_book_locks("vaultbook", "view:perm(Admin)", by="Ada")
+    played.talks_with(lambda request: "Aye.")
+    played.says(played.anna, "Oren, when does the ferry sail?")
+    forget_everything()
+    return turns.last_turn(played.npc.ai.ref).number
+
+
+def looks(stage, number):
+    npc = f"/ai/npc/{stage.npc.ai.ref}/"
+    return (
+        *(npc, f"{npc}turn/{number}/", f"{npc}diff/{number - 1}/{number}/", "/ai/", "/ai/live/"),
+        *(f"{npc}next/?say=ferry", f"{npc}turn/{number}/?with=component:weather.depth=4"),
+        *(f"{npc}diff/{number}/{number}/?with=component:weather.depth=4", "/ai/lore/"),
+        *("/ai/lore/open/", "/ai/lore/open/turns/", "/ai/lore/open/entry/0/?say=ferry&npc=oren"),
+    )
+
+
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_no_page_names_a_hidden_book_or_its_entries(played, locked, browser, form):
+    builder, admin = browser("Builder"), browser("Admin")
+    named = 0
+    for address in looks(played, locked):
+        joined = "&" if "?" in address else "?"
+        told = builder.get(f"{address}{joined}format={form}&all=1").content.decode()
+        assert "vaultbook" not in told and SECRET not in told, address
+        named += "vaultbook" in admin.get(f"{address}{joined}format={form}").content.decode()
+    assert named >= 5
+
+
+def test_hidden_entry_has_one_name_on_every_page_and_no_revision(played, locked, browser):
+    client, npc = browser("Builder"), f"/ai/npc/{played.npc.ai.ref}/"
+    told = client.get(f"{npc}turn/{locked}/?format=json").json()
+    alias = alias_of("lore:vaultbook#0")
+    assert alias in [one["item"] for one in told["kept"]]
+    assert "book:vaultbook" not in told["revisions"] and "book:open" in told["revisions"]
+    made_of = client.get(f"{npc}?format=json").json()["made_of"]
+    assert "vaultbook" not in [one["name"] for one in made_of]
+    changes = client.get(f"{npc}diff/{locked - 1}/{locked}/?format=json").json()["changes"]
+    assert alias in [one["item"] for one in changes]
+
+
+def test_entry_that_is_hidden_alone_keeps_its_book_in_view(played, locked, browser):
+    lorebooks.set_book_locks("vaultbook", "", by="Ada")
+    lorebooks.set_entry_locks("vaultbook", "0", "view:perm(Admin)", by="Ada")
+    client = browser("Builder")
+    told = client.get(f"/ai/npc/{played.npc.ai.ref}/turn/{locked}/?format=json").json()
+    assert "book:vaultbook" in told["revisions"]
+    assert "vaultbook#0" not in json.dumps(told) and SECRET not in json.dumps(told)
+
+
+def test_alias_tells_nothing_of_a_name_and_differs_from_entry_to_entry():
+    names = {alias_of(f"lore:vaultbook#{number}") for number in range(50)}
+    assert len(names) == 50 and not [one for one in names if "vault" in one]
