@@ -183,6 +183,11 @@ def is_character(thing: Any) -> bool:
     return "character" in getattr(thing, "_content_types", ())
 
 
+def is_playable_by(character: Any, account: Any) -> bool:
+    """True if the account has this as a character of its own: nobody's NPC is one."""
+    return account is not None and character in account.characters.all()
+
+
 def is_on(npc: NPC) -> bool:
     """Whether the NPC answers; never while a player plays it."""
     return bool(npc.ai_enabled) and not npc.has_account
