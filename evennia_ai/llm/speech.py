@@ -33,6 +33,9 @@ from evennia_ai.text.chat_markup import (
     OWN_ROLES,
 )
 
+MOST_WRITTEN: Final = 100_000
+"""Characters of a reply, hidden reasoning included, in which marks are looked for."""
+
 LOOKED_AT_CHARACTERS: Final = 8_000
 """How much of a reply, its hidden reasoning apart, is looked at at all."""
 
@@ -95,16 +98,26 @@ def spoken_text(
     speak for somebody else.
     `late_end` says what an end mark of reasoning does that nothing opened.
     """
-    written = without_reasoning(text, late_end=late_end).lstrip()[:LOOKED_AT_CHARACTERS]
     names = tuple(own_names)
     own: list[str] = []
-    for line in visible(written).split("\n"):
+    for line in visible(written_text(text, late_end=late_end)).split("\n"):
         part = own_part(line.strip(), names, other_names)
         own.append(part.text)
         if part.is_last:
             break
     said = _unquoted("\n".join(filter(None, own)))
     return _capped("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
+
+
+def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
+    """Return the start of what a reply writes for others, cut before anything inspects it.
+
+    A reply over `MOST_WRITTEN` characters is cut before the marks of reasoning are looked for.
+    Where an end mark behind the cut could hide all before it, nothing is left.
+    """
+    if len(text) > MOST_WRITTEN:
+        text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
+    return without_reasoning(text, late_end=late_end).lstrip()[:LOOKED_AT_CHARACTERS]
 
 
 def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
@@ -296,6 +309,7 @@ class SpokenStart:
         self._held = ""  # may become a mark
         self._lines: list[str] = []  # whole ones, without labels
         self._line = ""  # the one that is being written, as it is
+        self._fed_characters = 0
         self._raw_characters = 0
         self._seen_characters = 0
         self._another_speaks = False
@@ -306,6 +320,8 @@ class SpokenStart:
 
         A sentence never ends within `*an action*`, quotes or brackets.
         """
+        piece = piece[: max(0, MOST_WRITTEN - self._fed_characters)]
+        self._fed_characters += len(piece)
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
         text = self._certain()

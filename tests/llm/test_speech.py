@@ -255,3 +255,10 @@ def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
 def test_a_name_made_of_the_marks_around_labels_costs_no_more(name: str, unit: str) -> None:
     with little_work(0.5):
         spoken(unit * 8_000, other_names=[name, name + unit])
+
+
+def test_reply_is_cut_before_marks_are_looked_for_and_says_no_reasoning() -> None:
+    lines = "She lies. " * 20_000
+    assert spoken(f"{lines}</think>Aye.") == ""
+    assert spoken(f"Aye. {lines}", late_end="hides_nothing").startswith("Aye. She lies.")
+    assert spoken(f"<think>{lines}</think>Aye.", late_end="hides_nothing") == ""

@@ -181,3 +181,12 @@ def test_hostile_replies_cost_no_more_than_their_length(unit: str, size: int) ->
     text = unit * (40_000 // len(unit))
     with little_work():
         said_early(text, size=size)
+
+
+def test_nothing_is_said_early_that_stands_behind_the_cut() -> None:
+    text = f"<think>{'She lies. ' * 20_000}</think>Sit down here. Go away there. Now."
+    start = a_start()
+    assert [
+        one for at in range(0, len(text), 9_000) for one in start.feed(text[at : at + 9_000])
+    ] == []
+    assert start.whole(text) == ""
