@@ -6,12 +6,14 @@ from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import depth_typed
 from evennia_ai.game.senses.presence import is_npc
 from evennia_ai.game.senses.text import one_line, unmarked
-from evennia_ai.prompt.personas import Persona, PersonaPlace
+from evennia_ai.prompt.personas import MOST_DEPTH, Persona, PersonaPlace
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored.personas import clear_persona, persona_of, set_persona
 
 _OFF: Final = "This game tells NPCs of no persona (EVENNIA_AI_PERSONA_CHARACTERS)."
-_USAGE: Final = "persona/place = prompt | depth <number> | before note | after note | none"
+_USAGE: Final = (
+    f"persona/place = prompt | depth <0 to {MOST_DEPTH}> | before note | after note | none"
+)
 _PLACES: Final[dict[str, PersonaPlace]] = {
     "prompt": "prompt",
     "depth": "depth",
@@ -35,7 +37,7 @@ class CmdPersona(StrictCommand):
     Usage:
       persona                   - show what you wrote
       persona = <text>          - what NPCs are told of you when you speak to them
-      persona/place = prompt | depth <number> | before note | after note | none
+      persona/place = prompt | depth <0 to 4> | before note | after note | none
                                 - where they are told it; none: nowhere
       persona/clear             - take it away
 

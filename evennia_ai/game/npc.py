@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext
 from evennia.objects.objects import DefaultCharacter
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.utils import lazy_property
@@ -10,7 +11,7 @@ from evennia_ai.game.mind.company import company_of, read_together
 from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.senses.perception import rendered_for
-from evennia_ai.game.senses.presence import MIND, HasMind
+from evennia_ai.game.senses.presence import MIND, HasMind, is_playable_by
 from evennia_ai.game.senses.witness import Witness, safely
 
 
@@ -91,6 +92,47 @@ class AIMixin(HasMind):
         """Evennia's hook: it came to another place."""
         super().at_post_move(source_location, move_type=move_type, **kwargs)  # type: ignore[misc]
         safely(self, self.witness.comes_from, source_location)
+
+    def at_init(self: Any) -> None:
+        """Evennia's hook: the object was loaded.
+
+        After a crash the database still has the account that played the NPC last.
+        """
+        super().at_init()  # type: ignore[misc]
+        if self.db_account_id and not self.sessions.count():
+            self._lose_account()
+
+    def at_post_puppet(self: Any, **kwargs: Any) -> None:
+        """Evennia's hook: an account begins to play it.
+
+        Evennia announces that a character entered the game. An NPC was there already.
+        """
+        if is_playable_by(self, self.account):
+            super().at_post_puppet(**kwargs)  # type: ignore[misc]
+            return
+        self.msg(gettext("\nYou become |c{name}|n.\n").format(name=self.key))
+        if self.location is not None:
+            self.msg((self.at_look(self.location), {"type": "look"}), options=None)
+
+    def at_post_unpuppet(
+        self: Any, account: Any = None, session: Any = None, **kwargs: Any
+    ) -> None:
+        """Evennia's hook: a session stops playing it.
+
+        Evennia puts away a character that nobody plays. An NPC stays where it is, unless the
+        account has it as a character of its own. After a crash Evennia gives no account.
+        """
+        if is_playable_by(self, account or self.account):
+            super().at_post_unpuppet(account, session=session, **kwargs)  # type: ignore[misc]
+        elif not self.sessions.count():
+            self.attributes.remove("prelogout_location")
+        if not self.sessions.count():
+            self._lose_account()
+
+    def _lose_account(self: Any) -> None:
+        """Take back what the character has from an account: Evennia keeps a superuser's rights."""
+        del self.account
+        self.locks.cache_lock_bypass(self)
 
     def at_object_delete(self) -> bool:
         """Evennia's hook: it is about to be deleted, unless somebody minds."""

@@ -303,7 +303,7 @@ def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Wa
             work=_work_gauges(now=clock.seconds()),
         )
 
-    watchers = (HintEchoes(), *watchers_of(conf, clock=clock, gauges=gauges))
+    watchers = (HintEchoes(_threads_of(clock)), *watchers_of(conf, clock=clock, gauges=gauges))
     return Watch(watchers, now=clock.seconds)
 
 

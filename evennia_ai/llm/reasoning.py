@@ -9,48 +9,48 @@ import re
 from collections.abc import Callable
 from typing import Final, Literal
 
+from evennia_ai.text.chat_markup import (
+    BEGINS,
+    ROLES,
+    THOUGHT_WORDS,
+    THOUGHTS,
+    made_harmless,
+    patterns,
+)
+
 LateEnd = Literal["hides_all_before", "hides_nothing"]
 """What an end mark, or the head of a channel, does to the text before it where no mark began it.
 
 A model whose prompt ends in an opening mark writes the end alone: all before it was reasoning. Of
 a model that always opens what it closes it is a slip of the pen."""
 
-_WORDS: Final = r"(?:think|thinking|thought|thoughts|reason|reasoning|reflection)"
-_TAGS: Final = (
-    rf"<(?P<angle>/?)(?:\w{{1,12}}:|longcat_)?(?:{_WORDS}|analysis|scratchpad|(?:inner_|internal_)?"
-    rf"monologue)(?:[ \t]{{1,3}}\w{{1,20}}=[^<>\n]{{0,80}})?[ \t]{{0,3}}>"
-    rf"|\[(?P<square>/?){_WORDS}\]"
-    r"|◁(?P<triangle>/?)think▷"
-    r"|(?P<begin><\|(?:start_thinking|begin_of_thought|think_start|think(?:ing)?|inner_prefix)\|>"
-    r"|<\|channel>(?:thought|analysis)?|<unused94>)"
-    r"|(?P<end><\|(?:end_thinking|end_of_thought|think_end|/think(?:ing)?|inner_suffix)\|>"
-    r"|<channel\|>|<unused95>)"
-)
 _CHANNELS: Final = (
     r"<\|channel\|>\s{0,8}(?P<channel>\w{0,20})"
     r"(?:[^<\n]{0,80}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>)?"
 )
-_ROLES: Final = (
-    r"(?:<\|(?:im_start|start|start_header_id|role)\|>|<start_of_turn>)\s{0,4}(?P<role>\w{0,20})"
-)
-_FENCES: Final = rf"^[ \t]{{0,8}}```[ \t]{{0,8}}(?P<fence>{_WORDS}|analysis)\b"
+_FENCES: Final = rf"^[ \t]{{0,8}}```[ \t]{{0,8}}(?P<fence>{THOUGHT_WORDS}|analysis)\b"
 
-_TAG: Final = re.compile(_TAGS, re.IGNORECASE)
+_TAG: Final = re.compile(THOUGHTS, re.IGNORECASE)
 _CHANNEL: Final = re.compile(_CHANNELS, re.IGNORECASE)
-_ROLE: Final = re.compile(_ROLES, re.IGNORECASE)
-_MARK: Final = re.compile(f"{_TAGS}|{_CHANNELS}|{_ROLES}|{_FENCES}", re.IGNORECASE | re.MULTILINE)
+_ROLE: Final = re.compile(ROLES, re.IGNORECASE)
+_MARK: Final = re.compile(
+    rf"{BEGINS}(?:{THOUGHTS}|{_CHANNELS}|{ROLES})|{_FENCES}", re.IGNORECASE | re.MULTILINE
+)
 _FENCE: Final = re.compile(r"^[ \t]{0,8}```", re.MULTILINE)
-_SPECIAL_TOKEN: Final = re.compile(
-    rf"<\|[^<>|\s]{{1,40}}\|>|</?s>|<(?:end_of_turn|eos|bos)>|<{_WORDS}\s?/>", re.IGNORECASE
+_OTHER_MARK: Final = re.compile(
+    rf"{BEGINS}(?:{patterns('tokens', 'answers', 'switches')}|<{THOUGHT_WORDS}\s?/>)",
+    re.IGNORECASE,
 )
 # What may be the start of a tag, at the end of what has come so far.
 _UNFINISHED_TAG: Final = re.compile(r"(?:<[^<>\n]{0,160}|\[/?\w{0,12}|◁/?\w{0,6})\Z")
+# Where a text stops being plain: at any mark, or at what may become one of those that have no "<".
 _PLAIN_ENDS: Final = re.compile(
-    rf"[<◁`\x1b]|\[/?{_WORDS}\]|(?P<unfinished>\[/?\w{{0,12}}\Z)", re.IGNORECASE
+    rf"[<◁`\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{patterns('tokens', 'switches')})"
+    r"|(?P<unfinished>(?:\[[^\[\]\n]{0,64}|\]~?!?b?|/\w{0,8})\Z)",
+    re.IGNORECASE,
 )
 _BLANKS: Final = re.compile(r"\s*")
 
-_OWN_ROLES: Final = frozenset({"", "assistant", "model"})
 _SPOKEN_CHANNELS: Final = frozenset({"final", "response"})
 
 # A preamble's beginning, and the line or word that ends it: only both together are certain.
@@ -61,7 +61,7 @@ _PREAMBLES: Final = tuple(
         (r"(?:assistant)?analysis(?=\S)", r"assistantfinal"),
         (r"here(?: is|['’]s) my thought process:", r"here(?: is|['’]s) my response:"),
         (
-            rf"(?:{_WORDS}|analysis)(?: process)?[*_ ]{{0,4}}:",
+            rf"(?:{THOUGHT_WORDS}|analysis)(?: process)?[*_ ]{{0,4}}:",
             r"^[ \t*_#>]{0,8}(?:(?:final|my) )?(?:answer|response|reply)[*_ ]{0,4}:[*_ ]{0,4}",
         ),
     )
@@ -88,13 +88,14 @@ def without_reasoning(text: str, *, late_end: LateEnd = "hides_all_before") -> s
     """
     kept = _Kept(text[_preamble_end(text) :], late_end)
     kept.walk()
-    return _SPECIAL_TOKEN.sub("", "".join(kept.parts))
+    said, count = _OTHER_MARK.subn("", "".join(kept.parts))
+    # What is taken out may leave a new mark, written around it on purpose.
+    return made_harmless(_OTHER_MARK, said) if count else said
 
 
 def takes_another_role(text: str) -> bool:
-    """Whether the text goes on as somebody else: as the system, a user or a tool."""
-    roles = (mark["role"].casefold() for mark in _ROLE.finditer(text))
-    return any(role not in _OWN_ROLES for role in roles)
+    """True if the text goes on as somebody else: as the system, a user or a tool."""
+    return any(mark["other"] for mark in _ROLE.finditer(text))
 
 
 def may_be_preamble(start: str) -> bool:
@@ -163,10 +164,6 @@ class _Kept:
             head = _CHANNEL.search(self._text, self._at)
             self._at = head.end() if head else len(self._text)
 
-    def _role(self, mark: re.Match[str]) -> None:
-        if mark["role"].casefold() not in _OWN_ROLES:
-            self._end()
-
     def _fence(self, mark: re.Match[str]) -> None:
         closed = _FENCE.search(self._text, self._at)
         if closed is None:
@@ -184,7 +181,8 @@ class _Kept:
 
 _STEPS: Final[dict[str, Callable[[_Kept, re.Match[str]], None]]] = {
     "channel": _Kept._channel,
-    "role": _Kept._role,
+    "other": lambda kept, _: kept._end(),
+    "own": lambda kept, _: None,
     "fence": _Kept._fence,
 }
 

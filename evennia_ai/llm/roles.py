@@ -44,7 +44,8 @@ FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent
 
 _CHAT_MESSAGE: Final = Slot[ChatMessage]("chat message")
 _FRAME: Final = frame("game", "instruction")
-_MARKS: Final = re.compile(r"[<>\[\]\\]")  # without any of these there is no special token
+# Without any of these there is no mark. A backslash begins what is escaped in JSON.
+_MARKS: Final = re.compile(r"[<>\[\]◁\\]|/(?:no_?)?think", re.IGNORECASE)
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
 
 _Step = Callable[[ChatMessage], ChatMessage]

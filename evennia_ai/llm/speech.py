@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.llm.reasoning import (
     LateEnd,
@@ -25,6 +25,16 @@ from evennia_ai.llm.reasoning import (
     plain_start,
     without_reasoning,
 )
+from evennia_ai.text.chat_markup import (
+    OTHER_HEADINGS,
+    OTHER_ROLES,
+    OTHER_ROLES_IN_LINE,
+    OWN_HEADINGS,
+    OWN_ROLES,
+)
+
+MOST_WRITTEN: Final = 100_000
+"""Characters of a reply, hidden reasoning included, in which marks are looked for."""
 
 LOOKED_AT_CHARACTERS: Final = 8_000
 """How much of a reply, its hidden reasoning apart, is looked at at all."""
@@ -55,6 +65,14 @@ _JOINERS: Final = frozenset("\u200c\u200d")  # they spell words and emoji
 _SHAPELESS: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
+# Roles that a template, or a server that drops its special tokens, leaves as plain lines.
+_OTHER_ROLE_LINE: Final = re.compile(
+    rf"[*_> ]{{0,8}}#{{1,6}} ?(?i:{'|'.join(OTHER_HEADINGS)})[*_ ]{{0,4}}[:：]|(?:user|system)$"
+)
+_OWN_ROLE_LINE: Final = re.compile(
+    rf"^(?:[*_> ]{{0,8}}#{{1,6}} ?(?i:{'|'.join(OWN_HEADINGS)})[*_ ]{{0,4}}[:：][*_ ]*|assistant$)"
+)
+_OTHER_ROLE_IN_LINE: Final = re.compile(rf"(?<=[^\w\n])(?:{'|'.join(OTHER_ROLES_IN_LINE)}):")
 _CLOSING: Final = str.maketrans({"[": "]", "(": ")", "“": "”", "‘": "’", "«": "»", "„": "“"})
 _SILENT_MARKS: Final = re.compile(r"[\s.…\-–—]+")
 _SAYS_NOTHING: Final = re.compile(
@@ -76,18 +94,30 @@ def spoken_text(
     """What of a reply is said aloud; empty when nothing is.
 
     A line may begin with one of the names the speaker goes by. One that begins with the label of
-    one of `other_names` ends the speech: there the model went on to speak for somebody else.
+    one of `other_names`, or of another role (`User:`), ends the speech: there the model went on to
+    speak for somebody else.
     `late_end` says what an end mark of reasoning does that nothing opened.
     """
-    written = without_reasoning(text, late_end=late_end).lstrip()[:LOOKED_AT_CHARACTERS]
     names = tuple(own_names)
     own: list[str] = []
-    for line in visible(written).split("\n"):
-        if speaks_for_another(line.strip(), names, other_names):
+    for line in visible(written_text(text, late_end=late_end)).split("\n"):
+        part = own_part(line.strip(), names, other_names)
+        own.append(part.text)
+        if part.is_last:
             break
-        own.append(own_line(line.strip(), names))
     said = _unquoted("\n".join(filter(None, own)))
     return _capped("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
+
+
+def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
+    """Return the start of what a reply writes for others, cut before anything inspects it.
+
+    A reply over `MOST_WRITTEN` characters is cut before the marks of reasoning are looked for.
+    Where an end mark behind the cut could hide all before it, nothing is left.
+    """
+    if len(text) > MOST_WRITTEN:
+        text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
+    return without_reasoning(text, late_end=late_end).lstrip()[:LOOKED_AT_CHARACTERS]
 
 
 def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
@@ -127,20 +157,34 @@ def _is_visible(letter: str) -> bool:
     return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Cn", "Co")
 
 
-def speaks_for_another(line: str, own_names: Collection[str], other_names: Collection[str]) -> bool:
-    """Whether a line begins with the label of somebody else."""
+class OwnPart(NamedTuple):
+    """What the speaker says in one line, without labels."""
+
+    text: str
+    is_last: bool
+    """True if somebody else speaks from there on."""
+
+
+def own_part(line: str, own_names: Collection[str], other_names: Collection[str]) -> OwnPart:
+    """Return the part of a line that the speaker says.
+
+    Roles of chat templates count as names of the speaker or of others, unless the speaker goes by
+    such a name.
+    """
     known = {name.casefold() for name in own_names}
-    return is_labelled(line, (name for name in other_names if name.casefold() not in known))
-
-
-def own_line(line: str, own_names: Collection[str]) -> str:
-    """A line without the speaker's own labels."""
+    others = (name for name in (*other_names, *OTHER_ROLES) if name.casefold() not in known)
+    if is_labelled(line, others) or _OTHER_ROLE_LINE.match(line):
+        return OwnPart("", is_last=True)
+    role = _OTHER_ROLE_IN_LINE.search(line)
+    line = line[: role.start()].rstrip() if role else line
+    line = _OWN_ROLE_LINE.sub("", line)
+    names = (*own_names, *OWN_ROLES)
     for _ in range(LABELS_IN_A_ROW):
-        bare = [rest for name in own_names if (rest := _without_label(line, name)) is not None]
+        bare = [rest for name in names if (rest := _without_label(line, name)) is not None]
         if not bare:
             break
         line = _unquoted(bare[0])
-    return line
+    return OwnPart(line, is_last=role is not None)
 
 
 def is_labelled(line: str, names: Iterable[str]) -> bool:
@@ -265,6 +309,7 @@ class SpokenStart:
         self._held = ""  # may become a mark
         self._lines: list[str] = []  # whole ones, without labels
         self._line = ""  # the one that is being written, as it is
+        self._fed_characters = 0
         self._raw_characters = 0
         self._seen_characters = 0
         self._another_speaks = False
@@ -275,6 +320,8 @@ class SpokenStart:
 
         A sentence never ends within `*an action*`, quotes or brackets.
         """
+        piece = piece[: max(0, MOST_WRITTEN - self._fed_characters)]
+        self._fed_characters += len(piece)
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
         text = self._certain()
@@ -324,9 +371,9 @@ class SpokenStart:
         if self._another_speaks or len(self._lines) >= self._max_lines:
             self._is_over = True
             return
-        self._another_speaks = speaks_for_another(line, self._own_names, self._other_names)
-        own = "" if self._another_speaks else own_line(line, self._own_names)
-        self._lines += [own] if own else []
+        part = own_part(line, self._own_names, self._other_names)
+        self._another_speaks = part.is_last
+        self._lines += [part.text] if part.text else []
 
     def _certain(self) -> str:
         """What is said so far whatever comes: whole lines, and the last one if it has no label."""
@@ -336,10 +383,11 @@ class SpokenStart:
 
     def _unlabelled(self, start: str) -> str:
         """The start of a line, or "" as long as a label may be what it is."""
-        names = (*self._own_names, *self._other_names)
+        names = (*self._own_names, *self._other_names, *OTHER_ROLES, *OWN_ROLES)
         if is_labelled(start, names) or any(may_be_labelled(start, name) for name in names):
             return ""
-        return start
+        part = own_part(start, self._own_names, self._other_names)
+        return start if part.text == start else ""
 
     def _whole_sentences(self, text: str) -> Iterable[str]:
         for end in SENTENCE_END.finditer(text, len(self.said)):

@@ -1,10 +1,9 @@
-"""Personas: what a player writes of their own character, as NPCs are told of who speaks.
+"""Personas: what a player writes of their own character, for the NPCs that this player speaks to.
 
-It is the player's text: data, never a template, never of role system, always one line, so that no
-line of it passes for a fact of the game. It is told of whoever speaks now and of nobody else.
-Where the player wants no other place it stands among the facts of the moment, behind the history:
-another speaker changes nothing of what a provider has in its cache. Beside the note it has the
-note's depth, whether or not the note is due.
+A persona is the player's text. It is data: never a template, never of role system, always on one
+line. The prompt has the persona of the current speaker only. Usually it is among the facts of the
+moment, after the history, so another speaker changes nothing that a provider has in its cache. Next
+to the note it has the note's depth, whether or not the note is due.
 """
 
 from typing import Final, Literal, get_args
@@ -19,6 +18,12 @@ NOTE_DEPTH: Final = 4
 """Where a note stands that nobody gave a depth, for an NPC without one."""
 USUAL_DEPTH: Final = 2
 """As SillyTavern has it."""
+MOST_DEPTH: Final = 4
+"""The greatest depth that a player may choose.
+
+A persona changes with the speaker. Everything after it in the history leaves the cache of the
+provider, and all players of a room share that cache.
+"""
 _KEY: Final = "persona"
 _USUAL_ORDER: Final = 100.0
 _BESIDE: Final[dict[PersonaPlace, float]] = {"before_note": -0.5, "after_note": 0.5}
@@ -72,6 +77,6 @@ def persona_block(
     return DynamicBlock(
         key=key,
         text=text,
-        depth=note.depth if is_beside else persona.depth,
+        depth=note.depth if is_beside else min(persona.depth, MOST_DEPTH),
         order=note.order + _BESIDE[persona.place] if is_beside else _USUAL_ORDER,
     )

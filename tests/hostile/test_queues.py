@@ -45,6 +45,12 @@ CALLS_MADE = "SELECT count(*) FROM evennia_ai_modelcall WHERE role IN ('speaker'
 MOST_CALLS = 32
 """`EVENNIA_AI_LINE_CALLS`: what one line and all that follows from it may set off."""
 
+MOST_CALLS_OF_AN_ECHO = 9
+"""What one line may set off where one or two things echo the NPC."""
+
+ECHO_SECONDS = 20
+"""Enough for some dozens of calls, where nothing ends the exchange."""
+
 BURSTS = {
     "say": "say Quill, answer me {n}!",
     "talk": "talk quill = answer me {n}!",
@@ -59,6 +65,49 @@ CALLS = {
     "a pose": f"pose waves at {', '.join(CROWD)}.",
     "a shout": f"say {'! '.join(CROWD)}! Wake up!",
 }
+ECHOES = """
+from evennia.objects.objects import DefaultCharacter, DefaultObject
+from evennia.utils import delay
+
+from evennia_ai.game.senses.happenings import happened
+
+
+class Echo(DefaultObject):
+    \"\"\"Something that answers each line at once.\"\"\"
+
+    seconds = 0.1
+    line = '{name} says, "{words}"'
+
+    def at_msg_receive(self, text=None, from_obj=None, **kwargs):
+        if from_obj is not self and isinstance(text, tuple) and text[1].get("type") == "say":
+            delay(self.seconds, self.answers, text[0].split('"', 1)[-1].rstrip('" '))
+        return True
+
+    def answers(self, words):
+        if self.location:
+            line = self.line.format(name=self.key, words=words)
+            self.location.msg_contents((line, {"type": "say"}), from_obj=self, exclude=[self])
+
+
+class Slow(Echo):
+    seconds = 7
+
+
+class Calls(Echo):
+    line = '{name} says, "Quill, what do you say?"'
+
+
+class Growls(Echo):
+    def answers(self, words):
+        happened(self.location, "growl", "{actor} growls.", actor=self, wants_answer=True)
+
+
+class Speaks(Echo, DefaultCharacter):
+    def answers(self, words):
+        self.execute_cmd(f"say Quill, you said: {words}")
+"""
+"""Things and scripted characters that answer whatever they hear, and so keep an NPC talking."""
+
 _asked = count(1)
 
 
@@ -75,6 +124,19 @@ def test_queues(harbour: Harbour) -> None:
                     press(who, line, lines)
                     assert turns_until_answered(scene, victim) <= MOST_TURNS
                 settle(harbour)
+        (harbour.game.root / "world" / "echoes.py").write_text(ECHOES, encoding="utf-8")
+        for kind in ("Echo", "Slow", "Calls", "Growls", "Speaks", "Echo and Calls"):
+            with subject.attack(f"something that echoes the NPC: {kind}"):
+                harbour.model.behaves(answers("Quill says she leaves at the slack of noon."))
+                for one in kind.split(" and "):
+                    harbour.builder.types(f"create/drop echo{one}:world.echoes.{one}")
+                before = calls_made(harbour)
+                victim.types("say Quill, when does she leave?")
+                time.sleep(ECHO_SECONDS)
+                wait_until_quiet(harbour)
+                assert 1 <= calls_made(harbour) - before <= MOST_CALLS_OF_AN_ECHO
+            for one in kind.split(" and "):
+                harbour.builder.types(f"@destroy/force echo{one}", "yes")
         harbour.builder.types("ai/off quill")
         for name in CROWD:
             harbour.builder.types(

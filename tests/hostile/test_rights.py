@@ -11,7 +11,8 @@ import pytest
 
 from tests.acceptance.games import ROOT, rows_of
 from tests.hostile.audit import audit
-from tests.hostile.harbour import Harbour
+from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person, Scene
+from tests.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 
@@ -64,6 +65,15 @@ EVENNIAS = (
     "@open out = #2",
 )
 """Commands of Evennia with which an NPC could be changed from beside."""
+
+
+PLAYED = {
+    "and left by another character": ("ic Mara",),
+    "and went out of character": ("ic Mara", "ooc"),
+    "and quelled, and left": ("ic Mara", "quell", "unquell", "ooc"),
+    "twice": ("ic Mara", "ooc", "ic Mara", "ooc"),
+}
+"""What the superuser types, who then is himself again."""
 
 
 def verbs() -> Iterator[str]:
@@ -125,8 +135,27 @@ def test_rights(harbour: Harbour) -> None:
                     assert f"Command '{word}" in shown, shown
             with subject.attack(f"what {who.name} typed changed nothing"):
                 assert changed(before, everything(harbour)) == []
+        for way, lines_of_it in PLAYED.items():
+            with subject.attack(f"an NPC that a superuser played has his rights: {way}"):
+                is_no_superuser(harbour, scene, player, *lines_of_it)
         with subject.attack("every builder's command is among them"):
             assert len(list(verbs())) > 100
+
+
+def is_no_superuser(harbour: Harbour, scene: Scene, player: Person, *lines: str) -> None:
+    """After the superuser typed the lines, the NPC takes nothing that is locked, and is there."""
+    admin = scene.enters(harbour.admin)
+    shown = admin.types(*lines, "ic admin")
+    assert "You become Mara" in shown, shown
+    harbour.builder.types(
+        "ai/tools mara = take", "create/drop crown", "@lock crown = get:perm(Admin)"
+    )
+    harbour.model.behaves(calls("take", '{"item": "crown"}'), answers("It stays there."))
+    player.client.send("say Mara, take the crown.")
+    player.client.wait_for('^Mara says, "It stays', seconds=PATIENCE_SECONDS)
+    assert "crown" in (seen := harbour.builder.types("look")), seen
+    assert "Mara" in seen, seen
+    harbour.builder.types("@destroy/force crown", "yes", "ai/tools mara = none")
 
 
 def everything(harbour: Harbour) -> dict[str, str]:

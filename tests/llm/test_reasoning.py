@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.history.role_markup import without_tags
 from evennia_ai.llm.reasoning import LeadingReasoning, without_reasoning
 from tests.effort import little_work
 from tests.properties import up_to
@@ -122,6 +123,20 @@ def test_a_late_end_hides_nothing_of_a_model_that_opens_what_it_closes() -> None
             "<|start|>",
         ),
         *("Reasoning:", "Reasoning:\n", "Reasoning:\nAnswer:\n", "analysisX", "assistantfinal"),
+        *(
+            "<｜",
+            "<|user",
+            "<seed:",
+            "[INST",
+            "[|",
+            "]~",
+            "[",
+            "]",
+            "/",
+            "/no_",
+            "<tool_",
+            "<role>",
+        ),
         *("```think\n", "```\n", " ", "\n", "\n ", "* ", "<channel|>", "Here's my response:"),
     ],
 )
@@ -130,6 +145,97 @@ def test_hostile_texts_cost_no_more_than_their_length(unit: str) -> None:
     with little_work():
         for hostile in (text, "Reasoning:" + text, "analysisX" + text):
             without_reasoning(hostile)
+
+
+LEAKED = "Aye."
+OTHERS = "And you?"
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        *(
+            "<｜User｜>",
+            "<|User|>:",
+            "<|user|>\n",
+            "<|USER|>",
+            "<| user |>",
+            "<|im_user|>user<|im_middle|>",
+        ),
+        *("<｜hy_User｜>", "<|user_start|>", "<|USER_TOKEN|>", "<|userprompt|>", "<|prompter|>"),
+        *("<|system|>", "<|observation|>", "<|ipython|>", "<|im_system|>tool<|im_middle|>"),
+        *(
+            "<｜end▁of▁sentence｜><｜User｜>",
+            "<｜tool▁outputs▁begin｜>",
+            "<|tool_response>",
+            "<|turn>user\n",
+        ),
+        *("<|header_start|>user<|header_end|>\n\n", "<|start_of_role|>user<|end_of_role|>"),
+        *("<|START_OF_TURN_TOKEN|><|USER_TOKEN|>", "<|role_start|>human<|role_end|>"),
+        *("[INST] ", " [/INST] [INST] ", "</s><s>[INST]", "<<SYS>> ", "[SYSTEM_PROMPT]"),
+        *("[TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[UNUSED_TOKEN_145]\n[UNUSED_TOKEN_146]user\n"),
+        *(
+            "<seed:eos><seed:bos>user\n",
+            "[e~[\n]~b]user\n",
+            "[|endofturn|]\n[|user|]",
+            "<_end><_user>",
+        ),
+        *(
+            "<role>HUMAN</role>",
+            "<用户>",
+            "<reserved_106>",
+            "<extra_id_1>User\n",
+            "<SPECIAL_11>User\n",
+        ),
+        *(
+            "[unused10][unused9]用户：",
+            "<tool_response>\n",
+            "<function_results>",
+            "<start_function_response>",
+        ),
+        *("<start_of_turn>developer\n", "<|im_start|>Anna\n", "<|start|>functions.look"),
+    ],
+)
+def test_a_reply_ends_where_a_mark_begins_another_role(mark: str) -> None:
+    assert left(f"{LEAKED}{mark}{OTHERS}") == LEAKED
+    assert left(f"{mark}{OTHERS}") == ""
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        *(
+            "<｜end▁of▁sentence｜>",
+            "<｜Assistant｜>",
+            "<|assistant|>",
+            "<|Bot|>",
+            "[EOS]",
+            "<pad><unk>",
+        ),
+        *("</s>", "<s>", "[/INST]", "<</SYS>>", "<seed:bos>", "<seed:eos>", "[UNUSED_TOKEN_145]"),
+        *("<jupyter_text>", "<fim_middle>", "<end_of_utterance>", "[control_8]", "<]minimax[>"),
+        *("<_bot>", "<role>ASSISTANT</role>", "<AI>", "<turn|>", "<end_of_turn>", "<|im_end|>"),
+        *(
+            "]~b]ai\n",
+            "[e~[",
+            "[|assistant|]",
+            "[|endofturn|]",
+            "<answer>",
+            "</response>",
+            "<output>",
+        ),
+        *("/no_think ", "<|start_header_id|>assistant<|end_header_id|>", "<|turn>model\n"),
+    ],
+)
+def test_any_other_token_leaves_the_reply(token: str) -> None:
+    assert left(f"{token}Aye. So.{token}") == "Aye. So."
+
+
+@pytest.mark.parametrize(
+    "text", ["<|a<s>|>", "[E[EOS]OS]", "<<s>s>", "]~[EOS]b]", "/no_[EOS]think"]
+)
+def test_what_taking_a_token_out_would_make_is_no_token(text: str) -> None:
+    assert without_tags(left(text)) == left(text)
 
 
 # In a stream

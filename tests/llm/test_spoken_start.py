@@ -73,6 +73,17 @@ def test_after_the_end_nothing_is_given_out() -> None:
         ("<think>a</think>[THINK]b[/THINK]Aye, sit down. Now.", ["Aye, sit down."]),
         ("Sit down here. Now <think>No. No.</think> go. Well.", ["Sit down here."]),
         ("Sit down here. Well. <b>Now.</b> Go.", ["Sit down here."]),
+        ("Sit down here.<｜User｜>And you? No. Well.", []),
+        ("Sit down here. <｜User｜>And you? No. Well.", []),
+        ("Sit down here. [INST] And you? No. Well.", []),
+        ("Sit down here. Well [/INST] No. Well.", ["Sit down here."]),
+        ("Sit down here.\n]~b]user\nAnd you? No. Well.", []),
+        ("Sit down here. USER: And you? No. Well.", ["Sit down here."]),
+        ("Sit down here.\nUser: And you? No. Well.", []),
+        ("Sit down here.\nuser\nAnd you? No. Well.", []),
+        ("Sit down here.\n### Instruction: And you? No. Well.", ["Sit down here."]),
+        ("Sit down here. /no_think And you? No. Well.", []),
+        ("Assistant: Sit down here. Well.", []),
         ("", []),
     ],
 )
@@ -119,6 +130,9 @@ PARTS = st.sampled_from(
         *("<|channel|>final<|message|>", "<|channel|>analysis<|message|>", "<|end|>", "<", "<|"),
         *("```thinking\n", "```\n", "`", "<|im_start|>user\n", "<channel|>", "<|START_THINKING|>"),
         *("Reasoning:", "Thinking", "\nAnswer: ", "analysis", "assistantfinal", "Here's my "),
+        *("[INST]", "[/INST]", "[INS", "T]", "[EOS]", "]~b]user\n", "]~", "b]", "[e~[", "[|user|]"),
+        *("/no_think ", "/no", "USER: ", " ASSISTANT: ", "User: ", "\nuser\n", "\nassistant\n"),
+        *("<｜User｜>", "### Instruction: ", "### Response: ", "[UNUSED_TOKEN_146]", "</answer>"),
         *("thought process:", "Here's my response: ", "[thinking", "</s>", "<think", ">"),
     ]
 )
@@ -167,3 +181,12 @@ def test_hostile_replies_cost_no_more_than_their_length(unit: str, size: int) ->
     text = unit * (40_000 // len(unit))
     with little_work():
         said_early(text, size=size)
+
+
+def test_nothing_is_said_early_that_stands_behind_the_cut() -> None:
+    text = f"<think>{'She lies. ' * 20_000}</think>Sit down here. Go away there. Now."
+    start = a_start()
+    assert [
+        one for at in range(0, len(text), 9_000) for one in start.feed(text[at : at + 9_000])
+    ] == []
+    assert start.whole(text) == ""

@@ -61,11 +61,11 @@ def test_another_speaker_changes_nothing_before_the_facts_of_the_moment():
     assert before[-1] == "Line 5."
 
 
-@pytest.mark.parametrize("depth", [0, 1, 3, 100])
-def test_at_a_depth_so_many_messages_of_the_history_follow_it(depth):
+@pytest.mark.parametrize("depth", [0, 1, 3, 4, 5, 100])
+def test_persona_is_followed_by_so_many_messages_as_its_depth_up_to_four(depth):
     persona = Persona(text="Tall.", place="depth", depth=depth)
     found, message = standing(composed(a_block(persona)))
-    assert (found, message.role) == (min(depth, 6) + 1, "user")
+    assert (found, message.role) == (min(depth, 4) + 1, "user")
 
 
 @pytest.mark.parametrize(("place", "order"), [("before_note", 49.5), ("after_note", 50.5)])

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.recording.heard import CommittedEvent, Lately
-from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.events import Event, Line
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.prompt import Prompt
@@ -50,6 +50,8 @@ class Mind(Protocol):
     def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]": ...
 
     def hear(self, event: Event) -> None: ...
+
+    def spoke(self, text: str, *, hops: int, line: Line | None) -> None: ...
 
     def gone(self) -> None: ...
 

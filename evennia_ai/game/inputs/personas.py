@@ -1,10 +1,12 @@
 """The persona of who speaks, as a fact of the moment and as a text that lore may scan."""
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.text import one_line
+from evennia_ai.history.role_markup import neutral
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.blocks import DynamicBlock
@@ -34,12 +36,18 @@ def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ..
     if persona is None or event is None:
         return ()
     block = persona_block(
-        replace(persona, text=one_line(persona.text)),
+        replace(persona, text=_plain(persona.text)),
         owner_ref=event.speaker_ref,
         name=event.speaker_name,
         note=_note_place(view),
     )
     return () if block is None else (block,)
+
+
+@lru_cache(maxsize=256)
+def _plain(text: str) -> str:
+    """Return a persona on one line, without anything that reads as a fact or frame of the game."""
+    return neutral(one_line(text))
 
 
 def persona_sources(view: NPCView, event: Event | None) -> dict[SourceName, str]:

@@ -22,6 +22,7 @@ from evennia_ai.game.senses.presence import NPC, seen_here
 from evennia_ai.game.senses.text import one_line, plain_name
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.role_markup import neutral
 from evennia_ai.knowledge import meta_prompt
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.memory.memories import Memory
@@ -52,8 +53,9 @@ def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None)
     if not event.speaker_ref:
         return "Nobody speaks to you."
     how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
-    language = f", in {bounded(event.language)}" if event.language else ""
-    volume = f", {bounded(_LOUD.get(event.volume, event.volume))}" if event.volume else ""
+    language = f", in {bounded(neutral(event.language))}" if event.language else ""
+    volume = _LOUD.get(event.volume, event.volume)
+    volume = f", {bounded(neutral(volume))}" if volume else ""
     name = bounded(event.speaker_name)
     return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
 
@@ -83,7 +85,7 @@ def _words(relations: Any, speaker_ref: str) -> str:
     if not isinstance(relations, Mapping):
         raise TypeError(f"the Attribute {RELATIONS} is {type(relations).__name__}, no dictionary")
     said = relations.get(speaker_ref) or relations.get(f"#{speaker_ref}") or ""
-    return one_line(str(said))[:MOST_OF_RELATION].rstrip(" .")
+    return neutral(one_line(str(said))[:MOST_OF_RELATION].rstrip(" ."))
 
 
 _HOURS_OF_A_DAY = 24
@@ -200,7 +202,7 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     """The place of `npc` and its company, "" where it is nowhere."""
     if npc.location is None:
         return ""
-    here = bounded(plain_name(npc.location.get_display_name(npc)))
+    here = bounded(neutral(plain_name(npc.location.get_display_name(npc))))
     text = f"Place: {here}."
     seen = seen_here(npc)
     if not seen:
@@ -222,7 +224,7 @@ def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     if not told:
         return ""
     texts = [told] if isinstance(told, str) else list(told)
-    lines = [line for text in texts if (line := one_line(str(text))[:MOST_OF_GOAL])]
+    lines = [line for text in texts if (line := neutral(one_line(str(text))[:MOST_OF_GOAL]))]
     if not lines:
         return ""
     return "\n".join(["What you are after now:", *(f"- {line}" for line in lines[:MOST_GOALS])])
@@ -300,7 +302,7 @@ def _line(record: Record) -> tuple[str, int]:
     """The line of a record and its tokens, worked out once."""
     known = record.memo.get(_LINE)
     if known is None:
-        said = one_line(record.body)[:MOST_OF_LINE]
+        said = neutral(one_line(record.body)[:MOST_OF_LINE])
         who = "you" if record.kind is RecordKind.ASSISTANT else bounded(record.name)
         text = f"- {who}: {said}" if who else f"- {said}"
         known = record.memo[_LINE] = (text, ESTIMATE.count(text) + 1)
@@ -314,7 +316,7 @@ def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
     """
     for place, its in groupby(lines, key=_PLACE):
         name = npc.ai.lately.place_name(npc, place)
-        yield f"- in {bounded(name)}:" if name else "- somewhere:"
+        yield f"- in {bounded(neutral(name))}:" if name else "- somewhere:"
         yield from (f"  {line.text}" for line in its)
 
 

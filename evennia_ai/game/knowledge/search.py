@@ -15,10 +15,10 @@ logged.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.knowledge.backends import Backends, later
@@ -32,6 +32,7 @@ from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
 from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.knowledge.restricted.mediation import Mode, PagePassage
 from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.speech import written_text
 from evennia_ai.store.knowledge import knowledge_searches, pages
 from evennia_ai.store.knowledge.knowledge_bases import bases
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
@@ -233,7 +234,14 @@ SPEAKER: Final = "speaker"
 
 
 class HintEchoes(Watcher):
-    """Logs each reply of an NPC that repeats such a hint."""
+    """Logs each reply of an NPC that repeats such a hint.
+
+    Only the start of a reply can be said. It is compared in a thread: a comparison may take as long
+    as a turn of the game's own loop.
+    """
+
+    def __init__(self, in_thread: Callable[..., "Deferred[Any]"]) -> None:
+        self._in_thread: Final = in_thread
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
         """Compare the reply with what the NPC guards, if anything is guarded in the game."""
@@ -242,17 +250,27 @@ class HintEchoes(Watcher):
         npc = object_of(call.key.npc_ref)
         if npc is None:
             return
-        for info in told_before(npc, searchable(npc, None)):
-            if is_held(npc, info) and _repeats(reply.text, info):
-                logger.log_warn(
-                    f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply repeats"
-                    f" the hint of the restricted knowledge base '{info.key}'"
-                )
+        infos = [info for info in told_before(npc, searchable(npc, None)) if is_held(npc, info)]
+        if infos:
+            where = f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply"
+            repeated = self._in_thread(_repeated, reply.text, infos)
+            repeated.addCallback(lambda keys: _log_repeated(where, keys))
+            repeated.addErrback(
+                lambda failure: logger.log_err(f"{where} was not checked: {failure}")
+            )
 
 
 def _is_anything_guarded() -> bool:
     return any(info.restricted for info in bases())
 
 
-def _repeats(text: str, info: BaseInfo) -> bool:
-    return leak(text, protected([info.hint])) in ("words", "letters")
+def _repeated(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
+    """Return the keys of the bases whose hint the reply repeats; called in a thread."""
+    text = written_text(reply, late_end="hides_nothing")
+    kinds = ((info.key, leak(text, protected([info.hint]))) for info in infos)
+    return [key for key, kind in kinds if kind in ("words", "letters")]
+
+
+def _log_repeated(where: str, keys: Iterable[str]) -> None:
+    for key in keys:
+        logger.log_warn(f"{where} repeats the hint of the restricted knowledge base '{key}'")

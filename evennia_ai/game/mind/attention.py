@@ -28,8 +28,8 @@ from evennia_ai.game.models.limits import is_stopped, why_halted
 from evennia_ai.game.recording.event_recorder import Hearing
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime
-from evennia_ai.game.senses.events import ARRIVE, Event
-from evennia_ai.game.senses.presence import bystanders, is_npc, is_on, names_of
+from evennia_ai.game.senses.events import ARRIVE, Event, Line
+from evennia_ai.game.senses.presence import bystanders, is_npc, is_on, names_of, room_ref_of
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.history import record_rows
 from evennia_ai.text.columns import clipped
@@ -85,8 +85,14 @@ class Attention:
         before.
         """
         live = self._live
+        event = live.floors.chains.continued(event)
         live.floors.chains.heard(event)
         self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref), live.recorder)
+
+    def spoke(self, text: str, *, hops: int, line: Line | None) -> None:
+        """Remember what the NPC says or does, so that an echo of it is known for one."""
+        ref, room_ref = self._mind.ref, room_ref_of(self._mind.npc)
+        self._live.floors.chains.spoke(room_ref, text, speaker_ref=ref, hops=hops, line=line)
 
     # What nobody waits for any more
 

@@ -76,6 +76,7 @@ class AIHandler:
         self.attention: Final = Attention(self, current)
         # What it perceives, and what a turn tells it, is all for its attention.
         self.hear: Final = self.attention.hear
+        self.spoke: Final = self.attention.spoke
         self.gone: Final = self.attention.gone
         self.speaker_left: Final = self.attention.speaker_left
         self.begun: Final = self.attention.begun

@@ -8,10 +8,12 @@ so does what other NPCs answer; all of it counts against the line (`Lines`): the
 and every call of a model. NPCs that hear the same line share its count.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from evennia_ai.text.words import words_of
 
 Kind = str
 """What sort of thing was perceived: one of the words below, or a game's own."""
@@ -59,6 +61,8 @@ class Event:
     """Whether nobody but the speaker was there to be meant."""
     hops: int = 0
     """The NPC replies in a row that led to it; 0 is a person."""
+    unplayed: bool = field(default=False, compare=False)
+    """True if nobody plays the speaker, and it is no NPC of ours: a thing, a scripted character."""
     language: str = ""
     volume: str = ""
     """As the game calls them, "" where it told none."""
@@ -177,6 +181,34 @@ class Lines:
 
 MOST_ROOMS: Final = 4096
 
+MOMENT_SECONDS: Final = 5.0
+"""How soon after an NPC an unplayed speaker in the same room continues what the NPC said."""
+
+MOST_SPOKEN: Final = 64
+"""How many lines of NPCs are compared with what unplayed speakers say."""
+
+_SHORTEST_ECHO: Final = 3
+"""Words from which on a line is known for a repetition of another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spoken:
+    """What an NPC said or did, or what continued it."""
+
+    at: float
+    room_ref: str
+    speaker_ref: str
+    words: tuple[str, ...]
+    hops: int
+    line: Line | None
+
+    def is_echoed_by(self, words: tuple[str, ...]) -> bool:
+        """True if one of both lines has all words of the other in a row."""
+        longer, shorter = sorted((self.words, words), key=len, reverse=True)
+        return (
+            len(shorter) >= _SHORTEST_ECHO and f" {' '.join(shorter)} " in f" {' '.join(longer)} "
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
@@ -185,16 +217,55 @@ class _Chain:
 
 
 class Chains:
-    """The talk of NPCs in all rooms; `budget_seconds` is how long it goes on by itself.
+    """The conversations of NPCs in all rooms; `budget_seconds` is how long one goes on by itself.
 
-    In a room NPCs answer each other for a while without a person saying anything; a person's word
-    begins anew, and so does the first word after a long silence.
+    In a room NPCs answer each other for a while without a person saying anything. A person's word
+    begins a new chain, and so does the first word after a long silence.
+
+    Something that nobody plays may repeat what it hears, or answer by a script. If it speaks in a
+    moment after an NPC, or repeats the words of one anywhere, it continues that NPC's line. So does
+    another such speaker after it. Other words of it begin a chain, as a person's do: a town crier
+    on a timer is answered.
     """
 
     def __init__(self, *, seconds: Callable[[], float], budget_seconds: float) -> None:
         self._seconds: Final = seconds
         self._budget_seconds: Final = budget_seconds
         self._of_room: OrderedDict[str, _Chain] = OrderedDict()
+        self._spoken: deque[_Spoken] = deque(maxlen=MOST_SPOKEN)
+
+    def spoke(
+        self, room_ref: str, text: str, *, speaker_ref: str, hops: int, line: Line | None
+    ) -> None:
+        """Remember what an NPC says or does, before anybody perceives it."""
+        words = tuple(words_of(text.casefold()))
+        said = _Spoken(self._seconds(), room_ref, speaker_ref, words, hops, line)
+        if not self._spoken or self._spoken[-1] != said:  # all NPCs of a room perceive a line
+            self._spoken.append(said)
+
+    def continued(self, event: Event) -> Event:
+        """Return the event with the replies and the line that it continues, if it continues any."""
+        if not event.unplayed or event.hops or event.kind == ARRIVE:
+            return event
+        now, words = self._seconds(), tuple(words_of(event.text.casefold()))
+        for one in reversed(self._spoken):
+            age = now - one.at
+            if age > max(self._budget_seconds, MOMENT_SECONDS):
+                break
+            if one.speaker_ref == event.speaker_ref:
+                continue
+            is_next = one.room_ref == event.room_ref and age <= MOMENT_SECONDS
+            if is_next or one.is_echoed_by(words):
+                made = replace(event, hops=one.hops + 1, line=one.line)
+                self.spoke(
+                    event.room_ref,
+                    event.text,
+                    speaker_ref=event.speaker_ref,
+                    hops=made.hops,
+                    line=made.line,
+                )
+                return made
+        return event
 
     def heard(self, event: Event) -> None:
         """Something was perceived in a room; however many NPCs perceived it."""

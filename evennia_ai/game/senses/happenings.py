@@ -21,6 +21,7 @@ from evennia_ai.game.senses.presence import (
     HasMind,
     can_see,
     is_alone_with,
+    is_unplayed,
     rank_of,
     room_ref_of,
 )
@@ -157,6 +158,7 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
         to_ref=str(to.id) if to is not None else "",
         alone=actor is not None and is_alone_with(npc, actor),
         hops=(hops := hops_of(actor)),
+        unplayed=actor is not None and is_unplayed(actor),
         line=line_of(hops),
         item=names["item"],
         data=happening.data,

@@ -23,7 +23,13 @@ from django.utils.translation import gettext
 
 from evennia_ai.game.senses.events import Event, Kind
 from evennia_ai.game.senses.labels import settled_label
-from evennia_ai.game.senses.presence import NPC, is_alone_with, rank_of, room_ref_of
+from evennia_ai.game.senses.presence import (
+    NPC,
+    is_alone_with,
+    is_unplayed,
+    rank_of,
+    room_ref_of,
+)
 from evennia_ai.game.senses.text import one_line, unmarked
 from evennia_ai.game.senses.utterance import Utterance, hops_of, line_of, utterance_of, uttered
 from evennia_ai.prompt.blocks import SCREENREADER
@@ -175,6 +181,7 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         private=heard.kind == "whisper",
         alone=is_alone_with(npc, speaker),
         hops=heard.hops,
+        unplayed=is_unplayed(speaker),
         language=heard.language or payload.language or emoted_in,
         volume=heard.volume or payload.volume,
         by_rote=heard.by_rote,

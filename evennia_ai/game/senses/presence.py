@@ -183,6 +183,16 @@ def is_character(thing: Any) -> bool:
     return "character" in getattr(thing, "_content_types", ())
 
 
+def is_unplayed(speaker: Any) -> bool:
+    """True if nobody plays this, and it is no NPC of ours: a thing, or a character of a script."""
+    return not speaker.has_account and not is_npc(speaker)
+
+
+def is_playable_by(character: Any, account: Any) -> bool:
+    """True if the account has this as a character of its own: nobody's NPC is one."""
+    return account is not None and character in account.characters.all()
+
+
 def is_on(npc: NPC) -> bool:
     """Whether the NPC answers; never while a player plays it."""
     return bool(npc.ai_enabled) and not npc.has_account

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evennia_ai.game.senses.events import Event, Kind, Line
-from evennia_ai.game.senses.presence import NPC, is_npc
+from evennia_ai.game.senses.presence import MIND, NPC, is_npc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,21 @@ _acting: Final[ContextVar[tuple[Any, int] | None]] = ContextVar("evennia_ai_acti
 _line: Final[ContextVar[Line | None]] = ContextVar("evennia_ai_line", default=None)
 
 
+def remember_spoken(npc: NPC, text: str, *, hops: int, line: Line | None) -> None:
+    """Have the mind of an NPC remember what it says or does; one without a mind answered nobody."""
+    mind = vars(npc).get(MIND)
+    if mind is not None:
+        mind.spoke(text, hops=hops, line=line)
+
+
 @contextmanager
 def uttered(said: Utterance) -> Iterator[None]:
-    """While it lasts, listeners of its speaker hear what is said; an outer one of theirs stays."""
+    """Let listeners of the speaker look up what is said; an outer utterance of theirs stays."""
     if utterance_of(said.speaker) is not None:
         yield
         return
+    if is_npc(said.speaker):
+        remember_spoken(said.speaker, said.text, hops=max(1, said.hops), line=_line.get())
     token = _now.set(said)
     try:
         yield

@@ -28,7 +28,13 @@ from evennia_ai.game.senses.happenings import (
     tell,
 )
 from evennia_ai.game.senses.perception import heard_text, payload_of, sender_of
-from evennia_ai.game.senses.presence import NPC, is_character, room_ref_of
+from evennia_ai.game.senses.presence import (
+    NPC,
+    HasMind,
+    is_character,
+    is_playable_by,
+    room_ref_of,
+)
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.names import bounded
@@ -294,7 +300,9 @@ def watch_logins() -> None:
     SIGNAL_OBJECT_POST_UNPUPPET.connect(_unpuppeted, dispatch_uid=_UID)
 
 
-def _puppeted(sender: Any, **kwargs: Any) -> None:
+def _puppeted(sender: Any, account: Any = None, **kwargs: Any) -> None:
+    if isinstance(sender, HasMind) and not is_playable_by(sender, account):
+        return  # an NPC was there before anybody played it
     if sender.sessions.count() == 1:  # not one more screen of somebody who is there
         came(sender.location, sender, None)
 

@@ -21,7 +21,7 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.labels import label_of
 from evennia_ai.game.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.game.senses.utterance import because_of
+from evennia_ai.game.senses.utterance import because_of, remember_spoken
 from evennia_ai.game.speech.output import deliver, gesture
 from evennia_ai.game.speech.reply_acts import is_open
 from evennia_ai.llm.resilience import Clock
@@ -206,4 +206,5 @@ def show_thinking(npc: NPC, event: Event, line: str) -> None:
     people = [who for who in bystanders(npc) if not is_npc(who)]
     if event.private:
         people = [who for who in people if str(who.id) == event.speaker_ref]
+    remember_spoken(npc, line, hops=event.hops + 1, line=event.line)
     gesture(npc, people, line)

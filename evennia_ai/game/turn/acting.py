@@ -117,6 +117,7 @@ def _nobodys(errand: Errand) -> Event:
 
 
 GONE: Final = "Not done: you are no more."
+PLAYED: Final = "Not done: a player acts for you now."
 MOST_CALLS: Final = 16
 """Calls of one reply that are looked at; whoever asks for more does not get them."""
 
@@ -191,6 +192,8 @@ class Acts:
             return Ran(text=one.text, ok=False)
         if use.npc.pk is None:
             return Ran(text=GONE, ok=False)
+        if use.npc.has_account:  # the NPC would act with the rights of whoever plays it
+            return Ran(text=PLAYED, ok=False)
         ran = self._toolbox.run(one, use)
         if ran.later is None:
             return ran

@@ -11,8 +11,7 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
-from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.prompt.personas import PERSONA_PLACES, Persona
+from evennia_ai.prompt.personas import MOST_DEPTH, PERSONA_PLACES, Persona
 from evennia_ai.store.core.snapshots import PERSONAS, Snapshots, changing
 
 _CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -63,8 +62,8 @@ def _check(persona: Persona, most_characters: int) -> None:
         raise ComponentValueError("persona", text[:40], "text without control characters")
     if persona.place not in PERSONA_PLACES:
         raise ComponentValueError("persona's place", persona.place, ", ".join(PERSONA_PLACES))
-    if not 0 <= persona.depth <= MAX_DEPTH:
-        wanted = f"a whole number, 0 to {MAX_DEPTH}"
+    if not 0 <= persona.depth <= MOST_DEPTH:
+        wanted = f"a whole number, 0 to {MOST_DEPTH}"
         raise ComponentValueError("persona's depth", persona.depth, wanted)
 
 

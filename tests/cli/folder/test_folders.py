@@ -292,6 +292,17 @@ def test_a_persona_that_cannot_be_one_says_why(stage, folder, told, field, value
     assert problem in why(told(folder), "settings.json: Pim (pim.png)")
 
 
+def test_persona_of_a_folder_gets_the_greatest_depth_when_it_wants_a_deeper_one(
+    stage, folder, told
+):
+    path = folder / "settings.json"
+    settings = json.loads(path.read_text())
+    settings["power_user"]["persona_descriptions"]["pim.png"].update(position=4, depth=12)
+    path.write_text(json.dumps(settings))
+    judged = [one for one in told(folder)["items"] if "(pim.png)" in one["file"]]
+    assert "its depth 12 becomes 4, the greatest of a persona" in judged[0]["notices"]
+
+
 def test_the_report_for_people_counts_and_names_what_is_left_out(stage, folder, capfdbinary):
     take_in(folder, Path("data"), conf(), is_meant=False, as_json=False)
     out = capfdbinary.readouterr().out.decode()

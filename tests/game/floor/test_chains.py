@@ -3,7 +3,14 @@
 import pytest
 from twisted.internet.task import Clock
 
-from evennia_ai.game.senses.events import MOST_ROOMS, Chains, Event
+from evennia_ai.game.senses.events import (
+    MOMENT_SECONDS,
+    MOST_ROOMS,
+    MOST_SPOKEN,
+    Chains,
+    Event,
+    Line,
+)
 
 
 @pytest.fixture
@@ -65,3 +72,68 @@ def test_rooms_are_forgotten_when_there_are_too_many(chains):
     for number in range(MOST_ROOMS + 5):
         chains.heard(said(room_ref=str(number)))
     assert len(chains._of_room) == MOST_ROOMS
+
+
+LINE = Line(player_ref="1")
+ANSWER = "She leaves at the slack of noon."
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "seconds", "hops"),
+    [
+        # In a moment after the NPC, whatever is said.
+        ("Oren, hear, hear!", {}, 0.0, 3),
+        ("Oren, hear, hear!", {}, MOMENT_SECONDS, 3),
+        ("Oren, hear, hear!", {"kind": "pose"}, 1.0, 3),
+        ("Oren, hear, hear!", {"kind": "whisper", "private": True}, 1.0, 3),
+        ("It growls.", {"kind": "growl", "wants_answer": True}, 1.0, 3),
+        # Later, or anywhere, the words of the NPC.
+        (ANSWER, {}, 9.0, 3),
+        (f'Oren said: "{ANSWER.upper()}"', {}, 9.0, 3),
+        ("... the slack of noon!", {}, 9.0, 3),
+        (f"The radio says {ANSWER}", {"room_ref": "3"}, 9.0, 3),
+        # Something else, later or elsewhere: it begins a chain.
+        ("Oren, nine o'clock and all is well!", {}, MOMENT_SECONDS + 0.1, 0),
+        ("Oren, nine o'clock and all is well!", {"room_ref": "3"}, 0.0, 0),
+        ("At noon.", {}, 9.0, 0),
+        (ANSWER, {}, 10.1, 0),
+        # A person, and who came.
+        (ANSWER, {"unplayed": False}, 0.0, 0),
+        ("The parrot comes in.", {"kind": "arrive"}, 0.0, 0),
+    ],
+)
+def test_unplayed_speaker_continues_what_an_npc_said_and_nothing_else(
+    chains, clock, text, fields, seconds, hops
+):
+    chains.spoke("2", ANSWER, speaker_ref="9", hops=2, line=LINE)
+    clock.advance(seconds)
+    heard = chains.continued(said(text=text, **{"unplayed": True, **fields}))
+    assert heard.hops == hops
+    assert heard.line is (LINE if hops else None)
+
+
+def test_unplayed_speaker_continues_the_newest_of_several_lines(chains, clock):
+    chains.spoke("2", "Aye.", speaker_ref="9", hops=3, line=None)
+    clock.advance(1)
+    chains.spoke("2", "No.", speaker_ref="9", hops=1, line=LINE)
+    assert chains.continued(said(unplayed=True)).hops == 2
+
+
+def test_chains_remember_a_bounded_number_of_lines(chains):
+    chains.spoke("2", ANSWER, speaker_ref="9", hops=1, line=LINE)
+    for at in range(MOST_SPOKEN):
+        chains.spoke("3", f"Aye {at}.", speaker_ref="9", hops=1, line=LINE)
+    assert chains.continued(said(text=ANSWER, unplayed=True)).hops == 0
+
+
+def test_another_unplayed_speaker_continues_the_first_one_and_nobody_continues_himself(
+    chains, clock
+):
+    chains.spoke("2", ANSWER, speaker_ref="9", hops=1, line=LINE)
+    clock.advance(4)
+    assert chains.continued(said(text="Squawk!", unplayed=True)).hops == 2
+    clock.advance(4)
+    assert chains.continued(said(text="Squawk!", unplayed=True)).hops == 0
+    doll = said(text="I love you!", speaker_ref="7", unplayed=True)
+    assert chains.continued(doll).hops == 3
+    assert chains.continued(doll).hops == 3

@@ -3,7 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from twisted.internet.defer import succeed
 
+from evennia_ai.game.knowledge.search import HintEchoes
+from evennia_ai.game.models.limits import CallKey
+from evennia_ai.game.models.watching import WatchedCall
+from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.knowledge import knowledge_bases
 from tests.game.knowledge.cellars import VAULT
 
@@ -19,6 +24,24 @@ def noticed(lines: list[str]) -> list[str]:
 def test_a_reply_that_repeats_the_hint_is_told_of(cellar, logged, said):
     cellar.talks_with(said)
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
+    assert len(noticed(logged)) == 1
+
+
+def test_reply_is_compared_in_a_thread_and_only_as_far_as_it_can_be_said(cellar, logged):
+    compared = []
+
+    def in_thread(work, reply, infos):
+        compared.append((reply, [info.key for info in infos]))
+        return succeed(work(reply, infos))
+
+    echoes = HintEchoes(in_thread)
+    call = WatchedCall(
+        key=CallKey(npc_ref=str(cellar.npc.id), role="speaker"), endpoint="x", provider="x"
+    )
+    filler = "There is a lot of water in the harbour. " * 5_000
+    for text in (f"{VAULT.hint} {filler}", f"{filler} {VAULT.hint}"):
+        echoes.answered(call, ChatReply(text=text, model="x"), None)
+    assert [keys for _, keys in compared] == [["vault"], ["vault"]]
     assert len(noticed(logged)) == 1
 
 

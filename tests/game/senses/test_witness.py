@@ -37,6 +37,9 @@ class Mind:
     def receive(self, text, from_obj):
         """Speech is no matter of these tests."""
 
+    def spoke(self, text, *, hops, line):
+        """Nor are the NPC's own words."""
+
     def gone(self):
         self.told.append("gone")
 

@@ -48,6 +48,7 @@ def test_one_that_is_cleared_is_gone():
         (Persona(text="a\x00"), "text without control characters"),
         (Persona(text="a", place="system"), "persona's place"),
         (Persona(text="a", depth=-1), "persona's depth"),
+        (Persona(text="a", depth=5), "persona's depth"),
         (Persona(text="a", depth=10**10), "persona's depth"),
     ],
 )

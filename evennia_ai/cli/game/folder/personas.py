@@ -13,7 +13,7 @@ from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import decoded, json_values, one_line, read_bytes
-from evennia_ai.prompt.personas import USUAL_DEPTH, Persona, PersonaPlace
+from evennia_ai.prompt.personas import MOST_DEPTH, USUAL_DEPTH, Persona, PersonaPlace
 from evennia_ai.store.authored.personas import persona_of, set_persona
 
 _GIVEN_UP: Final = 1
@@ -68,13 +68,16 @@ def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
     if known is not None:
         return Judged(kind="persona", where=where, name=f"#{ref}", fate="there")
     most = taking.conf.persona_characters
+    notices = [f"left out is {words}" for key, words in _NOT_KEPT.items() if told.get(key)]
+    if persona.place == "depth" and (wanted := told.get("depth", 0)) > MOST_DEPTH:
+        notices.append(f"its depth {wanted} becomes {MOST_DEPTH}, the greatest of a persona")
     return Judged(
         kind="persona",
         where=where,
         name=f"#{ref}",
         fate="take",
         why=f"becomes the persona of #{ref}",
-        notices=tuple(f"left out is {words}" for key, words in _NOT_KEPT.items() if told.get(key)),
+        notices=tuple(notices),
         write=partial(set_persona, ref, persona, most_characters=most),
     )
 
@@ -101,6 +104,7 @@ def _persona(told: Any, *, most: int) -> Persona:
         raise FormatError("persona", problem)
     if not _is_whole(depth) or not 0 <= depth <= _MOST_DEPTH:
         raise FormatError("persona", f"its depth {one_line(repr(depth))[:40]} is none")
+    depth = min(depth, MOST_DEPTH)
     return Persona(text=text.replace("\r\n", "\n"), place=_PLACES[place], depth=depth)
 
 

@@ -1,0 +1,234 @@
+"""The marks with which chat templates of models frame a conversation, by family of models.
+
+One table serves both directions. In what players and authors write, a mark is made harmless,
+because a server would obey it. In what a model writes, a mark that begins a message of another role
+ends the reply, and any other mark is taken out. The table has regular expressions. They ignore case
+unless they say otherwise. None matches a line break, except between a mark and the role after it.
+All are bounded, so that a hostile text costs no more than its length.
+
+Sources: the chat templates and added tokens that the families publish with their models.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, Literal
+
+OTHER_ROLES: Final = ("user", "human", "system", "developer", "gpt4 correct user")
+"""The roles of others in plain labels: a model that writes `User:` goes on as a player."""
+
+OWN_ROLES: Final = ("assistant", "ai", "gpt4 correct assistant")
+"""The roles of the model itself in plain labels."""
+
+OTHER_ROLES_IN_LINE: Final = ("USER", "HUMAN", "SYSTEM", "DEVELOPER", "GPT4 Correct User")
+OWN_ROLES_IN_LINE: Final = ("ASSISTANT", "GPT4 Correct Assistant")
+"""The same roles as they follow each other on one line, spelt like this: Vicuna's template."""
+
+OTHER_HEADINGS: Final = ("instruction", "input")
+"""The headings (`### Instruction:`) under which Alpaca's heirs put what others write."""
+
+OWN_HEADINGS: Final = ("response",)
+"""The headings under which they put what the model writes."""
+
+# Roles inside special tokens or after them.
+_OTHER: Final = (
+    r"(?:user|human|prompter|system|developer|tool|ipython|function|observation|environment)"
+)
+_OWN: Final = r"(?:assistant|model|bot|chatbot|ai)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """The marks of one family of chat templates, as regular expressions."""
+
+    name: str
+    tokens: tuple[str, ...] = ()
+    """Special tokens: a tokenizer reads each as one, wherever it is written."""
+    heads: tuple[str, ...] = ()
+    """Special tokens that begin a message; the name of its role follows them."""
+    others: tuple[str, ...] = ()
+    """Marks that by themselves begin a message of another role than the model's."""
+    calls: tuple[str, ...] = ()
+    """Tags around calls of tools, their parts and their results."""
+    answers: tuple[str, ...] = ()
+    """Tags around the text that the reader is meant to see."""
+    switches: tuple[str, ...] = ()
+    """Words that switch reasoning on or off."""
+
+
+FAMILIES: Final = (
+    Family(
+        # Names between bars, plain or of full width: ChatML, Llama 3 and 4, Phi, GLM, DeepSeek,
+        # Kimi, Hunyuan, Granite, OLMo, Falcon 3, Apertus, harmony, StarChat, OpenAssistant.
+        name="bars",
+        tokens=(r"</?[|｜][^<>\n]{0,160}>",),
+        heads=(
+            r"<\|(?:im_start|start|start_header_id|header_start|role|role_start|start_of_role)\|>",
+        ),
+        others=(
+            rf"<[|｜] ?(?:[a-z]{{1,16}}[_▁])?{_OTHER}(?:[_▁]?(?:start|token|prompt))? ?[|｜]>",
+            r"<[|｜](?:tool|function)[_▁](?:response|result|output)s?(?:[_▁]begin)?[|｜]>",
+        ),
+    ),
+    Family(
+        name="Llama 2",
+        tokens=(r"</?s>", r"<</?SYS>>", r"\[/?INST\]"),
+        others=(r"\[INST\]", r"<<SYS>>"),
+    ),
+    Family(
+        name="Mistral",
+        tokens=(
+            r"\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\]",
+            r"\[/?(?:ARGS|CALL_ID|THINK|MODEL_SETTINGS)\]",
+            r"\[control_\d{1,5}\]",
+            r"\[(?-i:PREFIX|MIDDLE|SUFFIX|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|TRANSCRIBE)\]",
+        ),
+        others=(r"\[(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CONTENT)\]",),
+    ),
+    Family(
+        name="Gemma",
+        tokens=(
+            r"</?[^<>|｜\s]{1,60}[|｜]>",  # Gemma 4 has a bar on one side: <|turn> and <turn|>
+            r"</?(?:start|end)_of_(?:turn|image|audio)>",
+            r"<(?:image|audio)_soft_token>",
+            r"</?(?:start|end)_function_(?:call|response|declaration)>",
+        ),
+        heads=(r"<start_of_turn>", r"<\|turn>"),
+        others=(r"<start_function_response>", r"<\|tool_response>"),
+    ),
+    Family(name="Command R", tokens=(r"<(?:[A-Z]{2,20}_){1,6}TOKEN>",)),
+    Family(
+        name="InternLM",
+        tokens=(r"\[UNUSED_TOKEN_\d{1,5}\]", r"<(?:eoh|eoa|eosys)>"),
+        heads=(r"\[UNUSED_TOKEN_146\]",),
+    ),
+    Family(
+        name="Pangu",
+        tokens=(r"\[unused\d{1,5}\]",),
+        others=(r"\[unused9\][ \t]{0,4}(?:用户|系统|方法)",),
+    ),
+    Family(
+        name="Seed",
+        tokens=(r"</?seed:\w{1,40}>",),
+        others=(rf"<seed:bos>\s{{0,4}}{_OTHER}\b",),
+    ),
+    Family(
+        name="MiniMax",
+        tokens=(r"\]~!?b[\[\]]", r"\[e~\[", r"<\][^<>\[\]\n]{1,40}\[>"),
+        heads=(r"\]~b\]",),
+    ),
+    Family(
+        name="EXAONE",
+        tokens=(r"\[\|[^\[\]|\n]{0,60}\|\]",),
+        others=(rf"\[\|{_OTHER}\|\]",),
+    ),
+    Family(
+        name="TeleChat",
+        tokens=(r"</?_(?:user|bot|end|system|start|observation)>",),
+        others=(r"<_(?:user|system|observation)>",),
+    ),
+    Family(
+        name="Bailing",
+        tokens=(r"<role>(?:HUMAN|SYSTEM|ASSISTANT|OBSERVATION)</role>",),
+        others=(r"<role>(?:HUMAN|SYSTEM|OBSERVATION)</role>",),
+    ),
+    Family(name="MiniCPM", tokens=(r"<(?:用户|(?-i:AI))>",), others=(r"<用户>",)),
+    Family(
+        name="Baichuan, Nemotron, T5",
+        tokens=(r"<(?:unused|reserved_|extra_id_|SPECIAL_)\d{1,6}>",),
+        others=(
+            r"<reserved_106>",
+            rf"<(?:extra_id_[01]|SPECIAL_1[01])>\s{{0,4}}{_OTHER}\b",
+        ),
+    ),
+    Family(name="LongCat", tokens=(r"</?longcat_\w{1,40}>",)),
+    Family(
+        name="beginnings and ends of many",
+        tokens=(
+            r"<(?:bos|eos|eot|pad|unk|mask|sep|cls|sop|eop|eod|startoftext|endoftext)>",
+            r"</?(?:start|end|begin)_of_(?:text|role|sentence|document|utterance)>",
+            r"\[(?:BOS|EOS|gMASK|sMASK)\]",
+            r"\[(?-i:MASK|CLS|SEP|PAD|UNK)\]",
+        ),
+    ),
+    Family(
+        name="models of code",
+        tokens=(
+            r"<(?:fim|jupyter|issue|commit)_\w{1,24}>",
+            r"<(?:reponame|gh_stars|file_sep|empty_output)>|<(?-i:PRE|SUF|MID)>",
+        ),
+    ),
+    Family(
+        name="tools",
+        others=(r"<tool_response>", r"<(?:\w{1,20}:)?function_results?>"),
+        calls=(
+            r"</?(?:\w{1,20}:)?(?:tool_calls?|tool_response|function_calls?|function_results?)>",
+            r"<(?:\w{1,20}:)?(?:function|parameter|invoke)(?:=|\s)[^<>\n]{0,80}>",
+            r"</(?:\w{1,20}:)?(?:function|parameter|invoke)>",
+            r"</?arg_(?:key|value)>",
+        ),
+    ),
+    Family(name="answers", answers=(r"</?(?:answer|response|output|final_answer)>",)),
+    Family(
+        name="Qwen 3, GLM",
+        switches=(r"(?<![\w/])/(?:no_?)?think(?![\w/>›])",),
+    ),
+)
+
+THOUGHT_WORDS: Final = r"(?:think|thinking|thought|thoughts|reason|reasoning|reflection)"
+"""The words that name reasoning in tags, code fences and preambles."""
+
+THOUGHTS: Final = (
+    rf"<(?P<angle>/?)(?:\w{{1,12}}:|longcat_)?(?:{THOUGHT_WORDS}|analysis|scratchpad"
+    r"|(?:inner_|internal_)?monologue)(?:[ \t]{1,3}\w{1,20}=[^<>\n]{0,80})?[ \t]{0,3}>"
+    rf"|\[(?P<square>/?){THOUGHT_WORDS}\]"
+    r"|◁(?P<triangle>/?)think▷"
+    r"|(?P<begin><\|(?:start_thinking|begin_of_thought|think_start|think(?:ing)?|inner_prefix)\|>"
+    r"|<\|channel>(?:thought|analysis)?|<unused94>)"
+    r"|(?P<end><\|(?:end_thinking|end_of_thought|think_end|/think(?:ing)?|inner_suffix)\|>"
+    r"|<channel\|>|<unused95>)"
+)
+"""The marks around reasoning. One closes if a group of it is "/" or if it is `end`."""
+
+
+BEGINS: Final = r"(?=<(?!<)|<</?SYS|[\[\]◁/])"
+"""A look-ahead for the first characters of a mark: it spares most places the long alternatives."""
+
+Kind = Literal["tokens", "heads", "others", "calls", "answers", "switches"]
+"""A field of `Family`."""
+
+
+def patterns(*kinds: Kind) -> str:
+    """Return one regular expression for the marks of these kinds of all families."""
+    found = chain.from_iterable(getattr(family, kind) for family in FAMILIES for kind in kinds)
+    return "|".join(found)
+
+
+_HEADS: Final = rf"(?:{patterns('heads')})\s{{0,4}}"
+
+ROLES: Final = (
+    rf"(?P<other>{patterns('others')}|{_HEADS}(?!{_OWN}\b)\w{{1,20}})"
+    rf"|(?P<own>{_HEADS}(?:{_OWN}\b)?)"
+)
+"""The marks that begin a message: of another role (`other`), or of the model's (`own`)."""
+
+
+_LOOK_ALIKE: Final = str.maketrans("<>[]◁▷", "‹›()‹›")
+_OTHER_SLASH: Final = "∕"
+
+
+def made_harmless(marks: re.Pattern[str], text: str) -> str:
+    """Return `text` with other brackets in all these marks: people can still read them.
+
+    A mark that is made harmless may complete another one around it. Nobody writes that by accident,
+    so all brackets of such a text are changed.
+    """
+    changed, count = marks.subn(_look_alike, text)
+    return changed.translate(_LOOK_ALIKE) if count and marks.search(changed) else changed
+
+
+def _look_alike(mark: re.Match[str]) -> str:
+    written = mark[0]
+    if written.startswith("/"):
+        return _OTHER_SLASH + written[1:]
+    return written.translate(_LOOK_ALIKE)
