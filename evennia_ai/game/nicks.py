@@ -5,7 +5,8 @@ search for ever ("$1a$2a$3a$4a"), and a Python format of the second, which may h
 What comes out was never counted nor cleaned, so that `nick q $1 $2 = say |$1look|$2...` made links.
 
 Here a nick is matched in one walk over its parts, each of which is tried at all places of the line
-at once. The work for one line is counted over all nicks of a player.
+at once. The work for one line is counted over all nicks of a player. What a nick may be is bounded
+when it is kept as well, for the command `nicks` shows all of them in a table.
 """
 
 import re
@@ -14,7 +15,12 @@ from fnmatch import translate
 from typing import Any, Final
 
 from django.conf import settings
-from evennia.typeclasses.attributes import NickHandler
+from evennia.typeclasses.attributes import (
+    AttributeHandler,
+    NickHandler,
+    NickTemplateInvalid,
+    initialize_nick_templates,
+)
 from evennia.utils.utils import make_iter
 
 from evennia_ai.game.senses.text import clean_line
@@ -27,6 +33,21 @@ TOO_MUCH_WORK: Final = (
 LONGEST: Final = 6_000
 """Characters of a line that a nick makes in a game without a limit of its own."""
 
+MOST_WRITTEN: Final = 250
+"""Characters of each half of a nick."""
+MOST_MARKS: Final = 6
+"""Marks such as $1 and *, and colours, in each half."""
+MOST_KEPT: Final = 6_000
+"""How much all nicks of a player weigh: 40 each, their characters, and 20 for each mark.
+
+The command `nicks` shows them in a table of Evennia's, which takes a second for so much.
+"""
+TOO_LARGE: Final = (
+    f"This nick was not kept: each half has at most {MOST_WRITTEN} characters and {MOST_MARKS}"
+    " marks such as $1 and *, and all nicks together have a limit, too (see nicks, nick/delete)."
+)
+
+_MARK: Final = re.compile(r"[$*?\[|]")
 _ARGUMENT: Final = re.compile(r"\$([1-9][0-9]?)")
 _PARTS: Final = re.compile(r"\$[1-9][0-9]?|\[!?\]?[^\]]*\]|\s+|.", re.DOTALL)
 _SHELL: Final = "(?s:"
@@ -78,6 +99,34 @@ def replace_nicks(
 
 def _first(places: int) -> int:
     return (places & -places).bit_length() - 1
+
+
+def add_nick(
+    handler: NickHandler,
+    pattern: str,
+    replacement: str,
+    category: str = "inputline",
+    pattern_is_regex: bool = False,
+    **options: Any,
+) -> None:
+    """Keep a nick as Evennia does, unless it is too large; its player is told so."""
+    halves = (pattern, replacement)
+    kept = sum(_weight(*nick.value[2:]) for nick in handler.all() if nick.key != pattern)
+    if (
+        any(len(half) > MOST_WRITTEN or len(_MARK.findall(half)) > MOST_MARKS for half in halves)
+        or kept + _weight(*halves) > MOST_KEPT
+    ):
+        handler.obj.msg(TOO_LARGE)
+        if pattern_is_regex:  # an alias of a channel, whose command handles no error
+            return
+        raise NickTemplateInvalid(TOO_LARGE)
+    made = initialize_nick_templates(*halves, pattern_is_regex=pattern_is_regex)
+    AttributeHandler.add(handler, pattern, (*made, *halves), category=category, **options)
+
+
+def _weight(pattern: str, replacement: str) -> int:
+    written = pattern + replacement
+    return 40 + len(written) + 20 * len(_MARK.findall(written))
 
 
 class _Line:
@@ -157,3 +206,9 @@ class _Line:
         self._steps -= steps
         if self._steps < 0:
             raise TooMuchWorkError
+
+
+def bound_nicks() -> None:
+    """Have Evennia keep and replace nicks with the functions here; it has no setting for that."""
+    NickHandler.add = add_nick
+    NickHandler.nickreplace = replace_nicks

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, Final
 
 from django.db import DatabaseError
-from evennia.typeclasses.attributes import NickHandler
 from evennia.utils import logger
 from twisted.internet import reactor
 from twisted.internet.task import LoopingCall
@@ -30,7 +29,7 @@ from evennia_ai.game import runtime as running
 from evennia_ai.game.floor.ticks import stored_ticks
 from evennia_ai.game.mind.news import News
 from evennia_ai.game.mind.overview import look_at_all, look_at_everybody
-from evennia_ai.game.nicks import replace_nicks
+from evennia_ai.game.nicks import bound_nicks
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_done
 from evennia_ai.game.senses.witness import watch_logins
@@ -168,7 +167,7 @@ def at_server_start() -> None:
 
     Conversations that are not to be kept any longer are erased, then and once a day.
     """
-    NickHandler.nickreplace = replace_nicks  # Evennia has no setting for it
+    bound_nicks()
     try:
         live = running.runtime()
     except EvenniaAIError as error:

@@ -4,6 +4,7 @@ Work is counted in steps and characters; a nick that Evennia would search for ev
 """
 
 import re
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 from evennia.typeclasses.attributes import (
+    NickTemplateInvalid,
     initialize_nick_templates,
     parse_nick_template,
 )
@@ -152,3 +154,74 @@ def test_nicks_of_an_account_count_for_its_character(db: None) -> None:
     handler: Any = SimpleNamespace(obj=player, get=lambda **_: None)
     assert replace_nicks(handler, "hi", include_account=True) == "say Hello"
     assert replace_nicks(handler, "hi", include_account=False) == "hi"
+
+
+class Keeping:
+    """Somebody who keeps nicks, as Evennia's command does."""
+
+    def __init__(self) -> None:
+        from evennia import create_object
+        from evennia.typeclasses.attributes import NickHandler
+
+        from evennia_ai.game.nicks import bound_nicks
+
+        before = NickHandler.add, NickHandler.nickreplace
+        bound_nicks()
+        self.ends = lambda: [
+            setattr(NickHandler, name, one)
+            for name, one in zip(("add", "nickreplace"), before, strict=True)
+        ]
+        self.person = create_object("evennia.objects.objects.DefaultCharacter", key="Mallory")
+        self.told: list[str] = []
+        self.person.msg = self.told.append
+
+    def keeps(self, pattern: str, replacement: str, *, is_regex: bool = False) -> bool:
+        try:
+            self.person.nicks.add(pattern, replacement, pattern_is_regex=is_regex)
+        except NickTemplateInvalid:
+            assert self.told[-1].startswith("This nick was not kept")
+        return bool(self.person.nicks.has(pattern))
+
+
+@pytest.fixture
+def keeping(db: None) -> Iterator[Keeping]:
+    made = Keeping()
+    yield made
+    made.ends()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "kept"),
+    [
+        ("build $1 $2", "create/drop $1;$2", True),
+        ("a" * 250, "b" * 250, True),
+        ("a" * 251, "b", False),
+        ("a", "b" * 251, False),
+        ("w $1", "say " + "$1" * 6, True),
+        ("w $1", "say " + "$1" * 7, False),
+        ("*" * 7, "look", False),
+        ("a", "say |ra|gb|bc|yd|re|gf|bg", False),
+    ],
+)
+def test_nick_is_kept_unless_it_is_too_large(
+    keeping: Keeping, pattern: str, replacement: str, kept: bool
+) -> None:
+    assert keeping.keeps(pattern, replacement) is kept
+    assert bool(keeping.told) is not kept
+
+
+def test_alias_of_a_channel_is_not_kept_without_an_error_when_it_is_too_large(
+    keeping: Keeping,
+) -> None:
+    assert keeping.keeps(r"pub\s*?|pub\s+?(?P<arg1>.+?)", "channel public = $1", is_regex=True)
+    assert not keeping.keeps("x*" * 200, "channel public = $1", is_regex=True)
+    assert len(keeping.told) == 1
+
+
+def test_nicks_of_one_player_have_a_limit_together(keeping: Keeping) -> None:
+    kept = [keeping.keeps(f"n{n} $1", "say Hello $1") for n in range(100)]
+    assert 40 < sum(kept) < 80
+    assert keeping.keeps("n1 $1", "say Bye $1"), "a nick that is written again is not counted twice"
+    keeping.person.nicks.remove("n1 $1")
+    assert keeping.keeps("hi", "say Hello")
+    assert keeping.person.nicks.nickreplace("n2 x") == "say Hello x"

@@ -36,6 +36,7 @@ _MARK: Final = rf"\|(?:\|(?:{_COLOUR})++)?l(?:{_COLOUR})*+"
 _INNER: Final = rf"(?:(?!{_MARK}[cute]).)*+"
 _LINK: Final = re.compile(rf"{_MARK}[cu]{_INNER}{_MARK}t({_INNER}){_MARK}e", re.DOTALL)
 _LINK_MARK: Final = re.compile(rf"{_MARK}[cute]")
+_MARK_BEGUN: Final = re.compile(rf"\|l?(?:{_COLOUR})*\Z")
 _BLANKS: Final = str.maketrans("\t\u2800", "  ")  # a tab, a braille letter without dots
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
@@ -89,7 +90,9 @@ def with_whole_links(text: str) -> str:
     """
     kept, at = [], 0
     for link in _LINK.finditer(text):
-        kept += [_LINK_MARK.sub(" ", text[at : link.start()]), link[0]]
+        before = _LINK_MARK.sub(" ", text[at : link.start()])
+        # For a client without links Evennia leaves the words of a link, which could end a mark.
+        kept += [before, " " if _MARK_BEGUN.search(before[-60:]) else "", link[0]]
         at = link.end()
     return "".join([*kept, _LINK_MARK.sub(" ", text[at:])])
 
