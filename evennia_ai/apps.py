@@ -13,7 +13,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.core.signals import got_request_exception
 from django.db.models.signals import post_migrate
 
-from evennia_ai.settings.named_modules import NODELAY, SERVICE
+from evennia_ai.settings.named_modules import BODIES, INPUT_FUNCTIONS, NODELAY, SERVICE
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -37,10 +37,13 @@ class EvenniaAIConfig(AppConfig):
 
     def _ready_in_a_game(self) -> None:
         checks.register(_checked)
-        # Beside the game's own, in the server alone: our start and stop hooks, and its end of the
-        # wire to the Portal, which sends at once; the Portal's is a setting.
+        # Next to the game's own, in the Server only: our start and stop hooks, and what its ends
+        # of the wire and of the web need. What the Portal needs is in the game's settings.
         _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
         _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
+        _add(BODIES, to="SERVER_SERVICES_PLUGIN_MODULES")
+        # Directly after Evennia's, so that an input function of the game's own counts.
+        _add(INPUT_FUNCTIONS, to="INPUT_FUNC_MODULES", at=1)
         _add_templates()
         got_request_exception.connect(_log_page_error)
 
@@ -71,12 +74,13 @@ def _index_pages(*, apps: Any, **_: object) -> None:
     index_anew(conf().knowledge_languages)
 
 
-def _add(module: str, *, to: str) -> None:
-    """Name a module of ours in a setting of Evennia's that is one path or several."""
+def _add(module: str, *, to: str, at: int | None = None) -> None:
+    """Name a module of ours, last or at a place, in a setting that is one path or several."""
     own = getattr(settings, to)
     modules = [own] if isinstance(own, str) else list(own)
     if module not in modules:
-        setattr(settings, to, [*modules, module])
+        modules.insert(len(modules) if at is None else at, module)
+        setattr(settings, to, modules)
 
 
 def _add_templates() -> None:

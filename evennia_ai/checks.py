@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 
 from evennia_ai.settings.conf import Problem, conf, doubts, problems, unknown_names
 from evennia_ai.settings.database import LIBRARY
-from evennia_ai.settings.named_modules import NODELAY
+from evennia_ai.settings.named_modules import BODIES, NODELAY
 
 
 def check_all(**asked: Any) -> list[checks.CheckMessage]:
@@ -123,6 +123,7 @@ def check_connections(**_: Any) -> list[checks.CheckMessage]:
         for doubt in [
             *origin_doubts(),
             *line_doubts(),
+            *size_doubts(),
             *wire_doubts(),
             *database_doubts(),
             *error_doubts(),
@@ -138,7 +139,7 @@ _OURS: Final = "evennia_ai.web.portal"
 _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
 
 
-_SESSION: Final = "evennia_ai.game.typed_lines.SessionWithoutLinks"
+_SESSIONS: Final = "evennia_ai.game.typed_lines.BoundedSessions"
 
 WAL: Final = "PRAGMA journal_mode=WAL"
 
@@ -185,16 +186,20 @@ def origin_doubts() -> list[Problem]:
 
 
 def line_doubts() -> list[Problem]:
-    """Whether somebody can hold this game up by the markup of a typed line."""
-    from evennia.server.serversession import ServerSession
+    """Return a warning if the markup of a typed line can hold the game up."""
+    from evennia.server.sessionhandler import SessionHandler
 
-    used = import_string(settings.SERVER_SESSION_CLASS)
-    if used.data_in is not ServerSession.data_in and settings.MXP_OUTGOING_ONLY:
+    used = import_string(settings.PORTAL_SESSION_HANDLER_CLASS)
+    is_bounded = used.clean_senddata is not SessionHandler.clean_senddata
+    if is_bounded and settings.MXP_OUTGOING_ONLY:
         return []
     if settings.MXP_OUTGOING_ONLY:
-        how = f'SERVER_SESSION_CLASS = "{_SESSION}" takes it out at once.'
+        how = f'PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}" takes it out at once.'
     else:
-        how = f'MXP_OUTGOING_ONLY = True and SERVER_SESSION_CLASS = "{_SESSION}" take it out.'
+        how = (
+            f'MXP_OUTGOING_ONLY = True and PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}"'
+            " take it out."
+        )
     how = f"{how} At the least, MAX_CHAR_LIMIT = {SAFE_LINE}. {_PAGE}"
     if 0 < settings.MAX_CHAR_LIMIT <= SAFE_LINE:
         return []
@@ -202,18 +207,52 @@ def line_doubts() -> list[Problem]:
         Problem(
             id="W024",
             message=f"MAX_CHAR_LIMIT is {settings.MAX_CHAR_LIMIT}: to find link markup in one typed"
-            " line Evennia may need seconds, in which nobody is answered; and the lines of web"
-            " clients it does not count.",
+            " line Evennia may need seconds, in which nobody is answered; and it does not count the"
+            " lines of web clients.",
             hint=how,
         )
     ]
 
 
+def size_doubts() -> list[Problem]:
+    """Return a warning for each way in which a client without a login can send without a limit."""
+    found = []
+    if settings.WEBSERVER_ENABLED and BODIES not in _plugins():
+        found.append(
+            Problem(
+                id="W027",
+                message=f"PORTAL_SERVICES_PLUGIN_MODULES is without {BODIES}: the body of a web"
+                " request may have any size, and the game keeps it several times in memory, even"
+                " if nobody is logged in.",
+                hint="PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES,"
+                f' "{BODIES}"] and `evennia reboot`. {_PAGE}',
+            )
+        )
+    # A class that lets every page in is named by W020 already, with the class that bounds frames.
+    if (
+        _WEBSOCKET in _clients()
+        and _WEBSOCKET.refuses_pages
+        and not getattr(_WEBSOCKET.used, "maxFramePayloadSize", 0)
+    ):
+        found.append(
+            Problem(
+                id="W028",
+                message="WEBSOCKET_PROTOCOL_CLASS: a message of the web client may have any size.",
+                hint=f'Make your class from "{_WEBSOCKET.ours}", or give it'
+                f" maxFramePayloadSize = 65536. {_PAGE}",
+            )
+        )
+    return found
+
+
+def _plugins() -> list[str]:
+    own = settings.PORTAL_SERVICES_PLUGIN_MODULES
+    return [own] if isinstance(own, str) else list(own)
+
+
 def wire_doubts() -> list[Problem]:
     """Whether small packets wait for each other in the Portal."""
-    own = settings.PORTAL_SERVICES_PLUGIN_MODULES
-    modules = [own] if isinstance(own, str) else list(own)
-    if NODELAY in modules:
+    if NODELAY in _plugins():
         return []
     return [
         Problem(

@@ -30,6 +30,7 @@ from evennia_ai.game.command_errors import hide_errors
 from evennia_ai.game.floor.ticks import stored_ticks
 from evennia_ai.game.mind.news import News
 from evennia_ai.game.mind.overview import look_at_all, look_at_everybody
+from evennia_ai.game.nicks import bound_nicks
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_done
 from evennia_ai.game.senses.witness import watch_logins
@@ -178,6 +179,7 @@ def at_server_start() -> None:
     Conversations that are not to be kept any longer are erased, then and once a day.
     """
     hide_errors()
+    bound_nicks()
     try:
         live = running.runtime()
     except EvenniaAIError as error:

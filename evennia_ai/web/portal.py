@@ -1,9 +1,11 @@
-"""Evennia's web client, for pages of the game's own origins alone.
+"""Evennia's web client, for pages of the game's own origins, with frames of a bounded size.
 
 Named in a game's settings, `WEBSOCKET_PROTOCOL_CLASS` and `AJAX_CLIENT_CLASS`. They run in the
 Portal.
 """
 
+import json
+from os import SEEK_END
 from typing import Any
 
 from autobahn.websocket.types import ConnectionDeny  # type: ignore[import-untyped]
@@ -11,13 +13,19 @@ from evennia.server.portal.webclient import WebSocketClient
 from evennia.server.portal.webclient_ajax import AjaxWebClient
 from evennia.utils import logger
 
+from evennia_ai.web.bodies import LARGEST_FRAME
 from evennia_ai.web.origins import REFUSED, may_ask
 
 _LONGEST_LOGGED = 100
 
 
 class OwnOriginsWebSocket(WebSocketClient):
-    """The websocket: a page of another origin gets no connection, and so sees and sends nothing."""
+    """The websocket, which refuses pages of other origins and messages of more than 64 KiB.
+
+    A connection that breaks a rule is closed, with one line in the log.
+    """
+
+    maxFramePayloadSize = LARGEST_FRAME  # noqa: N815 - autobahn's name
 
     def onConnect(self, request: Any) -> Any:  # noqa: N802 - autobahn's name
         # Not `request.origin`, which is empty for no header and read from another one where the
@@ -27,6 +35,34 @@ class OwnOriginsWebSocket(WebSocketClient):
             _log(origin)
             raise ConnectionDeny(ConnectionDeny.FORBIDDEN, REFUSED)
         return super().onConnect(request)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+        # Before the handshake autobahn keeps what is sent until an empty line comes.
+        if self.state == self.STATE_CONNECTING and len(self.data) + len(data) > LARGEST_FRAME:
+            self._refuse("it sent a request without an end")
+            return
+        super().dataReceived(data)
+
+    def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802 - autobahn's name
+        super().onMessageFrameBegin(length)
+        # Not autobahn's `maxMessagePayloadSize`, which would also bound what the game sends.
+        if self.message_data_total_length > LARGEST_FRAME and not self.failedByMe:
+            self._refuse(f"it sent a message of more than {LARGEST_FRAME} bytes in pieces")
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803 - autobahn's
+        try:
+            frame = json.loads(payload)
+        except (ValueError, RecursionError):
+            frame = None
+        match frame:
+            case [str(name), arguments, dict(options)]:
+                self.data_in(**{name: [arguments, options]})
+            case _:
+                self._refuse("it sent what is not [name, [arguments], {options}] in JSON")
+
+    def _refuse(self, why: str) -> None:
+        logger.log_warn(f"The web client closed a connection of {self.peer}: {why}.")
+        self.dropConnection(abort=True)
 
 
 class OwnOriginsAjax(AjaxWebClient):
@@ -42,7 +78,14 @@ class OwnOriginsAjax(AjaxWebClient):
             _log(origin)
             request.setResponseCode(403)
             return REFUSED.encode()
-        return super().render_POST(request)
+        if request.content.seek(0, SEEK_END) > LARGEST_FRAME:
+            request.setResponseCode(413)
+            return f"The web client takes at most {LARGEST_FRAME} bytes at once.".encode()
+        try:
+            return super().render_POST(request)
+        except (LookupError, TypeError, ValueError, RecursionError):
+            request.setResponseCode(400)
+            return b"This is not a request of Evennia's web client."
 
 
 def _log(origin: str) -> None:

@@ -15,7 +15,12 @@ from typing import Any, Final
 from evennia.server.portal.telnet import TelnetProtocol
 from evennia.utils import logger
 
+from evennia_ai.web.bodies import LARGEST_FRAME
+
 REFUSED: Final = b"This port is for telnet; the web pages of this game are at another one.\r\n"
+
+LARGEST_OPTION: Final = 8 * 1024
+"""Bytes of a subnegotiation; a frame of GMCP or MSDP is one."""
 
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _BEGINS: Final = re.compile(rb"[A-Z]{1,20} ", re.IGNORECASE)
@@ -37,6 +42,16 @@ class TelnetWithoutHttp(TelnetProtocol):
             super().dataReceived(data)
         except Exception as error:  # an empty subnegotiation, GMCP that is nested without end
             self._refuse(f"it sent what cannot be read: {type(error).__name__}: {error}"[:200])
+        # Twisted and Evennia keep all that is not ended yet.
+        unfinished = self.commands if self.state.startswith("subnegotiation") else self.line_buffer
+        if len(unfinished) > LARGEST_FRAME:
+            self._refuse(f"it sent more than {LARGEST_FRAME} bytes without an end")
+
+    def negotiate(self, data: list[bytes]) -> None:
+        if len(data) > LARGEST_OPTION:
+            self._refuse(f"it sent a frame of more than {LARGEST_OPTION} bytes")
+        elif not self._is_refused:
+            super().negotiate(data)
 
     def applicationDataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
         if self._is_refused:
@@ -51,6 +66,8 @@ class TelnetWithoutHttp(TelnetProtocol):
 
     def _refuse(self, why: str) -> None:
         """Close the connection, with one line in the log: who sends more fills it no faster."""
+        if self._is_refused:
+            return
         self._is_refused = True
         self.transport.write(REFUSED)
         self.transport.loseConnection()

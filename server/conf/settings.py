@@ -59,12 +59,15 @@ REST_FRAMEWORK = {
     **REST_FRAMEWORK,
     # No password with each request: nothing here counts how often one is guessed.
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    # No browsable pages: those of the old version that Evennia pins run scripts (CVE-2024-21520).
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
 }
 # Nor can such a page's browser type at the telnet port, by a form that it sends there.
 TELNET_PROTOCOL_CLASS = "evennia_ai.web.telnet.TelnetWithoutHttp"
-# Evennia takes link markup out of a typed line in time that grows with the cube of its length:
-# its default of 6,000 characters lets one line hold everybody up for seconds.
-SERVER_SESSION_CLASS = "evennia_ai.game.typed_lines.SessionWithoutLinks"
+# What clients send is bounded and plain. Evennia takes link markup out of a typed line in time that
+# grows with the cube of its length: its default of 6,000 characters lets one line hold everybody up
+# for seconds.
+PORTAL_SESSION_HANDLER_CLASS = "evennia_ai.game.typed_lines.BoundedSessions"
 MAX_CHAR_LIMIT = 1500
 
 # A player reads one sentence when a command fails. Evennia's default shows them the traceback.
@@ -88,8 +91,9 @@ STATICFILES_DIRS = []
 
 # Modules: only those that do something here
 SERVER_SERVICES_PLUGIN_MODULES = []
-# What is written is sent at once, not when the packet before is acknowledged.
-PORTAL_SERVICES_PLUGIN_MODULES = ["evennia_ai.web.nodelay"]
+# What is written is sent at once, not when the packet before is acknowledged. The body of a web
+# request is refused if it is too large, before it is kept.
+PORTAL_SERVICES_PLUGIN_MODULES = ["evennia_ai.web.nodelay", "evennia_ai.web.bodies"]
 LOCK_FUNC_MODULES = ("evennia.locks.lockfuncs",)
 INPUT_FUNC_MODULES = ["evennia.server.inputfuncs"]
 FUNCPARSER_OUTGOING_MESSAGES_MODULES = ["evennia.utils.funcparser"]

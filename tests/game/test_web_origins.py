@@ -22,7 +22,7 @@ EVENNIAS = {
 
 
 class LookingWebSocket(WebSocketClient):
-    """A game's own, which looks at pages in its own way."""
+    """A game's own, which looks at pages in its own way, and bounds nothing."""
 
     def onConnect(self, request: Any) -> Any:
         return super().onConnect(request)
@@ -143,7 +143,8 @@ def settings_of_check() -> Callable[[], list[str]]:
 
 
 def test_a_game_that_looks_for_itself_is_trusted_to() -> None:
-    assert ids(WEBSOCKET_PROTOCOL_CLASS=f"{__name__}.LookingWebSocket") == []
+    looking = f"{__name__}.LookingWebSocket"
+    assert "evennia_ai.W020" not in ids(WEBSOCKET_PROTOCOL_CLASS=looking)
 
 
 def test_a_game_without_a_web_client_has_nothing_to_refuse() -> None:
@@ -177,7 +178,10 @@ def test_a_game_with_evennias_telnet_is_told_that_a_form_can_type_there() -> Non
 
 
 def test_a_game_whose_typed_lines_may_hold_it_up_is_told() -> None:
-    evennias = {"SERVER_SESSION_CLASS": "evennia.server.serversession.ServerSession"}
+    evennias = {
+        "PORTAL_SESSION_HANDLER_CLASS": "evennia.server.portal.portalsessionhandler"
+        ".PortalSessionHandler"
+    }
     assert ids(**evennias, MAX_CHAR_LIMIT=1000) == []
     assert ids(**evennias, MAX_CHAR_LIMIT=1001) == ["evennia_ai.W024"]
     assert ids(**evennias, MAX_CHAR_LIMIT=0) == ["evennia_ai.W024"]

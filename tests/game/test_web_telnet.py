@@ -90,3 +90,34 @@ def test_who_plays_may_speak_of_http(line: Line) -> None:
 @pytest.mark.parametrize("typed", ["get lamp", "say GET / HTTP/1.1 x", "HTTP/1.1", ""])
 def test_a_first_line_that_is_no_request_is_played(line: Line, typed: str) -> None:
     assert line.comes(typed.encode() + b"\r\nlook\r\n")[-2:] == [typed, "look"]
+
+
+SUBNEGOTIATION = b"\xff\xfa\xc9"
+"""The beginning of a frame of GMCP."""
+
+
+@pytest.mark.parametrize(
+    ("piece", "times"),
+    [
+        (b"x" * 60_000, 3),
+        (SUBNEGOTIATION + b"x" * 60_000, 2),
+        (SUBNEGOTIATION + b"\xff\xff" * 40_000, 2),
+        (SUBNEGOTIATION + b"Core.Hello " + b"x" * 9_000 + b"\xff\xf0", 1),
+        (b"\xff\xfaE\x01X\x02" + b"\x03\x01X\x02" * 3_000 + b"\xff\xf0", 1),
+    ],
+)
+def test_what_has_no_end_or_is_too_large_closes_the_connection(
+    line: Line, monkeypatch: pytest.MonkeyPatch, piece: bytes, times: int
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr("evennia_ai.web.telnet.logger.log_warn", logged.append)
+    assert (line.comes(*[piece] * (times * 5), b"look\r\n"), line.is_closed) == ([], True)
+    assert len(logged) == 1
+    assert len(logged[0]) < 200
+
+
+def test_small_frame_is_read(line: Line) -> None:
+    read: list[bytes] = []
+    line.protocol.negotiationMap[b"\xc9"] = lambda data: read.append(b"".join(data))
+    line.comes(SUBNEGOTIATION + b"Core.Hello {}\xff\xf0look\r\n")
+    assert (read, line.is_closed) == ([b"Core.Hello {}"], False)

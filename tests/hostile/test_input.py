@@ -6,6 +6,7 @@ nothing that acts on a terminal, and nothing was an error.
 
 import json
 import re
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from server.client import Client
+from server.ports import HOST
 from server.steps import StepError
 from server.telnet import DO, DONT, IAC, NAWS, SB, SE, WILL, WONT, Connection
 from tests.acceptance.web_client import WebClient
@@ -76,6 +78,14 @@ TELNET: dict[str, bytes] = {
     "GMCP of deep JSON": gmcp("Core.Hello " + "[" * 20_000 + "]" * 20_000),
     "GMCP of a package without a name": gmcp("   ") + gmcp(".") + gmcp(" {}"),
     "GMCP that calls what is inside": gmcp('__class__ {"a": 1}') + gmcp('msdp_list ["x"]'),
+    "a long frame of GMCP": gmcp('Core.Hello {"x": "' + "x" * 30_000 + '"}'),
+    "a line by GMCP": gmcp('Core.Text ["say |lclook|ltclick|le"]'),
+    "a long line by GMCP": gmcp('Core.TEXT ["say ' + "x" * 7_000 + '"]'),
+    "many lines in one frame of MSDP": sub(
+        MSDP, b"".join(b"\x01%s\x02look" % one for one in (b"text", b"Text", b"TEXT", b"tEXT"))
+    ),
+    "two megabytes of a subnegotiation": sub(MSDP, b"x" * 2_000_000, ended=False),
+    "three megabytes without a line end": b"x" * 3_000_000,
     "GMCP by the thousand": gmcp('Core.Supports.Set ["Char 1"]') * 3000,
     "MSDP that is not closed": sub(MSDP, b"\x01LIST\x02\x05\x02\x05\x02\x05"),
     "MSDP of deep tables": sub(MSDP, b"\x01X\x02" + b"\x03\x01X\x02" * 3000),
@@ -193,6 +203,78 @@ FRAMES: dict[str, bytes] = {
     "options of endless numbers": b'["client_options", [], {"screenwidth": {"0": 1e999}}]',
     "options by the thousand": frame("client_options", [], {f"o{n}": n for n in range(5000)}),
     "options of the page": frame("webclient_options", [7], {"x": [1, {"y": None}]}),
+    "accents and tabs in a known frame": frame("client_options", [], {"x": "é\t" * 20_000}),
+    "ten megabytes in a known frame": frame("client_options", [], {"x": "x" * 10_700_000}),
+    "ten megabytes in an unknown frame": frame("foo", [], {"x": "x" * 10_700_000}),
+    "sixty thousand letters in an unknown frame": frame("foo", [], {"x": "x" * 60_000}),
+    "an unknown name of sixty thousand letters": frame("x" * 60_000, [], {}),
+    "a long line in capitals": frame("TEXT", ["say " + "x" * 20_000], {}),
+    "a long line between blanks": frame(" text ", ["say " + "x" * 20_000], {}),
+    "links in capitals": frame("Text", ["say |lclook|ltclick|le"], {}),
+    "links that unseen letters part": frame("text", ["say |\u200blclook|\u200bltx|\u200ble"], {}),
+    "links that colours part": frame("text", ["say |||nlclook|||rltclick|l|ge"], {}),
+    "links behind doubled bars": frame("text", ["say ||lclook||ltclick||le"], {}),
+    "numbers by the thousand": frame("monitor", list(range(9000)), {}),
+    "attributes of a command": frame("text", ["look"], {"raw_string": "py 1", "callertype": "x"}),
+}
+NICKS: dict[str, tuple[str, ...]] = {
+    "a link out of a nick": ("nick q $1 $2 $3 = say |$1look|$2click|$3", "q lc lt le"),
+    "a link out of letters": ("nick q $1 = say |l$1", "q clook|ltclick|le"),
+    "an address out of a nick": (
+        "nick q $1 $2 $3 = say |$1http://evil.example|$2x|$3",
+        "q lu lt le",
+    ),
+    "a link behind doubled bars out of a nick": ("nick q $1 = say ||l$1", "q clook||ltclick||le"),
+    "a link behind colours out of a nick": ("nick q $1 = say |||nl$1", "q clook|||nltx|||nle"),
+    "a link in a pose out of a nick": ("nick q $1 = pose |l$1", "q clook|ltclick|le"),
+    "a link in a whisper out of a nick": ("nick q $1 = whisper ben = |l$1", "q clook|ltx|le"),
+    "a link on a page out of a nick": ("nick q $1 = page ben = |l$1", "q clook|ltclick|le"),
+    "a link on a channel out of a nick": ("nick q $1 = channel public = |l$1", "q clook|ltx|le"),
+    "marks of links by the hundred": ("nick z $1 $2 = say |$1|$1|$2", "z lc" + "A" * 600 + " lt"),
+    "a line multiplied": ("nick w $1 = say " + "$1" * 6, "w " + "A" * 1400),
+    "a nick of hundreds of marks": ("nick w $1 = say " + "$1" * 680, "w A", "nicks"),
+    "a nick that searches for ever": (
+        "nick $1a$2a$3a$4a$5a$6a zz = say $1$2$3$4$5$6",
+        "say " + "a" * 1200,
+    ),
+    "stars that search for ever": ("nick *a*a*a*a*a*z = look", "say " + "a" * 1200),
+    "a nick of things that searches for ever": (
+        "nick/object $1a$2a$3a$4a$5a$6a zz = $1$2$3$4$5$6",
+        "look " + "a" * 1200,
+    ),
+    "a nick of accounts that multiplies": (
+        "nick/account w $1 = $1$1$1$1$1$1",
+        "page w " + "A" * 1300 + " = hello",
+    ),
+    "a nick that is a template": ("nick v $1 = say {arg1:>900000000}$1", "v x"),
+    "a nick that reads the insides": ("nick v $1 = say {arg1.__class__.__mro__} $1", "v x"),
+    "a nick with one argument twice": ("nick $1 $1 = say $1", "say a", "say b"),
+    "a set without an end": ("nick [!$1 = say $1", "[!x"),
+    "nicks by the hundred": (*(f"nick n{n} $1 = say $1" for n in range(200)), "nicks"),
+}
+
+
+def request(length: int | None, *more: str) -> bytes:
+    """The head of a request whose body has this length, or no announced one."""
+    size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    return "\r\n".join(["POST /ai/ HTTP/1.1", "Host: localhost", size, *more, "", ""]).encode()
+
+
+PIECE = b"a=b&" * 16_384
+CHUNK = b"10000\r\n" + PIECE + b"\r\n"
+FORM = "Content-Type: application/x-www-form-urlencoded"
+BODIES: dict[str, tuple[bytes, bytes, int]] = {
+    "three hundred megabytes that nobody sends": (request(300_000_000), PIECE, 1),
+    "sixty megabytes of a form": (request(60_000_000, FORM), PIECE, 915),
+    "chunks without end": (request(None, FORM), CHUNK, 400),
+    "a length that no number holds": (request(10**30), PIECE, 1),
+    "a wait for a word from the game": (request(300_000_000, "Expect: 100-continue"), b"", 0),
+    "a login that is none": (request(2_000_000, "Cookie: sessionid=" + "a" * 32), PIECE, 31),
+    "a file without a login": (
+        request(30_000_000, "Content-Type: multipart/form-data; boundary=x"),
+        PIECE,
+        100,
+    ),
 }
 OPCODES: dict[str, tuple[int, bytes]] = {
     "a binary frame": (2, b"\xff\xfe\x00" * 100),
@@ -211,6 +293,8 @@ class Attack:
     name: str
     comes: Callable[[Harbour], Client]
     sends: Callable[[Any], None]
+    asks: Callable[[Harbour], None] | None = None
+    """A request of a stranger, while the client is there."""
 
 
 def by_telnet(harbour: Harbour) -> Client:
@@ -239,12 +323,54 @@ def _frame(name: str, payload: bytes, *, opcode: int = 1) -> Attack:
     return Attack(name=f"websocket: {name}", comes=by_web, sends=sends)
 
 
+def _nick(name: str, lines: tuple[str, ...]) -> Attack:
+    def sends(client: Connection) -> None:
+        for line in ("nick/clearall", *lines, "nick/clearall"):
+            client.send(line)
+
+    return Attack(name=f"nick: {name}", comes=by_telnet, sends=sends)
+
+
+def _echo(name: str, line: str) -> Attack:
+    def sends(client: WebClient) -> None:
+        client.send_frame(frame("client_options", [], {"localecho": True}))
+        client.send("look")
+        client.wait_for("The room of input", seconds=30)
+        client.send_frame(frame("text", [line], {}))
+
+    return Attack(name=f"echo: {name}", comes=by_web, sends=sends)
+
+
+def _body(name: str, head: bytes, piece: bytes, times: int) -> Attack:
+    def asks(harbour: Harbour) -> None:
+        answer = b""
+        with socket.create_connection((HOST, harbour.game.ports.web), timeout=60) as wire:
+            with suppress(ConnectionError):
+                wire.sendall(head)
+                for _ in range(times):
+                    wire.sendall(piece)
+            with suppress(ConnectionError):
+                while received := wire.recv(65_536):
+                    answer += received
+        assert answer.startswith(b"HTTP/1.1 413 "), answer[:200]
+        assert answer.count(b"HTTP/1.1") == 1, answer[:500]
+
+    return Attack(name=f"body: {name}", comes=by_telnet, sends=lambda _: None, asks=asks)
+
+
 ATTACKS = (
     *(_line(name, line) for name, line in LINES.items()),
     *(_bytes(name, data) for name, data in TELNET.items()),
     *(_frame(name, payload) for name, payload in FRAMES.items()),
     *(_frame(name, payload, opcode=code) for name, (code, payload) in OPCODES.items()),
+    *(_nick(name, lines) for name, lines in NICKS.items()),
+    _echo("marks of links", "|lc|lt" * 240),
+    _echo("marks of links in a line that is too long", "|lc|lt" * 5_000),
+    *(_body(name, *one) for name, one in BODIES.items()),
 )
+
+MOST_LOGGED = 100_000
+"""Bytes that one attack may add to the logs; an unknown frame once was there as a whole."""
 
 
 def test_input(harbour: Harbour) -> None:
@@ -258,12 +384,16 @@ def test_input(harbour: Harbour) -> None:
                 for one in bystanders:
                     one.client.forget()
                 with attack.comes(harbour) as client:
+                    if attack.asks is not None:
+                        attack.asks(harbour)
                     has_done(attack, client)
                 for one in bystanders:
                     assert "The room of input" in one.types("look"), one.client.text
                     for line in lines_at(one):
                         assert_plain(COLOURS.sub("", line))
-                assert errors_of_ours(harbour.log_since(logged)) == []
+                log = harbour.log_since(logged)
+                assert errors_of_ours(log) == []
+                assert len(log) < MOST_LOGGED, f"the logs grew by {len(log)} bytes"
 
 
 def has_done(attack: Attack, client: Client) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+from django.conf import settings
 from evennia.utils.ansi import strip_ansi
 
 from evennia_ai.prompt.names import bare
@@ -16,6 +17,8 @@ MAX_RAW: Final = 20_000
 
 # Joiners that spell words and emoji; every other format character can go unseen.
 _KEPT_FORMAT: Final = "\u200c\u200d"
+_TAB: Final = 4
+"""Blanks of a tab, which a builder may have pasted into an editor."""
 _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 # Letters and marks without any shape; of the selectors only those that choose how an emoji looks.
 _SHAPELESS: Final = re.compile(
@@ -26,10 +29,14 @@ _IDLE_JOINER: Final = re.compile("(?:(?<=[\x20-\u024f])|^)[\u200c\u200d]+", re.M
 _MARKS: Final = frozenset({"Mn", "Me"})
 MOST_MARKS: Final = 6
 """Accents on one letter; no writing has more."""
-# A link `|lc<command>|lt<text>|le` or `|lu<address>|lt<text>|le`, and what is left of broken ones.
-_INNER: Final = r"(?:(?!\|l[cute]).)*"
-_LINK: Final = re.compile(rf"\|l[cu]{_INNER}\|lt({_INNER})\|le", re.DOTALL)
-_LINK_MARK: Final = re.compile(r"\|l[cute]")
+# A link is `|lc<command>|lt<text>|le` or `|lu<address>|lt<text>|le`. Evennia reads it in a line
+# whose `||` is `|` already and whose colours may be gone, so `|||nl|rc` begins one as well.
+_COLOUR: Final = r"\|\[?(?:#[0-9a-fA-F]{6}|#[0-9a-fA-F]{3}|![a-zA-Z]|=[a-z]|[0-5]{3}|[^\s|l])"
+_MARK: Final = rf"\|(?:\|(?:{_COLOUR})++)?l(?:{_COLOUR})*+"
+_INNER: Final = rf"(?:(?!{_MARK}[cute]).)*+"
+_LINK: Final = re.compile(rf"{_MARK}[cu]{_INNER}{_MARK}t({_INNER}){_MARK}e", re.DOTALL)
+_LINK_MARK: Final = re.compile(rf"{_MARK}[cute]")
+_MARK_BEGUN: Final = re.compile(rf"\|l?(?:{_COLOUR})*\Z")
 _BLANKS: Final = str.maketrans("\t\u2800", "  ")  # a tab, a braille letter without dots
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
@@ -61,8 +68,33 @@ def unmarked(text: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """`text` with the words of each link in its place; of broken links no mark stays."""
+    """Return `text` with each link replaced by its words, and without the marks of broken links."""
     return _LINK_MARK.sub(" ", _LINK.sub(r"\1", text))
+
+
+def clean_line(typed: str) -> str:
+    """Return a typed text without what is not seen, and without links.
+
+    A text of several lines keeps them. Links stay in a game whose players may make some.
+    """
+    seen = "\n".join(map(visible, typed.expandtabs(_TAB).split("\n")))
+    # In this order: a character that is not seen may part the mark of a link.
+    return without_links(seen) if settings.MXP_OUTGOING_ONLY else seen
+
+
+def with_whole_links(text: str) -> str:
+    """Return `text` without the marks of broken links; whole links stay.
+
+    Evennia finds whole links in one walk. For a mark without its partner it searches the rest of
+    the text, in time that grows with the cube of the number of such marks.
+    """
+    kept, at = [], 0
+    for link in _LINK.finditer(text):
+        before = _LINK_MARK.sub(" ", text[at : link.start()])
+        # For a client without links Evennia leaves the words of a link, which could end a mark.
+        kept += [before, " " if _MARK_BEGUN.search(before[-60:]) else "", link[0]]
+        at = link.end()
+    return "".join([*kept, _LINK_MARK.sub(" ", text[at:])])
 
 
 @lru_cache(maxsize=4096)
