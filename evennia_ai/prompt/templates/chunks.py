@@ -25,12 +25,12 @@ MAX_CHOICES: Final = 1_000
 class Run(NamedTuple):
     """What a text is filled with. `kept` are the values as a variable may keep them.
 
-    `source` is the text itself, which says with a place in it which dice are thrown.
+    `seed` is the name of the text (`seed_of`); with a place in it, it decides how dice fall.
     """
 
     values: Mapping[str, str]
     dice: Dice
-    source: str
+    seed: str
     variables: Variables
     kept: Mapping[str, str]
 
@@ -71,7 +71,7 @@ class Roll:
 
     def text(self, run: Run) -> str:
         """What the dice give."""
-        return ROLLERS[self.name](self.argument, (run.source, self.place), run.dice)
+        return ROLLERS[self.name](self.argument, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
@@ -85,7 +85,7 @@ class Choice:
     def text(self, run: Run) -> str:
         """The chosen one."""
         made = [joined(choice, run) for choice in self.choices]
-        return _chosen(made, self.name, (run.source, self.place), run.dice)
+        return _chosen(made, self.name, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
@@ -223,8 +223,7 @@ def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
     if not (1 <= count <= MAX_DICE and sides):
         return ""
     sides = min(sides, MAX_SIDES)
-    thrown = [place, *((*place, number) for number in range(1, count))]
-    total = sum(1 + int(dice.roll("roll", *one) * sides) for one in thrown)
+    total = sum(1 + int(thrown * sides) for thrown in dice.rolls(count, "roll", *place))
     return str(total + int(found[3] or 0))
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.dice import Dice, seed_of
 from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.templates.chunks import (
@@ -49,7 +49,7 @@ _LOGIC: Final = re.compile(r"\{[%#]")
 _FEW: Final = 16
 
 
-def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
+def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, seed: str) -> str:
     """The chunks as text; a name without a value stays as it was written.
 
     TooLongError: names that stand in it many times make more than MAX_FILLED characters.
@@ -59,7 +59,7 @@ def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, 
         if isinstance(chunk, str)
         else values.get(chunk.name, chunk.written)
         if isinstance(chunk, Value)
-        else ROLLERS[chunk.name](chunk.argument, (source, chunk.place), dice)
+        else ROLLERS[chunk.name](chunk.argument, (seed, chunk.place), dice)
         for chunk in chunks
     ]
     if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
@@ -167,6 +167,8 @@ class Template:
     logic: CheckedLogic | None = None
     is_checked: bool = False
     """Whether its author is told what does not fit; in imported text it stays as it is written."""
+    seed: str = ""
+    """What its dice are thrown for, "" without any: made once, however many dice there are."""
 
     def render(
         self,
@@ -185,7 +187,7 @@ class Template:
         if self.logic is None and not self.uses.is_special:
             return self._filled(values, dice)
         run = Run(
-            values, dice, self.source, variables or Variables(), values if kept is None else kept
+            values, dice, self.seed, variables or Variables(), values if kept is None else kept
         )
         try:
             return joined(self.chunks, run) if self.logic is None else self.logic.render(run)
@@ -197,7 +199,7 @@ class Template:
     def _filled(self, values: Mapping[str, str], dice: Dice) -> str:
         try:
             chunks = cast(tuple[Plain, ...], self.chunks)  # nothing of it is special
-            return filled(chunks, values=values, dice=dice, source=self.source)
+            return filled(chunks, values=values, dice=dice, seed=self.seed)
         except TooLongError as error:
             if self.is_checked:
                 raise TemplateError(f"{error}; name its values less often") from error
@@ -268,17 +270,31 @@ def _compiled(source: str, trust: Trust) -> Template:
     text = split_macros(source, v1_names=imported)
     if imported or not (text.foreign or _LOGIC.search(source)):
         uses = uses_of(text.chunks)
-        return Template(source=source, uses=uses, chunks=text.chunks, is_checked=not imported)
+        return Template(
+            source=source,
+            uses=uses,
+            chunks=text.chunks,
+            is_checked=not imported,
+            seed=_seed(source, uses),
+        )
     logic = compile_logic(source)
     uses = uses_of(logic.macros)
     uses = uses._replace(names=tuple(dict.fromkeys((*logic.names, *uses.names))))
-    return Template(source=source, uses=uses, logic=logic, is_checked=True)
+    return Template(
+        source=source, uses=uses, logic=logic, is_checked=True, seed=_seed(source, uses)
+    )
+
+
+def _seed(source: str, uses: Uses) -> str:
+    return seed_of(source) if uses.rolls else ""
 
 
 def expanded_alone(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
     """A text nobody vouches for, with its macros filled and other names as they are written."""
     chunks = split_macros(text, v1_names=False).chunks
-    return Template(source=text, uses=uses_of(chunks), chunks=chunks).render(values, dice)
+    uses = uses_of(chunks)
+    template = Template(source=text, uses=uses, chunks=chunks, seed=_seed(text, uses))
+    return template.render(values, dice)
 
 
 _known_template: Final = lru_cache(maxsize=MOST_COMPILED)(_compiled)
