@@ -7,6 +7,7 @@ and then. What is neither is told with the way it is written here.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from jinja2 import Environment, nodes
@@ -113,10 +114,36 @@ def compile_logic(source: str) -> CheckedLogic:
         raise TemplateError("is nested too deeply; take some of it out") from error
 
 
-# What is not looked through for macros.
-_STATEMENT: Final = re.compile(
-    r"\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{#.*?#\}|\{%.*?%\}", re.DOTALL
+# What is not looked through for macros: how it begins, and how each kind of it ends.
+_OPENING: Final = re.compile(r"(\{%-?\s*raw\s*-?%\})|(\{#)|(\{%)")
+_CLOSINGS: Final = (
+    (1, re.compile(r"\{%-?\s*endraw\s*-?%\}")),
+    (2, re.compile(r"#\}")),
+    (3, re.compile(r"%\}")),
 )
+
+
+def _statements(source: str) -> Iterator[tuple[int, int]]:
+    """Yield where each statement, comment and raw text of Jinja2 begins and ends.
+
+    A kind that is not closed once is not looked for again: thousands of openings without an end
+    take one walk through the text, and not one walk each.
+    """
+    unclosed: set[int] = set()
+    at = 0
+    while opened := _OPENING.search(source, at):
+        at = opened.start() + 1
+        for kind, closing in _CLOSINGS:
+            # A raw text without an end counts as the statement that begins it.
+            if kind in unclosed or not (opened[kind] or (kind == 3 and opened[1])):
+                continue
+            closed = closing.search(source, opened.end(kind) if opened[kind] else at + 1)
+            if closed is None:
+                unclosed.add(kind)
+            else:
+                yield opened.start(), closed.end()
+                at = closed.end()
+                break
 
 
 def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
@@ -127,10 +154,7 @@ def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
     placed: dict[str, _Placed] = {}
     made: list[str] = []
     done = 0
-    for start, end in [
-        *(found.span() for found in _STATEMENT.finditer(source)),
-        (len(source),) * 2,
-    ]:
+    for start, end in [*_statements(source), (len(source),) * 2]:
         for written, chunk in pieces(source[done:start], place=done):
             made.append(_named(written, chunk, placed, name))
         made.append(source[start:end])
@@ -180,7 +204,11 @@ def _meant(named: str) -> str:
 
     In the text names stand already for the macros that are known.
     """
-    found = _FOREIGN.search(_STATEMENT.sub("", named))
+    done, outside = 0, []
+    for start, end in _statements(named):
+        outside.append(named[done:start])
+        done = end
+    found = _FOREIGN.search("".join((*outside, named[done:])))
     if found is None:
         return ""
     sign, name, plain = found.group(1, 2, 3)

@@ -42,7 +42,9 @@ _MACRO: Final = re.compile(
     rf"\{{\{{(?:({_NAME})|({_REMARK}|{_PLAIN}))\}}\}}", re.DOTALL | re.IGNORECASE
 )
 _MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(?ai:user|bot|char)>", _MACRO.flags)
-_OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
+# The blanks around its name are stripped afterwards: in the pattern a run of them would be gone
+# through once for each of its characters.
+_OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
 """How deep macros may hold macros; those deeper inside stay as they are written."""
@@ -139,8 +141,9 @@ def _called(found: re.Match[str], how: _Splitting, place: int) -> Chunk:
     if variable := _VARIABLE.fullmatch(body):
         change = _change(variable, lambda text, _: _names_of_v1(text, how))
         return change or _as_written(written, how)
-    if outlet := _OUTLET.fullmatch(body):
-        return Value(OUTLET + outlet[1], "")
+    outlet = _OUTLET.fullmatch(body)
+    if outlet and (name := outlet[1].strip()) and "\n" not in name:
+        return Value(OUTLET + name, "")
     called = _function(body)
     return Roll(*called, place + found.start()) if called else _as_written(written, how)
 

@@ -89,6 +89,9 @@ HOSTILE = {
     "call of a value": "{{ user() }}",
     "lipsum": "{{ lipsum(99) }}",
     "cycler": "{{ cycler('a').next }}",
+    "statements that do not end": "{%" * 25_000,
+    "comments that do not end": "{#" * 25_000,
+    "raw texts that do not end": "{% raw %}" * 5_500,
     "deep brackets": "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}",
     "deep conditions": "{% if user %}" * 300 + "x" + "{% endif %}" * 300,
     "conditions a little too deep": "{% if user %}" * 90 + "x" + "{% endif %}" * 90,
@@ -263,6 +266,10 @@ def test_a_template_that_makes_too_much_is_stopped(source: str) -> None:
 
 @pytest.mark.parametrize("count", [10, 10_000])
 def test_macros_are_split_in_linear_time(count: int) -> None:
+    blanks = " " * 4 * count
+    for whole in (f"{{{{outlet::a{blanks}b}}}}", f"{{{{outlet::{blanks}}}}}", f"{{{{roll{blanks}"):
+        with little_work():
+            rendered(whole, trust="imported")
     for hostile in (
         "{{",
         "{{a",
