@@ -29,7 +29,8 @@ from evennia_ai.foreign.fields import as_format_error
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said
-from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.template import compile_template, fill_each
+from evennia_ai.prompt.templates.work import Meter
 
 Spec = Literal["chara_card_v3", "chara_card_v2", "v1"]
 DEFAULT_USER: Final = "User"
@@ -172,11 +173,20 @@ def greeting(card: Card, *, index: int = 0, group: bool = False) -> str:
 
 
 def opening_message(
-    card: Card, *, index: int = 0, group: bool = False, values: Mapping[str, str], dice: Dice
+    card: Card,
+    *,
+    index: int = 0,
+    group: bool = False,
+    values: Mapping[str, str],
+    dice: Dice,
+    meter: Meter | None = None,
 ) -> Message | None:
-    """The greeting as the character's first message, macros expanded; None for an empty one."""
+    """Return a greeting as the character's first message, macros expanded; None for an empty one.
+
+    `meter` is the work that several greetings share. One that is too much stays as written.
+    """
     text = compile_template(greeting(card, index=index, group=group), trust="imported")
-    content = text.render(values, dice)
+    [content] = fill_each({index: text}, values, dice, meter or Meter()).values()
     return said("assistant", content, name=card.name) if content.strip() else None
 
 

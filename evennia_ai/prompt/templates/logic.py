@@ -18,18 +18,18 @@ from evennia_ai.prompt.templates.allowed import names_in
 from evennia_ai.prompt.templates.chunks import (
     Chunk,
     Chunks,
-    LongValue,
     Run,
     Trim,
     Value,
-    inside,
     joined,
     without_breaks,
+    work_of,
 )
 from evennia_ai.prompt.templates.evaluation import Filled, cost, writer
 from evennia_ai.prompt.templates.macros import pieces
-from evennia_ai.prompt.templates.operations import CHARACTERS_A_STEP, MAX_STEPS, Spending
+from evennia_ai.prompt.templates.operations import MAX_STEPS, Spending
 from evennia_ai.prompt.templates.value_names import KNOWN_NAMES, OUTLET
+from evennia_ai.prompt.templates.work import OutOfWorkError
 
 MAX_WORDS: Final = 500
 """Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
@@ -46,13 +46,10 @@ _ENVIRONMENT: Final = Environment(keep_trailing_newline=True)  # noqa: S701 prom
 
 
 class _Placed(NamedTuple):
-    """A macro, and the steps that filling it takes."""
+    """A macro, and the work that filling it takes."""
 
     chunk: Chunk
-    steps: int
-
-
-_MACRO_STEPS: Final = 10
+    work: int
 
 
 class CheckedLogic:
@@ -73,9 +70,11 @@ class CheckedLogic:
     def render(self, run: Run) -> str:
         """The text; TemplateError with the line for an unknown name and for what cannot be done."""
         trims: list[int] = []
-        spending = Spending({**run.values, **self._macros(run, trims)})
+        spending = Spending({**run.values, **self._macros(run, trims)}, run.meter)
         try:
             self._write(spending)
+        except OutOfWorkError as error:
+            raise OutOfWorkError(line=spending.line) from error
         except TemplateError as error:
             problem = f"cannot be rendered: {error.problem}"
             raise TemplateError(problem, line=spending.line) from error
@@ -87,7 +86,7 @@ class CheckedLogic:
 
         def of(macro: _Placed) -> Filled:
             def text(spending: Spending) -> str:
-                spending.spend(macro.steps)
+                run.meter.pay(macro.work)
                 if isinstance(macro.chunk, Trim):
                     trims.append(len(spending.written))
                 return joined((macro.chunk,), run)
@@ -166,10 +165,9 @@ def _named(written: str, chunk: Chunk, placed: dict[str, _Placed], name: str) ->
     """What Jinja2 reads in the place of a chunk."""
     if chunk == written:  # text, or an expression
         return written
-    if isinstance(chunk, Value | LongValue) and not chunk.name.startswith(OUTLET):
+    if isinstance(chunk, Value) and not chunk.name.startswith(OUTLET):
         return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
-    steps = _MACRO_STEPS * sum(1 for _ in inside((chunk,))) + len(written) // CHARACTERS_A_STEP
-    placed[f"{name}{len(placed)}"] = _Placed(chunk, steps)
+    placed[f"{name}{len(placed)}"] = _Placed(chunk, work_of((chunk,)))
     lines = "\n" * written.count("\n")  # so that errors name the lines of the text
     return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
 

@@ -22,12 +22,11 @@ from evennia_ai.prompt.templates.chunks import (
     Choice,
     Chunk,
     Chunks,
-    LongValue,
     Roll,
     Trim,
     Value,
 )
-from evennia_ai.prompt.templates.value_names import LONG_VALUES, OUTLET
+from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.templates.variables import Operation
 
 _PLAIN: Final = r"(?:(?!\{\{|\}\}).)*"
@@ -128,7 +127,7 @@ def _value(written: str) -> Chunk:
         return Value(_V1_NAMES[name], written)
     if name in _PLAIN_WORDS:
         return _PLAIN_WORDS[name]
-    return LongValue(name, written) if name in LONG_VALUES else Value(name, written)
+    return Value(name, written)
 
 
 _LONG_NAME: Final = 100

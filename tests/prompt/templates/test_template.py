@@ -158,7 +158,7 @@ STOPPED = {
     "a text added to itself": ("{{ (big + big) | length }}", "40000 characters on the way"),
     "a text in great letters": ("{{ big | upper | lower }}", "40000 characters on the way"),
     "a text in letters": ("{% for a in big %}{% endfor %}", "40000 characters on the way"),
-    "a sorted text": ("{{ big | sort | first }}", "10000 steps"),
+    "a sorted text": ("{{ big | sort | first }}", "more work than is left"),
     "a list in a list in a list": (
         "{% for a in [["
         + "user, " * 40
@@ -170,12 +170,15 @@ STOPPED = {
         + "] }}{% endfor %}{% endfor %}",
         "40000 characters on the way",
     ),
-    "stripping by a long text": ("{{ big | trim(big) }}", "10000 steps"),
-    "looking for a long text": ("{% if long in big %}x{% endif %}", "10000 steps"),
-    "comparing long texts": ("{% if " + "big == same and " * 9 + "user %}x{% endif %}", "steps"),
+    "stripping by a long text": ("{{ big | trim(big) }}", "more work than is left"),
+    "looking for a long text": ("{% if long in big %}x{% endif %}", "more work than is left"),
+    "comparing long texts": (
+        "{% if " + "big == same and " * 9 + "user %}x{% endif %}",
+        "more work",
+    ),
     "reading a text in loops": (
         "{% for a in [big] %}{% for b in range(100) %}{{ a is lower }}{% endfor %}{% endfor %}",
-        "10000 steps",
+        "more work than is left",
     ),
     "two names for one thing": ("{% for a, b in [[1]] %}{% endfor %}", "2 names"),
     "a text and a number": ("{{ user + 1 }}", "no number"),
@@ -194,7 +197,7 @@ def test_what_depends_on_the_values_is_stopped_when_it_is_rendered(
     big, long = "so it is " * 3_000, "so it is " * 300
     with pytest.raises(TemplateError, match=problem) as caught:
         rendered("\n{# #}" + source, big=big, same=big[:-1] + " ", long=long + "!")
-    assert str(caught.value).startswith("line 2: cannot be rendered: ")
+    assert str(caught.value).startswith("line 2: ")
 
 
 @pytest.mark.parametrize(
