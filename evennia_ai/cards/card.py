@@ -29,6 +29,7 @@ from evennia_ai.foreign.fields import as_format_error
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said
+from evennia_ai.prompt.templates.macros import check_macros
 from evennia_ai.prompt.templates.template import compile_template, fill_each
 from evennia_ai.prompt.templates.work import Meter
 
@@ -244,6 +245,7 @@ def _card(raw: Any, notices: list[str]) -> Card:
     notices += _doubts(data, read)
     given = {name: value for name, value in read.items() if value is not None}
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    check_macros(_texts_in(read, where), kind="card")
     version = _spec_version(raw, spec, notices)
     name = _name(read["name"], notices)
     if "assets" in lists:
@@ -255,6 +257,21 @@ def _card(raw: Any, notices: list[str]) -> Card:
         source=raw,
         notices=tuple(dict.fromkeys(notices)),
     )
+
+
+def _texts_in(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a card that may have macros, each with its path."""
+    for name, value in read.items():
+        if isinstance(value, str):
+            yield f"{where}.{name}", value
+        elif isinstance(value, list):
+            for at, one in enumerate(value):
+                if isinstance(one, str):
+                    yield f"{where}.{name}[{at}]", one
+    depth_prompt = (read["extensions"] or {}).get("depth_prompt")
+    text = depth_prompt.get("prompt") if isinstance(depth_prompt, dict) else None
+    if isinstance(text, str):
+        yield f"{where}.extensions.depth_prompt.prompt", text
 
 
 # Members that stay in the file's own JSON alone: their type, and what it is called.

@@ -10,10 +10,11 @@ result is never read again: what a value says is no macro.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.templates.chunks import (
     MAX_CHOICES,
     REMARKS,
@@ -47,6 +48,50 @@ _OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
 """How deep macros may hold macros; those deeper inside stay as they are written."""
+
+MAX_MACROS: Final = 2_000
+"""Macros that one text may have: more than that are never filled in, and take long to read."""
+MAX_MACROS_OF_FILE: Final = 10_000
+"""Macros that the texts of one card or preset may have together."""
+MAX_MACROS_OF_BOOK: Final = 100_000
+"""Macros that the texts of all entries of one lorebook may have together."""
+_V1_MARKS: Final = ("<user>", "<bot>", "<char>")
+
+
+def count_macros(text: str) -> int:
+    """Return how many macros a text has at most, without splitting it."""
+    count = text.count("{{")
+    if "<" in text:
+        folded = text.lower()
+        count += sum(map(folded.count, _V1_MARKS))
+    return count
+
+
+def check_macros(
+    texts: Iterable[tuple[str, str]], *, kind: str, most: int = MAX_MACROS_OF_FILE
+) -> None:
+    """Refuse a file whose texts, each given with its path, have too many macros.
+
+    Raises:
+        FormatError: One text, or all together, have more than the limit; it names the text.
+    """
+    total = 0
+    for where, text in texts:
+        count = count_macros(text)
+        if count > MAX_MACROS:
+            raise FormatError(
+                kind,
+                f"{where}: has {count} macros, and {MAX_MACROS} are the limit for one text;"
+                " take some out",
+            )
+        total += count
+        if total > most:
+            raise FormatError(
+                kind,
+                f"{where}: the texts of the file have more than {most} macros up to here, and that"
+                " is the limit for one file; take some out",
+            )
+
 
 # Names that stand for something of their own.
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": ""}

@@ -39,7 +39,7 @@ from evennia_ai.prompt.templates.chunks import (
     work_of,
 )
 from evennia_ai.prompt.templates.logic import CheckedLogic, compile_logic
-from evennia_ai.prompt.templates.macros import split_macros
+from evennia_ai.prompt.templates.macros import MAX_MACROS, count_macros, split_macros
 from evennia_ai.prompt.templates.operations import MAX_FILLED
 from evennia_ai.prompt.templates.value_names import OUTLET, SAID_LAST
 from evennia_ai.prompt.templates.variables import Variable, Variables
@@ -299,6 +299,12 @@ def _compiled(source: str, trust: Trust) -> Template:
         raise TemplateError(
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
         )
+    if (count := count_macros(source)) > MAX_MACROS:
+        if imported:  # its import refuses it; what is stored all the same stays as it is written
+            return Template(source=source, chunks=(source,))
+        raise TemplateError(
+            f"has {count} macros, and {MAX_MACROS} are the limit; split it into several"
+        )
     text = split_macros(source, v1_names=imported)
     if imported or not (text.foreign or _LOGIC.search(source)):
         uses = uses_of(text.chunks)
@@ -324,6 +330,8 @@ def _seed(source: str, uses: Uses) -> str:
 
 def expanded_alone(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
     """A text nobody vouches for, with its macros filled and other names as they are written."""
+    if count_macros(text) > MAX_MACROS:
+        return text
     chunks = split_macros(text, v1_names=False).chunks
     uses = uses_of(chunks)
     template = Template(

@@ -7,6 +7,7 @@ import pytest
 
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.work import Meter
 
 
 def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
@@ -100,7 +101,8 @@ def test_dice_hash_a_few_characters_however_long_their_text_is(
 ) -> None:
     dice = _CountingDice(turn="1", conversation="1", asked=[])
     times, longest = 400, 60
-    compile_template(macro * times + "x" * 20_000, trust=trust).render({}, dice)
+    template = compile_template(macro * times + "x" * 20_000, trust=trust)
+    template.render({}, dice, meter=Meter(10**9))
     assert times <= len(dice.asked) <= 2 * times  # a hundred dice of one macro are one throw
     assert max(dice.asked) <= longest
 

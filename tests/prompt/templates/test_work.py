@@ -14,7 +14,7 @@ from evennia_ai.prompt.components import CONTAINED_PRIORITY, PromptComponent
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.templates.chunks import work_of
-from evennia_ai.prompt.templates.macros import split_macros
+from evennia_ai.prompt.templates.macros import MAX_MACROS, count_macros, split_macros
 from evennia_ai.prompt.templates.template import compile_template, expanded_alone, fill_each
 from evennia_ai.prompt.templates.work import (
     COUNTED_A_UNIT,
@@ -64,7 +64,7 @@ def a_meter(work: int = 10**9) -> Meter:
 @pytest.mark.parametrize("macro", DEAR.values(), ids=DEAR.keys())
 def test_a_text_that_repeats_a_macro_ends_at_the_limit(macro: str) -> None:
     meter = a_meter(1_000)
-    template = compile_template(macro * 3_000, trust="imported")
+    template = compile_template(macro * (MAX_MACROS // count_macros(macro)), trust="imported")
     with pytest.raises(OutOfWorkError, match="more work than is left for the texts of this turn"):
         template.render(VALUES, DICE, meter=meter)
     assert meter.ran_out
@@ -186,7 +186,7 @@ class _CountingDice(Dice):
 def test_all_texts_of_a_turn_throw_no_more_dice_than_one_limit_pays(
     macro: str, trust: Literal["imported", "builder"]
 ) -> None:
-    per_text = 40_000 // len(macro)
+    per_text = min(MAX_MACROS, 40_000 // len(macro))
     inputs = the_inputs(several(macro * per_text, 40, trust))
     dice = _CountingDice(turn="1", conversation="1")
     inputs = replace(inputs, rules=replace(inputs.rules, dice=dice))
