@@ -160,6 +160,18 @@ def greetings(card: Card, *, group: bool = False) -> tuple[str, ...]:
     return (card.first_mes, *card.alternate_greetings, *extra)
 
 
+def texts_with_macros(card: Card) -> tuple[str, ...]:
+    """Return the card's texts that are filled in, as they are written."""
+    depth_prompt = card.extensions.get("depth_prompt")
+    prompt = depth_prompt.get("prompt") if isinstance(depth_prompt, dict) else None
+    return (
+        *(card.description, card.personality, card.scenario, card.mes_example),
+        *(card.system_prompt, card.post_history_instructions, notes_in(card)),
+        *([prompt] if isinstance(prompt, str) else []),
+        *greetings(card, group=True),
+    )
+
+
 def greeting(card: Card, *, index: int = 0, group: bool = False) -> str:
     """One greeting as written; 0 is the first message, n the n-th alternate.
 

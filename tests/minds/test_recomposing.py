@@ -244,7 +244,7 @@ def test_the_history_of_a_past_turn_has_no_later_record(furnished):
 
 def test_every_break_of_a_prefix_has_a_declared_reason(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
-    play(furnished, rounds=3)
+    play(furnished, rounds=5)
     manifests = [turn.manifest for turn in turns_of(furnished)]
     reasons = {
         manifest.break_reason for manifest in manifests if manifest.shared_tokens is not None

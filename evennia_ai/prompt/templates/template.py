@@ -276,7 +276,9 @@ def fill_each(
 MOST_COMPILED: Final = 1_024
 """Texts that are kept compiled for all who use them: components of many NPCs have the same."""
 LONG_SOURCE: Final = 20_000
-"""Characters of a text that is compiled anew each time, so that what is kept has a bound."""
+"""Characters of a text from which on few are kept compiled, so that what is kept has a bound."""
+MOST_LONG_COMPILED: Final = 64
+"""How many of those are kept: enough for the cards and presets that a game plays at one time."""
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:
@@ -288,7 +290,7 @@ def compile_template(source: str, *, trust: Trust) -> Template:
     if trust == "imported" and "{{" not in source and "<" not in source:
         # Most have nothing to fill in, and those of one book would drive out all that is kept.
         return Template(source=source, chunks=(source,) if source else ())
-    return (_compiled if len(source) > LONG_SOURCE else _known_template)(source, trust)
+    return (_known_long if len(source) > LONG_SOURCE else _known_template)(source, trust)
 
 
 def _compiled(source: str, trust: Trust) -> Template:
@@ -341,3 +343,4 @@ def expanded_alone(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
 
 
 _known_template: Final = lru_cache(maxsize=MOST_COMPILED)(_compiled)
+_known_long: Final = lru_cache(maxsize=MOST_LONG_COMPILED)(_compiled)

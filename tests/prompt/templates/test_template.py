@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.templates.template import LONG_SOURCE, compile_template
+from evennia_ai.prompt.templates.template import LONG_SOURCE, MOST_LONG_COMPILED, compile_template
 from tests.effort import little_work
 from tests.prompt.builders import DICE, a_component, texts, the_prompt, verdicts_of
 
@@ -349,12 +349,16 @@ def test_a_bad_template_is_a_verdict_and_no_crash() -> None:
     assert verdicts_of(prompt, "component:sum") == [("expand", False, problem)]
 
 
-def test_equal_texts_share_what_is_compiled_unless_they_are_long() -> None:
+def test_equal_texts_share_what_is_compiled_and_few_long_ones_are_kept() -> None:
     text = "{{char}} waits."
     assert compile_template(text, trust="builder") is compile_template(text, trust="builder")
     assert compile_template(text, trust="imported") != compile_template(text, trust="builder")
     long = text * (LONG_SOURCE // len(text) + 1)
-    assert compile_template(long, trust="builder") is not compile_template(long, trust="builder")
+    compiled = compile_template(long, trust="builder")
+    assert compile_template(long, trust="builder") is compiled
+    for number in range(MOST_LONG_COMPILED):
+        compile_template(f"{long}{number}", trust="builder")
+    assert compile_template(long, trust="builder") is not compiled
 
 
 def test_each_name_without_a_value_stays_as_it_was_written_there() -> None:
