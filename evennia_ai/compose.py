@@ -47,6 +47,7 @@ from evennia_ai.memory.scenes import words_said
 from evennia_ai.prompt.assembly import PLAIN
 from evennia_ai.prompt.blocks import blocks_alone, with_filled, with_guidance, without_facts
 from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.carried import Store
 from evennia_ai.prompt.compiled import DYNAMIC, Filling
 from evennia_ai.prompt.components import HISTORY_ID
 from evennia_ai.prompt.examples import with_examples_apart
@@ -97,7 +98,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     cut = inputs.cut if assembly.history_cut == "steps" else 0
     filling = _filling(inputs)
     said = said_sources(inputs.books)
-    notes = _notes(inputs, history, filling, said)  # 1
+    notes, filling = _notes(inputs, history, filling, said)  # 1
     lore = _lore(inputs, notes, filling)  # 2
     reminded = _recalled(inputs)  # 3
     pieces, refused = _expanded(inputs, notes, lore, reminded, filling, said=said)  # 4
@@ -251,7 +252,7 @@ def _values_read(inputs: Inputs, filling: Filling) -> Mapping[str, str]:
 
 def _notes(
     inputs: Inputs, history: History, filling: Filling, lore: SaidSources
-) -> list[ExpandedNote]:
+) -> tuple[list[ExpandedNote], Filling]:
     said = inputs.history.user_messages + (inputs.event is not None)
     return expanded_notes(
         inputs.notes,
@@ -280,6 +281,7 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], filling: Filling) -> Ac
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
+        work=filling.carried.left_for_lore,
         values=filling.values_for("system"),  # a text may stand in a message of that role
         dice=rules.dice,
         state=inputs.lore_state,
@@ -327,18 +329,18 @@ def _expanded(
         filling = filling.with_values(outlets)
     if entries:
         values = filling.values_for("system")
-        carried = variables_of(entries, inputs.books, values=values, dice=filling.dice)
+        carried = filling.carried._replace(work_of_lore=lore.work)
+        carried = variables_of(entries, inputs.books, carried, values=values, dice=filling.dice)
         filling = replace(filling, carried=carried)
     expanded = components.compiled.expand(filling)
-    if expanded.left != filling.carried:
-        filling = replace(filling, carried=expanded.left)
-    notes = with_variables(notes, inputs.notes, filling, components=components, lore=said)
+    store = Store(expanded.left)
+    notes = with_variables(notes, inputs.notes, filling, store, components=components, lore=said)
     unsettled = components.unsettled(said).members
     made = settle_pieces(expanded.made, unsettled, layout=filling.layout, counter=counter)
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
-    made = with_memories(made, reminded.kept, components=components, filling=filling)
-    made = with_filled(made, inputs.blocks, components=components, filling=filling)
+    made = with_memories(made, reminded.kept, components=components, filling=filling, store=store)
+    made = with_filled(made, inputs.blocks, components=components, filling=filling, store=store)
     if entries:
         joints = components.joints
         keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
@@ -353,7 +355,9 @@ def _expanded(
         made += lore_pieces(
             entries,
             components=components,
-            joints=lore_joints(joints, assembly, filling) if assembly.lore_format else joints,
+            joints=lore_joints(joints, assembly, filling, store)
+            if assembly.lore_format
+            else joints,
             layout=filling.layout,
             counter=counter,
         )
@@ -361,7 +365,9 @@ def _expanded(
     else:
         made += [one.made for one in notes]
     if assembly is not PLAIN and assembly.examples == "messages":
-        made = with_examples_apart(made, assembly, components=components, filling=filling)
+        made = with_examples_apart(
+            made, assembly, components=components, filling=filling, store=store
+        )
     made += blocks_alone(inputs.blocks, counter=counter)
     if not components.is_on(DYNAMIC.key):
         made = without_facts(made)

@@ -29,7 +29,9 @@ from evennia_ai.foreign.fields import as_format_error
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said
-from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.macros import check_macros
+from evennia_ai.prompt.templates.template import compile_template, fill_each
+from evennia_ai.prompt.templates.work import Meter
 
 Spec = Literal["chara_card_v3", "chara_card_v2", "v1"]
 DEFAULT_USER: Final = "User"
@@ -158,6 +160,18 @@ def greetings(card: Card, *, group: bool = False) -> tuple[str, ...]:
     return (card.first_mes, *card.alternate_greetings, *extra)
 
 
+def texts_with_macros(card: Card) -> tuple[str, ...]:
+    """Return the card's texts that are filled in, as they are written."""
+    depth_prompt = card.extensions.get("depth_prompt")
+    prompt = depth_prompt.get("prompt") if isinstance(depth_prompt, dict) else None
+    return (
+        *(card.description, card.personality, card.scenario, card.mes_example),
+        *(card.system_prompt, card.post_history_instructions, notes_in(card)),
+        *([prompt] if isinstance(prompt, str) else []),
+        *greetings(card, group=True),
+    )
+
+
 def greeting(card: Card, *, index: int = 0, group: bool = False) -> str:
     """One greeting as written; 0 is the first message, n the n-th alternate.
 
@@ -172,11 +186,20 @@ def greeting(card: Card, *, index: int = 0, group: bool = False) -> str:
 
 
 def opening_message(
-    card: Card, *, index: int = 0, group: bool = False, values: Mapping[str, str], dice: Dice
+    card: Card,
+    *,
+    index: int = 0,
+    group: bool = False,
+    values: Mapping[str, str],
+    dice: Dice,
+    meter: Meter | None = None,
 ) -> Message | None:
-    """The greeting as the character's first message, macros expanded; None for an empty one."""
+    """Return a greeting as the character's first message, macros expanded; None for an empty one.
+
+    `meter` is the work that several greetings share. One that is too much stays as written.
+    """
     text = compile_template(greeting(card, index=index, group=group), trust="imported")
-    content = text.render(values, dice)
+    [content] = fill_each({index: text}, values, dice, meter or Meter()).values()
     return said("assistant", content, name=card.name) if content.strip() else None
 
 
@@ -234,6 +257,7 @@ def _card(raw: Any, notices: list[str]) -> Card:
     notices += _doubts(data, read)
     given = {name: value for name, value in read.items() if value is not None}
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    check_macros(_texts_in(read, where), kind="card")
     version = _spec_version(raw, spec, notices)
     name = _name(read["name"], notices)
     if "assets" in lists:
@@ -245,6 +269,21 @@ def _card(raw: Any, notices: list[str]) -> Card:
         source=raw,
         notices=tuple(dict.fromkeys(notices)),
     )
+
+
+def _texts_in(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a card that may have macros, each with its path."""
+    for name, value in read.items():
+        if isinstance(value, str):
+            yield f"{where}.{name}", value
+        elif isinstance(value, list):
+            for at, one in enumerate(value):
+                if isinstance(one, str):
+                    yield f"{where}.{name}[{at}]", one
+    depth_prompt = (read["extensions"] or {}).get("depth_prompt")
+    text = depth_prompt.get("prompt") if isinstance(depth_prompt, dict) else None
+    if isinstance(text, str):
+        yield f"{where}.extensions.depth_prompt.prompt", text
 
 
 # Members that stay in the file's own JSON alone: their type, and what it is called.

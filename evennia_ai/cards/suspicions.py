@@ -258,6 +258,9 @@ class _Loaded(Dice):
     def roll(self, *what: object) -> float:
         return self.share
 
+    def rolls(self, count: int, *what: object) -> list[float]:
+        return [self.share] * count
+
     def pick(self, *what: object) -> float:
         return self.share
 

@@ -28,6 +28,7 @@ from evennia_ai.memory.relevance import (
     relevances,
 )
 from evennia_ai.prompt.blocks import as_data
+from evennia_ai.prompt.carried import Store
 from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import Part
@@ -310,6 +311,7 @@ def with_memories(
     *,
     components: ComponentSet,
     filling: Filling,
+    store: Store,
 ) -> list[Piece | Verdict]:
     """What the components gave, with these memories in their place."""
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
@@ -321,7 +323,7 @@ def with_memories(
     if not memories:
         piece: Piece | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
     elif _is_framed(place):
-        piece = place.expand(filling.with_values({MEMORIES_NAME: data}))
+        piece = place.expand_into(filling.with_values({MEMORIES_NAME: data}), store)
     else:
         piece = make_piece(f"{HEADING}\n{data}", claim, counter=filling.counter)
     if isinstance(piece, Piece):

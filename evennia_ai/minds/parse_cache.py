@@ -9,13 +9,13 @@ the same objects.
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from evennia_ai.cards.card import Card, card_from_text
+from evennia_ai.cards.card import Card, card_from_text, texts_with_macros
 from evennia_ai.cards.components import character_book
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook
@@ -24,6 +24,8 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.key_index import prepare_index
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.memo import Memo
+from evennia_ai.prompt.templates.macros import count_macros
+from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.lorebooks import StoredBook
 
@@ -96,9 +98,27 @@ class Parsed(Generic[T, V]):
 
 
 def read_ahead(stored: StoredCard) -> None:
-    """Parse a card and its book, so that the next turn need not; another thread may do it."""
-    parsed_card(stored)
+    """Parse a card, its texts and its book, so that the next turn need not; any thread may do it.
+
+    FormatError: it cannot be read.
+    """
+    compile_ahead(texts_with_macros(parsed_card(stored)))
     own_book(stored)
+
+
+def compile_ahead(texts: Iterable[str]) -> None:
+    """Compile imported texts, so that the view of an NPC finds them compiled."""
+    for text in texts:
+        compile_template(text, trust="imported")
+
+
+MANY_MACROS: Final = 500
+"""Macros from which on a file is read beside the game: some milliseconds."""
+
+
+def is_long_to_read(source: str, *, characters: int) -> bool:
+    """True if reading a file takes more than a few milliseconds, by its length or its macros."""
+    return len(source) >= characters or count_macros(source) >= MANY_MACROS
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +199,7 @@ def make_card_ready(stored: StoredCard, rules: ActivationRules) -> str:
 
     FormatError: it cannot be read.
     """
+    read_ahead(stored)
     book = own_book(stored)
     if book is None:
         return ""

@@ -10,7 +10,7 @@ from typing import Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import CARD_KEYS, card_components
-from evennia_ai.minds.parse_cache import MOST_PARSED, Parsed
+from evennia_ai.minds.parse_cache import MOST_PARSED, Parsed, compile_ahead
 from evennia_ai.presets.mapping import default_texts, off_in, preset_assembly, with_texts
 from evennia_ai.presets.preset import JAILBREAK, MAIN, OWN, Generation, Preset
 from evennia_ai.presets.reading import read_preset
@@ -45,7 +45,10 @@ _texts: Final = Parsed[_PresetText, Preset](
 
 
 def parsed_preset(stored: StoredPreset) -> Preset:
-    """The preset with what was switched in the game; FormatError: it cannot be read."""
+    """The preset with what was switched in the game; FormatError: it cannot be read.
+
+    Its texts are compiled with it, so that whoever has it read in another thread has all of it.
+    """
     return _presets(stored)
 
 
@@ -53,10 +56,16 @@ def _parsed(stored: StoredPreset) -> Preset:
     preset = _texts(_PresetText(stored.name, stored.sha256, stored.source))
     for identifier, on in stored.switches:
         preset = switched(preset, identifier, on)
+    compile_ahead((*(prompt.content for prompt in preset.prompts), *preset.texts.values()))
     return preset
 
 
 _presets: Final = Parsed[StoredPreset, Preset](_parsed, most=MOST_PARSED)
+
+
+def is_preset_read(stored: StoredPreset) -> bool:
+    """True if a preset and its texts need not be read to be used."""
+    return stored in _presets
 
 
 def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:

@@ -29,7 +29,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.memory.relevance import BEFORE_WEIGHTS
 from evennia_ai.minds.parse_cache import attached_book, own_book
-from evennia_ai.minds.view import NPCView, Sources, policy_sha256, view_of
+from evennia_ai.minds.view import NPCView, Sources, policy_sha256, scanned_texts, view_of
 from evennia_ai.prompt.assembly import assembly_of
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
@@ -223,12 +223,12 @@ def _fact(told: Any) -> Fact:
 
 def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
     """The texts lore could scan; those of the card are made again and must be the same."""
+    of_card = scanned_texts(view.texts, values=told["values"], dice=dice, room="")
     texts: dict[SourceName, str] = {}
     for name, kept in told["sources"].items():
         texts[name] = kept if isinstance(kept, str) else ""
         if isinstance(kept, Mapping):
-            template = view.texts.get(name)
-            texts[name] = template.render(told["values"], dice) if template else ""
+            texts[name] = of_card.get(name, "")
             found = sha256(texts[name].encode("utf-8", "surrogatepass")).hexdigest()
             if found != kept["sha256"]:
                 raise NotReadBackError(f"the card's text {name} is not what it was")

@@ -37,7 +37,8 @@ from evennia_ai.prompt.formats import formatted
 from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import ComponentRegistry
-from evennia_ai.prompt.templates.template import Template, compile_template
+from evennia_ai.prompt.templates.template import Template, compile_template, fill_each
+from evennia_ai.prompt.templates.work import SCANNED_WORK, Meter
 from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of
 from evennia_ai.store.authored.components import registry
@@ -275,9 +276,7 @@ def scanned_texts(
     texts: CardTexts, *, values: Mapping[str, str], dice: Dice, room: str
 ) -> dict[SourceName, str]:
     """The texts that lore may scan, as they are this turn; `room` describes the place, if any."""
-    of_card: dict[SourceName, str] = {
-        name: template.render(values, dice) for name, template in texts.items()
-    }
+    of_card = fill_each(texts, values, dice, Meter(SCANNED_WORK)) if texts else {}
     return {**of_card, "room": room} if room else of_card
 
 

@@ -36,6 +36,7 @@ from evennia_ai.presets.secrets import without_secrets
 from evennia_ai.prompt.assembly import MAX_TEXT, Names
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.messages import TEXT_ROLES, Role
+from evennia_ai.prompt.templates.macros import check_macros
 
 MIB: Final = 1024 * 1024
 MAX_ORDER: Final = 10**9
@@ -88,11 +89,14 @@ def read_preset(
     if secrets:
         notices.append(f"secrets were dropped and are not kept: {', '.join(few(secrets))}")
     prompts = _prompts(source, notices, limits=limits)
+    texts = _texts(source, notices)
+    written = [(f"preset.prompts '{one_line(p.identifier)[:60]}'", p.content) for p in prompts]
+    check_macros([*written, *((f"preset.{name}", text) for name, text in texts.items())], kind=KIND)
     return Preset(
         name=name,
         prompts=prompts,
         order=_order(source, prompts, notices, limits=limits),
-        texts=_texts(source, notices),
+        texts=texts,
         names=_names(source, notices),
         squash=_flag(source, "squash_system_messages", notices),
         quotes=_flag(source, "wrap_in_quotes", notices),

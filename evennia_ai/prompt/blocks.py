@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from evennia_ai.prompt.carried import Store
 from evennia_ai.prompt.compiled import DYNAMIC, CompiledComponent, Filling
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import OF_LORE
@@ -72,6 +73,7 @@ def with_filled(
     *,
     components: ComponentSet,
     filling: Filling,
+    store: Store,
 ) -> list[Piece | Verdict]:
     """What the components gave, with the blocks that fill one of them in its place."""
     result = [*made]
@@ -80,7 +82,9 @@ def with_filled(
     for key, name in FILLED.items():
         told = [block for block in blocks if block.component == key and block.text.strip()]
         if told or components.needs(key, name):
-            result = _with_one(result, told, place=components.place_of(key), filling=filling)
+            result = _with_one(
+                result, told, place=components.place_of(key), filling=filling, store=store
+            )
     return result
 
 
@@ -90,6 +94,7 @@ def _with_one(
     *,
     place: CompiledComponent,
     filling: Filling,
+    store: Store,
 ) -> list[Piece | Verdict]:
     """The same with one component filled; where it cannot be, each block says why."""
     key = place.component.key
@@ -103,19 +108,21 @@ def _with_one(
     if not told:
         return [*others, not_expanded(place.origin, "nothing to tell")]
     facts = as_data("\n".join(block.text for block in told), place.claim(filling.layout))
-    filled = _filled(place, facts, filling=filling)
+    filled = _filled(place, facts, filling=filling, store=store)
     if isinstance(filled, Piece):
         filled = settle_piece(filled, FILLED_IN, layout=filling.layout, counter=filling.counter)
     return [*others, filled]
 
 
-def _filled(place: CompiledComponent, facts: str, *, filling: Filling) -> Piece | Verdict:
+def _filled(
+    place: CompiledComponent, facts: str, *, filling: Filling, store: Store
+) -> Piece | Verdict:
     counter, layout = filling.counter, filling.layout
     name = FILLED[place.component.key]
     if not place.component.content.strip():
         tokens = counter.recall(facts)
         return make_piece(facts, place.claim(layout), counter=counter, content_tokens=tokens)
-    own = place.expand(filling.with_values({name: facts}))
+    own = place.expand_into(filling.with_values({name: facts}), store)
     if isinstance(own, Verdict) or (place.template and name in place.template.names):
         return own
     text = f"{own.message.content}\n{facts}"

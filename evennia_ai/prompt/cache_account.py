@@ -239,7 +239,7 @@ def _setter(pair: _Pair, reader: CompiledComponent) -> str:
     for member in pair.components.compiled.members:
         if member is reader or uses is None:
             break
-        if member.shares and member.template and member.template.uses.sets & uses.reads:
+        if member.has_variables and member.template and member.template.uses.sets & uses.reads:
             setter = member.origin
     return setter
 

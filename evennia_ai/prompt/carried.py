@@ -1,106 +1,118 @@
-"""What the texts of one prompt carry on to those behind them: variables, in the order of the list.
+"""What the texts of one prompt hand on to those behind them: variables, and work that was done.
 
 Text that nobody vouches for has variables of its own: it reads what the game's own texts set, and
 what it sets is seen by such text alone. Else a card without a grant, which may stand nowhere but in
 the history as a user's, would speak through whatever text names a variable.
 
-Whoever expands a list asks for the variables of one text, and takes back its effect. An effect is a
-value: what a text did once it would do again, while all it reads is as it was.
+Whoever expands a list asks for the variables and the meter of one text, and takes back its effect.
+An effect is a value: what a text did once it would do again, while all it reads is as it was. Its
+work counts in each turn, also where it was not done again, so that a turn gives the same prompt
+whatever was remembered.
 """
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from evennia_ai.prompt.templates.variables import (
-    MAX_MOVED,
-    MAX_MOVED_CONTAINED,
-    MAX_VARIABLES,
-    Found,
-    Variable,
-    Variables,
-)
+from evennia_ai.errors import TemplateError
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.templates.template import Template
+from evennia_ai.prompt.templates.variables import Found, Variable, Variables
+from evennia_ai.prompt.templates.work import CONTAINED_WORK, LORE_WORK, PLACED_WORK, Meter
 
 _MOST_NAMED: Final = 5
 
 
 class Effect(NamedTuple):
-    """What one text did to the variables: what it set, how many characters it set and read."""
+    """What one text did: the variables it set, and the work that it took."""
 
     changed: Found = {}
-    moved: int = 0
+    work: int = 0
     contained: bool = False
-    is_short: bool = False
-    """Whether it ended at a limit that all texts share: in another company it might not."""
+    ran_out: bool = False
+    """Whether it ended because no work was left: in another company it might not."""
 
 
 NO_EFFECT: Final = Effect()
 
 
 class Carried(NamedTuple):
-    """The variables that are set, by whether somebody vouches for the text that set them."""
+    """What the texts of a turn hand on: the variables that are set, and the work that was done.
+
+    Both are told apart by whether somebody vouches for the text.
+    """
 
     granted: Found = {}
     contained: Found = {}
-    moved: int = 0
-    moved_contained: int = 0
+    work: int = 0
+    work_contained: int = 0
+    work_of_lore: int = 0
 
-    def variables(self, *, contained: bool) -> Variables:
+    @property
+    def left(self) -> int:
+        """The work that is left for the texts of the prompt; below 0 where it was too much."""
+        return PLACED_WORK - self.work - self.work_contained - self.work_of_lore
+
+    def meter(self, *, contained: bool) -> Meter:
+        """The work that one text may do."""
+        left = self.left
+        return Meter(min(left, CONTAINED_WORK - self.work_contained) if contained else left)
+
+    @property
+    def left_for_lore(self) -> int:
+        """The work that the entries of lore may do."""
+        return min(self.left, LORE_WORK - self.work_of_lore)
+
+    def variables(self, meter: Meter, *, contained: bool) -> Variables:
         """The variables as one text finds them."""
         if contained:
-            return Variables(
-                self.contained,
-                under=self.granted,
-                room=MAX_MOVED_CONTAINED - self.moved_contained,
-                new=MAX_VARIABLES - len(self.contained),
-            )
-        return Variables(
-            self.granted, room=MAX_MOVED - self.moved, new=MAX_VARIABLES - len(self.granted)
-        )
+            return Variables(self.contained, under=self.granted, meter=meter)
+        return Variables(self.granted, meter=meter)
 
 
 NOTHING_CARRIED: Final = Carried()
 
 
 class Store:
-    """The variables of a list of texts while it is expanded."""
+    """What a list of texts hands on while it is expanded."""
 
-    __slots__ = ("_contained", "_granted", "_is_short", "_moved")
+    __slots__ = ("_contained", "_granted", "_of_lore", "_work", "ran_out")
 
     def __init__(self, before: Carried) -> None:
         self._granted = dict(before.granted)
         self._contained = dict(before.contained)
-        self._moved = [before.moved, before.moved_contained]
-        self._is_short = False
+        self._work = [before.work, before.work_contained]
+        self._of_lore = before.work_of_lore
+        self.ran_out = False
+        """Whether some text ended because no work was left."""
 
     @property
     def now(self) -> Carried:
-        """What is set; it changes with the store, so it is for one text."""
-        return Carried(self._granted, self._contained, *self._moved)
+        """What is handed on; it changes with the store, so it is for one text."""
+        granted, contained = self._work
+        return Carried(self._granted, self._contained, granted, contained, self._of_lore)
 
     def take(self, effect: Effect) -> None:
         """What a text did."""
-        changed, moved, contained, is_short = effect
+        changed, work, contained, ran_out = effect
         if changed:
             (self._contained if contained else self._granted).update(changed)
-        self._moved[contained] += moved
-        self._is_short = self._is_short or is_short
+        self._work[contained] += work
+        self.ran_out = self.ran_out or ran_out
+
+    def fill(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
+        """Return a text of the preset filled in, or as written where that is too much work."""
+        meter = self.now.meter(contained=False)
+        try:
+            return template.render(values, dice, meter=meter)
+        except TemplateError:
+            return template.source
+        finally:
+            self.take(Effect(work=meter.spent))
 
     @property
-    def is_short(self) -> bool:
-        """Whether some text ended at a limit that all share, or they passed one together."""
-        moved, moved_contained = self._moved
-        return (
-            self._is_short
-            or moved > MAX_MOVED
-            or moved_contained > MAX_MOVED_CONTAINED
-            or max(len(self._granted), len(self._contained)) > MAX_VARIABLES
-        )
-
-
-def effect_of(variables: Variables, *, contained: bool, failed: bool = False) -> Effect:
-    """What a text did that was given these variables; one that failed set nothing."""
-    changed: Found = {} if failed else variables.changed
-    return Effect(changed, variables.moved, contained, variables.is_short)
+    def is_too_much(self) -> bool:
+        """Whether the texts together took more work than there is."""
+        return self.now.left < 0 or self._work[True] > CONTAINED_WORK
 
 
 class Changed:

@@ -3,12 +3,11 @@
 What a text may name depends on the role it speaks in (`said_last`), and on whether somebody vouches
 for it: a field of a card without its grant is given to no text but to one that stands where the
 field may stand itself, in the history as a user's. What it sets and reads of variables is handed to
-it and handed on (`carried`).
+it and handed on (`carried`), and so is the work that is left for the texts of the turn.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
-from functools import partial
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.errors import TemplateError
@@ -18,7 +17,7 @@ from evennia_ai.prompt.carried import (
     Carried,
     Changed,
     Effect,
-    effect_of,
+    Store,
     told,
 )
 from evennia_ai.prompt.components import (
@@ -34,6 +33,8 @@ from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, ma
 from evennia_ai.prompt.said_last import with_quotes
 from evennia_ai.prompt.templates.template import Template, Uses, compile_template
 from evennia_ai.prompt.templates.value_names import FIELDS, SAID_LAST
+from evennia_ai.prompt.templates.variables import Found
+from evennia_ai.prompt.templates.work import COUNTED_A_UNIT, FIELDS_WORK, Meter
 from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
@@ -103,20 +104,24 @@ class Fields:
         known = self._known.get((contained, role))
         if known is not None and known[:2] == (named, thrown):
             return known[2]
+        meter = Meter(FIELDS_WORK)
         texts = {
             name: text
             for name, field in self._fields.items()
             if (contained or not field.contained)
-            and (text := _filled(field.template, values, dice)) is not None
+            and (text := _filled(field.template, values, dice, meter)) is not None
         }
         self._known[contained, role] = named, thrown, texts
         return texts
 
 
-def _filled(template: Template, values: Mapping[str, str], dice: Dice) -> str | None:
-    """A field as it reads; None where its author's logic cannot be rendered, told elsewhere."""
+def _filled(template: Template, values: Mapping[str, str], dice: Dice, meter: Meter) -> str | None:
+    """Return a field as it reads, None where it cannot be rendered.
+
+    The component that holds the field says why; texts that name it have the name as written.
+    """
     try:
-        return template.render(values, dice)
+        return template.render(values, dice, meter=meter)
     except TemplateError:
         return None
 
@@ -193,9 +198,14 @@ class CompiledComponent:
             self._problem = error
 
     @property
-    def shares(self) -> bool:
-        """Whether it reads or sets variables, or pays for whole texts as those do."""
-        return self.component.enabled and self.template is not None and self.template.uses.shares
+    def has_macros(self) -> bool:
+        """True if filling in its text is work."""
+        return self.component.enabled and self.template is not None and self.template.reads
+
+    @property
+    def has_variables(self) -> bool:
+        """True if its text reads or sets variables."""
+        return self.has_macros and self.template is not None and self.template.uses.has_variables
 
     def reads_one(self, changed: Changed) -> bool:
         """Whether it reads a variable that is changed."""
@@ -203,12 +213,17 @@ class CompiledComponent:
         contained = self.component.is_contained
         return changed.concerns(uses.reads, reads_any=uses.computes_names, contained=contained)
 
-    def expand(self, filling: Filling) -> Piece | Verdict:
-        """The piece for these values, or the verdict that says why there is none."""
-        return self.expand_among(filling, filling.carried)[0]
+    def expand_into(self, filling: Filling, store: Store) -> Piece | Verdict:
+        """Return the piece, or the verdict that says why not; the store takes what it did."""
+        made, effect = self.expand(filling, store.now)
+        store.take(effect)
+        return made
 
-    def expand_among(self, filling: Filling, carried: Carried) -> tuple[Piece | Verdict, Effect]:
-        """The same among texts that set variables, and what this one does to them."""
+    def expand(self, filling: Filling, carried: Carried) -> tuple[Piece | Verdict, Effect]:
+        """Return the piece, or the verdict that says why there is none, and what the text did.
+
+        `carried` is what the texts before it hand on.
+        """
         template, contained = self.template, self.component.is_contained
         if not self.component.enabled:
             return self._no(self._disabled), NO_EFFECT
@@ -216,34 +231,37 @@ class CompiledComponent:
             return self._no(f"{_ERROR}{self._problem}"), NO_EFFECT
         claim = self.claim(filling.layout)
         values = filling.values_for(claim.spoken_as, contained=claim.depth is not None)
-        if not template.uses.shares:
-            return self._made(template.render, claim, filling, values), NO_EFFECT
-        variables = carried.variables(contained=contained)
-        render = partial(
-            template.render,
-            variables=variables,
-            kept=values if contained else filling.values_for("system"),
-        )
-        made = self._made(render, claim, filling, values, told=partial(told, variables))
-        failed = isinstance(made, Verdict) and made.reason.startswith(_ERROR)
-        return made, effect_of(variables, contained=contained, failed=failed)
+        if not template.reads:
+            return self._piece(template.source, claim, filling, values), NO_EFFECT
+        meter = carried.meter(contained=contained)
+        variables = carried.variables(meter, contained=contained)
+        changed: Found = {}
+        try:
+            text = template.render(
+                values,
+                filling.dice,
+                meter=meter,
+                variables=variables,
+                kept=values if contained else filling.values_for("system"),
+            )
+            meter.pay(len(text) // COUNTED_A_UNIT)
+        except TemplateError as error:
+            made: Piece | Verdict = self._no(f"{_ERROR}{error}")
+        else:
+            changed = variables.changed
+            made = self._piece(text, claim, filling, values, told(variables))
+        return made, Effect(changed, meter.spent, contained, meter.ran_out)
 
-    def _made(
+    def _piece(
         self,
-        render: Callable[[Mapping[str, str], Dice], str],
+        text: str,
         claim: Claim,
         filling: Filling,
         values: Mapping[str, str],
-        told: Callable[[], str] | None = None,
+        told: str = "",
     ) -> Piece | Verdict:
-        """What becomes of the text; `told` says what else is to be known of it."""
-        try:
-            text = render(values, filling.dice)
-        except TemplateError as error:
-            return self._no(f"{_ERROR}{error}")
-        notes = [self._left_as_written(values)]
-        if told is not None:
-            notes.insert(0, told())
+        """What becomes of the text; `told` is what else is to be known of it."""
+        notes = [told, self._left_as_written(values)]
         note = "; ".join(filter(None, notes)) if any(notes) else ""
         if not text.strip():
             return self._no(f"empty; {note}" if note else "empty")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from evennia_ai.prompt.assembly import AssemblyRules
+from evennia_ai.prompt.carried import Store
 from evennia_ai.prompt.compiled import Filling
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.joining import EXAMPLE_HEADING
@@ -47,12 +48,13 @@ def with_examples_apart(
     *,
     components: ComponentSet,
     filling: Filling,
+    store: Store,
 ) -> list[Piece | Verdict]:
     """What was made, with examples of the card and of lore beside them as messages of their own.
 
     Those that stand inside the history stay one message.
     """
-    speakers = _speakers(rules, filling)
+    speakers = _speakers(rules, filling, store)
     numbers = dict(_beside(made, components))
     return [
         _apart(one, speakers, numbers.get(id(one), ""), filling.counter)
@@ -87,11 +89,11 @@ def _key(piece: Piece) -> str:
     return piece.claim.joint.key if piece.claim.joint else ""
 
 
-def _speakers(rules: AssemblyRules, filling: Filling) -> _Speakers:
+def _speakers(rules: AssemblyRules, filling: Filling, store: Store) -> _Speakers:
     values = without_said(filling.values_for("system"))
     heading = rules.example_heading
     if "{" in heading or "<" in heading:
-        heading = compile_template(heading, trust="imported").render(values, filling.dice)
+        heading = store.fill(compile_template(heading, trust="imported"), values, filling.dice)
     return _Speakers(values.get("user", ""), values.get("char", ""), heading)
 
 

@@ -5,7 +5,8 @@ tokens and its verdict: a turn renders and counts only what changed.
 
 Variables go from one component to the next in the order of the list, ID and then key, also through
 those that stand in the history and those that give no text. What a component did to them is kept
-with what it gave: while all it reads is as it was, neither is done again.
+with what it gave: while all it reads is as it was, neither is done again. The work of its macros
+goes the same way: all texts share what one turn may do (`templates.work`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ from evennia_ai.prompt.pieces import Joint, Piece
 from evennia_ai.prompt.settled import SaidSources, UnsettledComponents, unsettled_components
 from evennia_ai.prompt.templates.value_names import SAID_LAST
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Verdict, not_expanded
 
 # Components that stand for a place: several texts share their message.
 _LORE_JOINTS = ("world_info_before", "world_info_after")
@@ -141,7 +142,15 @@ class Expanded(NamedTuple):
 class CompiledComponents:
     """Compiled components that remember what they gave last."""
 
-    __slots__ = ("_last", "_readers", "_rollers", "_sharing", "members", "names", "names_said_last")
+    __slots__ = (
+        "_filled_in",
+        "_last",
+        "_readers",
+        "_rollers",
+        "members",
+        "names",
+        "names_said_last",
+    )
 
     def __init__(self, members: Iterable["CompiledComponent"]) -> None:
         self.members = tuple(members)
@@ -151,7 +160,7 @@ class CompiledComponents:
         """Of the values that any member's text names."""
         self.names_said_last = not SAID_LAST.isdisjoint(self._readers)
         """Whether any member's text names what was said last."""
-        self._sharing = [i for i, member in enumerate(self.members) if member.shares]
+        self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
         self._last: _Last | None = None
 
     def expand(self, filling: Filling) -> Expanded:
@@ -163,49 +172,48 @@ class CompiledComponents:
         last, values = self._last, filling.all_values
         seen = [values.get(name) for name in self.names]
         if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
-            shared = self._walked(filling)
-            made = [
-                shared.made[i] if i in shared.made else member.expand(filling)
-                for i, member in enumerate(self.members)
+            made: list[Piece | Verdict] = [
+                _NOT_FILLED_IN if member.has_macros else member.expand(filling, filling.carried)[0]
+                for member in self.members
             ]
+            walk = self._walked(filling)
         else:
             made = last.made.copy()
             outdated = self._outdated(last, seen, filling.dice)
-            shared = self._shared(last.shared, outdated.intersection(self._sharing), filling)
-            for i in outdated.difference(self._sharing):
-                made[i] = self.members[i].expand(filling)
-            for i, one in shared.made.items() if shared is not last.shared else ():
-                made[i] = one
-        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made, shared)
-        return Expanded(made, shared.left)
+            walk = self._walked_again(last.walk, outdated, filling)
+        for i, one in walk.made.items() if last is None or walk is not last.walk else ():
+            made[i] = one
+        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made, walk)
+        return Expanded(made, walk.left)
 
-    def _shared(self, last: "_Shared", outdated: set[int], filling: Filling) -> "_Shared":
-        """What the members give that share variables, when they gave `last` the last time."""
+    def _walked_again(self, last: "_Walk", outdated: set[int], filling: Filling) -> "_Walk":
+        """What the members with macros give, when they gave `last` the last time."""
         if not outdated and last.before == filling.carried:
             return last
-        again = None if last.is_short else self._walked(filling, last, outdated)
-        # Where room is short, who comes first has it: that is known of a whole walk alone.
-        return self._walked(filling) if again is None or again.is_short else again
+        again = None if last.ran_out else self._walked(filling, last, outdated)
+        # Where work runs out, who comes first does it: that is known of a whole walk alone.
+        return self._walked(filling) if again is None or again.ran_out else again
 
     def _walked(
-        self, filling: Filling, last: "_Shared | None" = None, outdated: Collection[int] = ()
-    ) -> "_Shared":
-        """The members that share variables, expanded one after the other where that is needed."""
+        self, filling: Filling, last: "_Walk | None" = None, outdated: Collection[int] = ()
+    ) -> "_Walk":
+        """The members with macros, expanded one after the other where that is needed."""
         store, changed = Store(filling.carried), Changed()
         made = {} if last is None else {**last.made}
         effects = {} if last is None else {**last.effects}
         if last is not None:
             changed.since(last.before, filling.carried)
-        for i in self._sharing:
+        for i in self._filled_in:
             before = effects.get(i)
             if before is None or i in outdated or (changed and self.members[i].reads_one(changed)):
-                made[i], effects[i] = self.members[i].expand_among(filling, store.now)
+                made[i], effects[i] = self.members[i].expand(filling, store.now)
                 if before is not None:
                     changed.note(before, effects[i])
             elif changed:
                 changed.again(before)
             store.take(effects[i])
-        return _Shared(filling.carried, made, effects, store.now, store.is_short)
+        ran_out = store.ran_out or store.is_too_much
+        return _Walk(filling.carried, made, effects, store.now, ran_out)
 
     def reading(self, name: str) -> tuple[str, ...]:
         """The keys of the enabled members whose texts name a value."""
@@ -225,14 +233,17 @@ class CompiledComponents:
         return outdated
 
 
-class _Shared(NamedTuple):
-    """What the members gave, by their index, that use variables, and what each did to them."""
+_NOT_FILLED_IN: Final = not_expanded("", "not filled in yet")
+
+
+class _Walk(NamedTuple):
+    """What the members with macros gave, by their index, and what each did."""
 
     before: Carried
     made: Mapping[int, Piece | Verdict]
     effects: Mapping[int, Effect]
     left: Carried
-    is_short: bool
+    ran_out: bool
 
 
 class _Last(NamedTuple):
@@ -243,7 +254,7 @@ class _Last(NamedTuple):
     dice: Dice
     seen: list[str | None]
     made: list[Piece | Verdict]
-    shared: _Shared
+    walk: _Walk
 
 
 def _readers(members: Iterable["CompiledComponent"]) -> dict[str, list[int]]:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from evennia_ai.prompt.assembly import LORE, AssemblyRules, Names
+from evennia_ai.prompt.carried import Store
 from evennia_ai.prompt.compiled import Filling
 from evennia_ai.prompt.components import MAX_CONTENT, PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
@@ -88,7 +89,7 @@ def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
 
 
 def lore_joints(
-    joints: Mapping[str, Joint], rules: AssemblyRules, filling: Filling
+    joints: Mapping[str, Joint], rules: AssemblyRules, filling: Filling, store: Store
 ) -> Mapping[str, Joint]:
     """The messages of lore before the history, with what stands around the lore in each."""
     form = rules.lore_format
@@ -97,14 +98,16 @@ def lore_joints(
     head, _, tail = form.partition(LORE)
     return {
         key: replace(
-            joint, head=_expanded(head, joint, filling), tail=_expanded(tail, joint, filling)
+            joint,
+            head=_expanded(head, joint, filling, store),
+            tail=_expanded(tail, joint, filling, store),
         )
         for key, joint in joints.items()
     }
 
 
-def _expanded(text: str, joint: Joint, filling: Filling) -> str:
+def _expanded(text: str, joint: Joint, filling: Filling, store: Store) -> str:
     if "{" not in text and "<" not in text:
         return text
     values = without_said(filling.values_for(joint.role))
-    return compile_template(text, trust="imported").render(values, filling.dice)
+    return store.fill(compile_template(text, trust="imported"), values, filling.dice)

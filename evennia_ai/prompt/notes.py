@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from evennia_ai.foreign.fields import Must
-from evennia_ai.prompt.carried import Store
+from evennia_ai.prompt.carried import Carried, Store
 from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet
@@ -130,22 +130,26 @@ def expanded_notes(
     history: History,
     said: int,
     cut: int,
-) -> list[ExpandedNote]:
-    """Each note as it goes in.
+) -> tuple[list[ExpandedNote], Filling]:
+    """Return each note as it goes in, and the filling with the work that this took.
 
     `history` is what the prompt may show, from `cut` on; `said` counts the messages of role user.
     """
     if not notes.notes:
-        return []
+        return [], filling
     expanded: list[ExpandedNote] = []
-    for index, made in enumerate(notes.compiled.expand(filling).made):
+    made_of_notes, left = notes.compiled.expand(filling)
+    if left.left != filling.carried.left:
+        done = Carried(work=left.work, work_contained=left.work_contained)
+        filling = replace(filling, carried=done)
+    for index, made in enumerate(made_of_notes):
         note = notes.notes[index]
         verdict = not_due(note, index, history=history, said=said, cut=cut)
         stands = _where_it_stands(
             made, notes, index, components=components, filling=filling, lore=lore
         )
         expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
-    return expanded
+    return expanded, filling
 
 
 def _where_it_stands(
@@ -215,23 +219,23 @@ def with_variables(
     expanded: Sequence[ExpandedNote],
     notes: Notes,
     filling: Filling,
+    store: Store,
     *,
     components: ComponentSet,
     lore: SaidSources,
 ) -> Sequence[ExpandedNote]:
-    """The notes with the variables that all components left set, and those before each of them.
+    """The notes with the variables of the store, which all components and earlier notes left set.
 
     Those that go in are expanded once more where they have to do with variables: for the lore that
     a note wakes it was expanded before there were any.
     """
     members = notes.compiled.members
-    if not any(one.is_due and members[i].shares for i, one in enumerate(expanded)):
+    if not any(one.is_due and members[i].has_variables for i, one in enumerate(expanded)):
         return expanded
-    store, made = Store(filling.carried), list[ExpandedNote]()
+    made: list[ExpandedNote] = []
     for index, (one, member) in enumerate(zip(expanded, members, strict=True)):
-        if one.is_due and member.shares:
-            again, effect = member.expand_among(filling, store.now)
-            store.take(effect)
+        if one.is_due and member.has_variables:
+            again = member.expand_into(filling, store)
             again = _where_it_stands(
                 again, notes, index, components=components, filling=filling, lore=lore
             )

@@ -43,7 +43,8 @@ from evennia_ai.prompt.messages import Message, Trust
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.prompt.staying import left_behind
-from evennia_ai.prompt.templates.template import Template, compile_template
+from evennia_ai.prompt.templates.template import Template, compile_template, fill_each
+from evennia_ai.prompt.templates.work import SCANNED_WORK, Meter
 from evennia_ai.scenario.parts import component_set
 from evennia_ai.scenario.reading import Scenario, TurnText
 
@@ -84,7 +85,7 @@ class ScannedSources:
 
     def expanded(self, values: Mapping[str, str], dice: Dice) -> dict[SourceName, str]:
         """Each text as it reads in this turn, its macros expanded."""
-        return {name: made.render(values, dice) for name, made in self._templates.items()}
+        return fill_each(self._templates, values, dice, Meter(SCANNED_WORK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

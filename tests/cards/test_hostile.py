@@ -114,6 +114,35 @@ REFUSED = {
     "a number as a name": (as_json(card_data(name=7)), "name: must be text"),
     "null for a name": (as_json(card_data(name=None)), "name: must be text"),
     "a text that is too long": (as_json(card_data(scenario="x" * 200_001)), "card.data.scenario"),
+    **{
+        f"2,001 times {macro[:30]} in {field}": (
+            as_json(card_data(**{field: macro * 2_001})),
+            f"card.data.{field}: has 2001 macros, and 2000 are the limit for one text",
+        )
+        for field, macro in (
+            ("description", "{{roll:1d6}}"),
+            ("personality", "{{roll:100d6}}"),
+            ("scenario", "{{incvar::a}}"),
+            ("first_mes", "{{random::a::b}}"),
+            ("mes_example", "{{pick:a,b}}"),
+            ("system_prompt", "{{lastMessage}}"),
+            ("post_history_instructions", "{{char}}"),
+            ("creator_notes", "<USER>"),
+        )
+    },
+    "braces without end": (as_json(card_data(description="{" * 190_000)), "has 95000 macros"),
+    "too many macros in a greeting": (
+        as_json(card_data(alternate_greetings=["Aye.", "{{reverse:abc}}" * 2_001])),
+        "card.data.alternate_greetings[1]: has 2001 macros",
+    ),
+    "too many macros at a depth": (
+        as_json(card_data(extensions={"depth_prompt": {"prompt": "{{trim}}" * 2_001}})),
+        "card.data.extensions.depth_prompt.prompt: has 2001 macros",
+    ),
+    "too many macros together": (
+        as_json(card_data(alternate_greetings=["{{roll:6}}" * 1_999] * 6)),
+        "card.data.alternate_greetings[5]: the texts of the file have more than 10000 macros",
+    ),
 }
 
 
@@ -149,6 +178,11 @@ READ = {
     "a picture without pixels": (a_picture(CARD).replace(PIXELS, b""), ""),
     "a picture without an end": (a_picture(CARD).replace(END, b""), "the picture is cut off"),
     "a broken chunk that is not the card's": (a_picture(CARD, part(b"eXIf", b"x", crc=1)), ""),
+    "as many dice as there may be": (as_json(card_data(scenario="{{roll:100d6}}" * 2_000)), ""),
+    "blanks in the name of an outlet": (
+        as_json(card_data(scenario="{{outlet::a" + " " * 190_000 + "b}}")),
+        "",
+    ),
 }
 
 

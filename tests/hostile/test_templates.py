@@ -74,6 +74,28 @@ TEMPLATES = {
     "ifs in ifs": "{% if 1 %}" * 50 + "x" + "{% endif %}" * 50,
     "three thousand elif": "{% if 0 %}" + "{% elif 1 %}x" * 3000 + "{% endif %}",
     "ten thousand names": "{{char}}" * 6000,
+    # Macros that are work: dice, lists, variables, values, and what only looks cheap
+    "a hundred dice, 1,999 times": "{{roll:100d6}}" * 1_999,
+    "a hundred dice, 2,001 times": "{{roll:100d6}}" * 2_001,
+    "random in random in random": "{{random::{{random::{{random::a::b}}::c}}::d}}" * 600,
+    "a list of a thousand, again and again": ("{{random:" + "a," * 1_000 + "}}") * 20,
+    "picks": "{{pick::a::b}}" * 1_999,
+    "a variable that is counted": "{{incvar::a}}" * 1_999,
+    "a variable that doubles": "{{setvar::a::x}}"
+    + "{{setvar::a::{{getvar::a}}{{getvar::a}}}}" * 600,
+    "a variable that grows": "{{addvar::a::{{lastMessage}}}}" * 900 + "{{getvar::a}}" * 100,
+    "variables whose names are made": "{{setvar::{{char}}{{roll:999}}::1}}" * 600,
+    "what was said last": "{{lastMessage}}" * 1_999,
+    "a text turned round": ("{{reverse:" + "ab" * 200 + "}}") * 100,
+    "trims": "\n{{trim}}\n" * 1_999,
+    "remarks in remarks": "{{// {{// a}} {{comment: b}} }}" * 600,
+    "names that nobody has": "{{nobody}}" * 1_999,
+    "dice in loops": (
+        "{% for a in range(100) %}{% for b in range(90) %}{{roll:9d6}}{% endfor %}{% endfor %}"
+    ),
+    "comments that do not end": "{#" * 20_000,
+    "statements that do not end": "{%" * 20_000,
+    "blanks in the name of an outlet": "{{outlet::a" + " " * 40_000 + "b}}",
     # Broken ones
     "half a statement": "{% for",
     "half a name": "{{ char",

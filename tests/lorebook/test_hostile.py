@@ -278,3 +278,22 @@ def test_a_key_that_changes_every_turn_does_not_fill_the_memory():
     for number in range(24):
         awake(book, scan=a_scan("user: k7"), values={"user": f"Ann {number}"})
     assert [len(kept) <= 11 for kept in book.of_entries[INDEXES].values()] == [True]
+
+
+@pytest.mark.parametrize(
+    ("contents", "told"),
+    [
+        (["{{roll:6}}" * 2_001], "book.entries[0].content: has 2001 macros"),
+        (["Lore.", "<USER>" * 5_000], "book.entries[1].content: has 5000 macros"),
+        (["{{random:a,b}}" * 2_000] * 60, "book.entries[50].content: the texts of the file have"),
+    ],
+    ids=["one entry", "the second entry", "all entries"],
+)
+def test_book_with_too_many_macros_is_refused_with_the_name_of_the_entry(contents, told):
+    for write, listed in ((an_entry, list), (a_world_entry, lambda made: dict(enumerate(made)))):
+        entries = listed([write(content) for content in contents])
+        if isinstance(entries, dict):
+            entries = {str(name): entry for name, entry in entries.items()}
+        with pytest.raises(FormatError) as caught, little_work(5):
+            read_book({"entries": entries})
+        assert told in str(caught.value)

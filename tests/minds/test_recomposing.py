@@ -244,7 +244,12 @@ def test_the_history_of_a_past_turn_has_no_later_record(furnished):
 
 def test_every_break_of_a_prefix_has_a_declared_reason(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
-    play(furnished, rounds=3)
+    play(furnished, rounds=2)
+    # The description throws a die in each turn, which hides what differs behind it.
+    data = {**CARD, "description": "{{char}} rows {{user}} over."}
+    card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
+    save_card("oren", json.dumps(card), by="builder")
+    play(furnished, rounds=2)
     manifests = [turn.manifest for turn in turns_of(furnished)]
     reasons = {
         manifest.break_reason for manifest in manifests if manifest.shared_tokens is not None

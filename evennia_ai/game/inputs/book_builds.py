@@ -22,17 +22,20 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.minds.parse_cache import (
     attached_book,
     is_card_read,
+    is_long_to_read,
     is_read,
     know_read,
     make_card_ready,
     make_ready,
 )
+from evennia_ai.minds.presets import is_preset_read, parsed_preset
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.authored.cards import StoredCard, card_of
 from evennia_ai.store.authored.lorebooks import StoredBook, books_for
+from evennia_ai.store.authored.presets import StoredPreset, preset_for
 
 LONG: Final = 100_000
-"""Characters of a book's text from which on it is read beside the game: some milliseconds."""
+"""Characters of a file from which on it is read beside the game: some milliseconds."""
 _MOST_UNREADABLE: Final = 256
 
 InThread = Callable[..., "Deferred[Any]"]
@@ -63,7 +66,7 @@ class _Reading:
 
 
 class BookBuilds:
-    """The books that are being read beside the game."""
+    """The books, cards and presets that are being read beside the game."""
 
     def __init__(self, rules: ActivationRules, *, in_thread: InThread) -> None:
         self._rules = rules
@@ -71,7 +74,8 @@ class BookBuilds:
         self._reading: dict[tuple[str, str], _Reading] = {}  # by name and hash
         self._unreadable: set[str] = set()
         self._last: dict[str, tuple[str, Lorebook]] = {}  # by name what was used last, by its hash
-        self._cards: dict[StoredCard, list[Deferred[str]]] = {}  # who waits for the card's book
+        # Who waits for a card's book, or for a preset.
+        self._files: dict[StoredCard | StoredPreset, list[Deferred[str]]] = {}
 
     def stand_ins(self, books: Iterable[StoredBook]) -> Mapping[str, Lorebook]:
         """What counts in the place of those that are not read yet; their reading is begun."""
@@ -85,10 +89,11 @@ class BookBuilds:
         """Wait until a turn that answers `event` may begin; the names of the books it waited for.
 
         Those are books that nothing stands in for: the first of a name, the player's, the card's.
+        The card and the preset are waited for, too.
         """
-        player = event.speaker_ref
+        player, scopes = event.speaker_ref, scopes_of(npc)
         theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
-        begun = {one.name: self._begun(one) for one in books_for(scopes_of(npc))}
+        begun = {one.name: self._begun(one) for one in books_for(scopes)}
         first = {name: reading for name, reading in begun.items() if reading and reading.is_first}
         own = {one.name: reading for one in theirs if (reading := self._begun(one))}
         readings = {**first, **own}
@@ -98,8 +103,12 @@ class BookBuilds:
             reading.waiting.append(waiting[-1])
         played = card_of(str(npc.id))
         card = None if played is None else self.read_card_first(played)
+        assigned = preset_for(scopes)
+        preset = None if assigned is None else self._read_preset_first(assigned)
         for done in waiting:
             await done
+        if preset is not None:
+            await preset
         of_card = await card if card is not None else ""
         return frozenset((*readings, of_card) if of_card else readings)
 
@@ -116,23 +125,40 @@ class BookBuilds:
 
     def read_card_first(self, card: StoredCard) -> "Deferred[str] | None":
         """Fires with the label of the card's own book once it is read; None: it need not be."""
-        if len(card.source) < LONG or is_card_read(card):
+        if is_card_read(card) or not is_long_to_read(card.source, characters=LONG):
             return None
-        if _known_as(card) in self._unreadable:
+        return self._file_begun(card, lambda: make_card_ready(card, self._rules))
+
+    def _read_preset_first(self, preset: StoredPreset) -> "Deferred[str] | None":
+        """Fires with "" once the preset is read; None: it need not be waited for."""
+
+        def read() -> str:
+            parsed_preset(preset)
+            return ""
+
+        if is_preset_read(preset) or not is_long_to_read(preset.source, characters=LONG):
+            return None
+        return self._file_begun(preset, read)
+
+    def _file_begun(
+        self, file: StoredCard | StoredPreset, read: Callable[[], str]
+    ) -> "Deferred[str] | None":
+        """Fires with what `read` returns in another thread; None where it failed before."""
+        if _known_as(file) in self._unreadable:
             return None
         done: Deferred[str] = Deferred()
-        if card in self._cards:
-            self._cards[card].append(done)
+        if file in self._files:
+            self._files[file].append(done)
         else:
-            self._cards[card] = [done]
-            self._in_thread(make_card_ready, card, self._rules).addBoth(self._card_read, card)
+            self._files[file] = [done]
+            self._in_thread(read).addBoth(self._file_read, file)
         return done
 
-    def _card_read(self, ended: Any, card: StoredCard) -> None:
-        """Let those go on who waited for a card."""
+    def _file_read(self, ended: Any, file: StoredCard | StoredPreset) -> None:
+        """Let those go on who waited for a card or a preset."""
         if isinstance(ended, Failure):
-            self._refuse(_known_as(card))
-        for one in self._cards.pop(card):
+            self._refuse(_known_as(file))
+        for one in self._files.pop(file):
             one.callback("" if isinstance(ended, Failure) else ended)
         if isinstance(ended, Failure):
             ended.trap(FormatError)
@@ -172,5 +198,6 @@ class BookBuilds:
         self._unreadable.add(digest)
 
 
-def _known_as(card: StoredCard) -> str:
-    return f"card {card.name} {card.revision}"
+def _known_as(file: StoredCard | StoredPreset) -> str:
+    kind = "card" if isinstance(file, StoredCard) else "preset"
+    return f"{kind} {file.name} {file.revision}"

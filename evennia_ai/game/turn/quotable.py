@@ -20,6 +20,7 @@ from evennia_ai.llm.chat import ChatRequest, Passage, PassageKind
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.templates.work import Meter
 from evennia_ai.store.authored.cards import StoredCard
 
 _KINDS: Final[Mapping[str, PassageKind]] = {
@@ -89,7 +90,8 @@ def _greetings(executed: ExecutionRequest, stored: StoredCard | None) -> Iterato
     except FormatError:  # its builder is told with the view
         return
     dice = Dice(turn=executed.npc_ref, conversation=executed.npc_ref)
+    values, meter = executed.inputs.values, Meter()
     for index in range(len(greetings(card))):
-        said = opening_message(card, index=index, values=executed.inputs.values, dice=dice)
+        said = opening_message(card, index=index, values=values, dice=dice, meter=meter)
         if said is not None:
             yield Passage(label=f"greeting {index}", text=said.content, kind="greeting")

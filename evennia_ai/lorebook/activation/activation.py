@@ -32,6 +32,7 @@ from evennia_ai.lorebook.scan.window import Scan, Window
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.templates.work import LORE_WORK, Meter, OutOfWorkError
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Called, Stage, Verdict
 
@@ -125,15 +126,21 @@ class Activation:
         after: LoreState = NO_STATE,
         active_books: Sequence[ActiveBook] = (),
         called: Called = message_called,
+        work: int = 0,
     ) -> None:
         self.entries = entries
+        self.work = work
+        """What filling in the texts of entries took, those among them that are not active."""
         self.after = after
         self._books = active_books
         self._called = called
 
     def calling(self, called: Called) -> "Activation":
         """The same, whose verdicts call messages as `called` says."""
-        return Activation(self.entries, after=self.after, active_books=self._books, called=called)
+        books, work = self._books, self.work
+        return Activation(
+            self.entries, after=self.after, active_books=books, called=called, work=work
+        )
 
     @cached_property
     def causes(self) -> dict[str, str]:
@@ -222,17 +229,19 @@ def activate(
     state: LoreState = NO_STATE,
     clock: Clock = _START,
     facts: Facts = _NO_FACTS,
+    work: int = LORE_WORK,
 ) -> Activation:
     """What the books give for this scan; `limit_tokens` is the limit of the whole prompt.
 
-    `state` is what the turn before left. Equal arguments give equal results.
+    `state` is what the turn before left, `work` what filling in the texts of entries may take.
+    Equal arguments give equal results.
     """
-    active_books = active_books_of(books, scan, rules=rules, values=values, dice=dice)
-    before, entry_of = NO_STATE if rules.dry_run else state, entry_finder(active_books)
-    timers = Timers(before, clock=clock, rules=rules, entry_of=entry_of)
-    run = ActivationRun(
-        active_books,
-        RunInputs(
+    books = tuple(books)
+    for is_short in (False, True):
+        active_books = active_books_of(books, scan, rules=rules, values=values, dice=dice)
+        before, entry_of = NO_STATE if rules.dry_run else state, entry_finder(active_books)
+        timers = Timers(before, clock=clock, rules=rules, entry_of=entry_of)
+        inputs = RunInputs(
             scan=scan,
             rules=rules,
             timers=timers,
@@ -241,12 +250,20 @@ def activate(
             dice=dice,
             counter=counter,
             limit_tokens=limit_tokens,
-        ),
-    )
-    run.make_passes()
+            meter=Meter(work),
+            is_short=is_short,
+        )
+        run = ActivationRun(active_books, inputs)
+        try:
+            run.make_passes()
+            break
+        except OutOfWorkError:
+            for book in active_books:
+                book.forget_followed()
     remembered = {one.identity: one.entry for one in run.remembered}
     return Activation(
         placed(run.active, active_books, scan.history, rules=rules),
         after=state if rules.dry_run else timers.after(remembered),
         active_books=active_books,
+        work=inputs.meter.spent,
     )

@@ -26,6 +26,7 @@ from evennia_ai.lorebook.scan.hit_cache import FED
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Slot, typed_frozen
+from evennia_ai.prompt.templates.work import Meter, OutOfWorkError
 from evennia_ai.prompt.tokens import TokenCounter
 
 # However the rules are set, a run ends: no more entries than this are judged, pass for pass.
@@ -57,6 +58,11 @@ class RunInputs:
     dice: Dice
     counter: TokenCounter
     limit_tokens: int
+    meter: Meter
+    """The work that filling in the texts of entries may take."""
+    is_short: bool = False
+    """Whether all of them need more than that: then they are filled in one after the other, in the
+    order of their books, and those that come too late are left out."""
 
 
 class ActivationRun:
@@ -87,7 +93,10 @@ class ActivationRun:
         self._count_speaking = self._count_speakers()
 
     def make_passes(self) -> None:
-        """Make all passes."""
+        """Make all passes.
+
+        OutOfWorkError: the texts need more work than there is, and the inputs are not `is_short`.
+        """
         self._open()
         while True:
             outcome = self._decided(self._candidates())
@@ -110,7 +119,8 @@ class ActivationRun:
             in_sources, deepest = book.window.sources(), book.key_index.deepest
             book.ask_owners(in_sources)
             book.window.reach(max(book.depth, deepest))
-            if in_sources or deepest > book.depth or not book.depth or rules.min_activations:
+            is_widened = in_sources or deepest > book.depth or rules.min_activations
+            if is_widened or not book.depth or self._inputs.is_short:
                 book.unfollow()
             else:
                 made_for = (book.lorebook, book.rank, book.depth, counter, rules)
@@ -140,6 +150,8 @@ class ActivationRun:
             return None
         while woken.stale:
             self._follow(book, woken, woken.stale.pop(), view)
+        if woken.works:
+            book.pay_for(woken, self._inputs.meter)
         woken.sort_in_newcomers()
         asked = book.asked | (woken.others - book.settled)
         if self._judged + len(woken.judgements) + len(asked) > self._most:
@@ -177,13 +189,20 @@ class ActivationRun:
                 book.say(index, self._overlooked)
             elif not found.is_candidate:
                 book.say(index, found)
-            elif (one := self._candidate(book, index, found)) is not None:
-                self._now[book.rank, index] = found
-                yield one
             else:
-                why = f"{found.reason}, but its content is empty"
-                book.say(index, Judgement(False, plain(why)))
-                book.settled.add(index)
+                why = "its content is empty"
+                try:
+                    one = self._candidate(book, index, found)
+                except OutOfWorkError as error:
+                    if not self._inputs.is_short:
+                        raise
+                    one, why = None, error.problem
+                if one is None:
+                    book.say(index, Judgement(False, plain(f"{found.reason}, but {why}")))
+                    book.settled.add(index)
+                else:
+                    self._now[book.rank, index] = found
+                    yield one
 
     def _view(self, book: ActiveBook) -> PassView:
         inputs, schedule = self._inputs, self._schedule
@@ -224,6 +243,7 @@ class ActivationRun:
             dice=inputs.dice,
             counter=inputs.counter,
             timers=inputs.timers,
+            meter=inputs.meter,
         )
 
     def _decided(self, candidates: list[Candidate]) -> PassOutcome:

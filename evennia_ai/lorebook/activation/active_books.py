@@ -6,8 +6,9 @@ its texts, its labels) is kept with the book and shared by all NPCs.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
+from evennia_ai.errors import TemplateError
 from evennia_ai.lorebook.activation.candidate import (
     CANDIDATES,
     JUDGED,
@@ -41,11 +42,25 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.pieces import Beside
+from evennia_ai.prompt.templates.template import Template
+from evennia_ai.prompt.templates.work import COUNTED_A_UNIT, Meter, OutOfWorkError
 from evennia_ai.prompt.tokens import TokenCounter
 
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
-# By the index of an entry what its text was rendered with, the text and its tokens.
-_TEXTS: Final = Slot[dict[int, tuple[object, str, int]]]("texts")
+
+
+class _FilledIn(NamedTuple):
+    """The text of an entry with its macros filled in, and what that took."""
+
+    seen: object
+    """What it was rendered with."""
+    text: str
+    tokens: int
+    work: int
+
+
+_TEXTS: Final = Slot[dict[int, _FilledIn]]("texts")
+"""The texts of a book by the index of their entry."""
 
 
 _BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
@@ -107,6 +122,8 @@ class ActiveBook:
         self.judgements: dict[int, Judgement] = {}
         self.rulings: dict[int, Ruling] = {}
         self.followed: Followed | None = None
+        self.works: dict[int, int] = {}
+        """The work of the entries whose macros were filled in; each is paid once in a run."""
 
     def ask(self, indexes: Iterable[int]) -> None:
         """Have these entries judged."""
@@ -141,6 +158,17 @@ class ActiveBook:
         self.followed = None
         self.ask_owners(self.window.standing())
         self.ask_owners(self.window.fed)
+
+    def forget_followed(self) -> None:
+        """Let the next run judge everything again; one that was broken off left it half done."""
+        self.window.memo.pop(_FOLLOWED, None)
+
+    def pay_for(self, woken: WokenByKeys, meter: Meter) -> None:
+        """Pay for the texts of the candidates that are kept from the turn before."""
+        kept = woken.works
+        fresh = kept.keys() - self.works.keys() if self.works else kept
+        meter.pay(sum(map(kept.__getitem__, fresh)))
+        self.works.update(kept)
 
     def woken(self, number: int) -> WokenByKeys | None:
         """What keys alone decide in the pass of this number; stale where keys stand elsewhere."""
@@ -249,22 +277,26 @@ class ActiveBook:
         dice: Dice,
         counter: TokenCounter,
         timers: Timers,
+        meter: Meter,
     ) -> Candidate | None:
-        """The entry with its text; None where it has none and that makes it silent."""
+        """The entry with its text; None where it has none and that makes it silent.
+
+        OutOfWorkError: its macros need more work than is left.
+        """
         known = self.candidates.get(index)
         if known is not None and not known.is_for(
             self.lorebook, rank=self.rank, counter=counter, sticky=found.sticky
         ):
             known = None
-        if known is not None and known.is_constant_text:
+        if known is not None and known.is_constant_text and not known.work:
             return known
-        text, tokens = self.text(index, values, dice, counter)
+        text, tokens, work = self._text(index, values, dice, counter, meter)
         if not text.strip() and not self.rules.flags.empty_is_active:
             return None
         if known is not None and known.text == text:
             return known
         rests = self.identities[index] in timers.resting
-        made = self._made(index, text, tokens, counter, sticky=found.sticky, rests=rests)
+        made = self._made(index, text, tokens, work, counter, sticky=found.sticky, rests=rests)
         self.candidates[index] = made
         return made
 
@@ -273,6 +305,7 @@ class ActiveBook:
         index: int,
         text: str,
         tokens: int,
+        work: int,
         counter: TokenCounter,
         *,
         sticky: bool,
@@ -297,6 +330,7 @@ class ActiveBook:
             text=text,
             searched=text + self.key_index.entry_keys[index].hidden,
             tokens=tokens,
+            work=work,
             counter=counter,
             lacking=() if grants == ALL_GRANTS else missing(entry, grants),
             is_lasting=not entry.timing.cooldown,  # with one, whether it rests may change
@@ -305,10 +339,19 @@ class ActiveBook:
             is_remembered=is_remembered(entry),
         )
 
-    def text(
-        self, index: int, values: Mapping[str, str], dice: Dice, counter: TokenCounter
-    ) -> tuple[str, int]:
-        """An entry's text and its tokens; kept while what it reads stays the same."""
+    def _text(
+        self,
+        index: int,
+        values: Mapping[str, str],
+        dice: Dice,
+        counter: TokenCounter,
+        meter: Meter,
+    ) -> tuple[str, int, int]:
+        """Return an entry's text, its tokens and the work that it takes.
+
+        The text is kept while what it reads stays the same. Its work is paid in each run, so that
+        what was kept decides nothing.
+        """
         template = self.entries[index].template
         seen: object = counter
         if template.names or template.rolls:
@@ -316,12 +359,34 @@ class ActiveBook:
             seen = (read, template.rolls and dice, counter)
         texts = self.lorebook.memo.setdefault(_TEXTS, {})
         known = texts.get(index)
-        if known is not None and known[0] == seen:
-            return known[1], known[2]
-        text = template.render(values, dice)
-        tokens = counter.count(text)
-        texts[index] = (seen, text, tokens)
-        return text, tokens
+        if known is None or known.seen != seen:
+            left = meter.left
+            try:
+                text = self._filled_in(template, values, dice, meter)
+            except OutOfWorkError:
+                meter.left = left if meter.left == left else 0  # as `pay_whole` does
+                raise
+            known = _FilledIn(seen, text, counter.count(text), left - meter.left)
+            texts[index] = known
+        elif known.work and index not in self.works:
+            meter.pay_whole(known.work, at_least=template.work)
+        if known.work:
+            self.works[index] = known.work
+        return known.text, known.tokens, known.work
+
+    def _filled_in(
+        self, template: Template, values: Mapping[str, str], dice: Dice, meter: Meter
+    ) -> str:
+        if not template.reads:
+            return template.source
+        try:
+            text = template.render(values, dice, meter=meter)
+        except OutOfWorkError:
+            raise
+        except TemplateError:  # what makes too much stays as it is written
+            text = template.source
+        meter.pay(len(text) // COUNTED_A_UNIT)
+        return text
 
 
 def active_books_of(

@@ -306,6 +306,8 @@ class Candidate:
     searched: str
     """What of it is searched in recursion: its text, and the keys it hides there."""
     tokens: int
+    work: int
+    """What filling its macros in takes, 0 without any."""
     counter: TokenCounter
     lacking: tuple[Grant, ...]
     """The grants that its book would need for its place and role."""

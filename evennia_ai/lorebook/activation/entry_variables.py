@@ -5,13 +5,14 @@ others become active. So an entry reads the variables that it sets itself, and n
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from evennia_ai.errors import TemplateError
 from evennia_ai.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.lorebook.book import Lorebook, is_moved
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.prompt.carried import NOTHING_CARRIED, Carried, Store, effect_of
+from evennia_ai.prompt.carried import Carried, Effect, Store
 from evennia_ai.prompt.components import Grant
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Slot
@@ -23,7 +24,7 @@ from evennia_ai.prompt.settled import (
     unsettled_template,
 )
 from evennia_ai.prompt.templates.template import Template
-from evennia_ai.prompt.templates.variables import Variable, Variables
+from evennia_ai.prompt.templates.variables import NOTHING_SET, Variable, Variables
 
 _SAID_SOURCES: Final = Slot[SaidSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
@@ -39,28 +40,30 @@ class _Setter(NamedTuple):
 def variables_of(
     entries: Sequence[ActiveEntry],
     books: Iterable[Lorebook],
+    before: Carried,
     *,
     values: Mapping[str, str],
     dice: Dice,
 ) -> Carried:
-    """The variables that the active entries of these books set."""
+    """Return what was handed on `before`, with the variables that active entries of books set."""
     setters = {
         (book.label, uid): _Setter(template, not book.grants >= _VOUCHED)
         for book in books
         for uid, template in _setting(book).items()
     }
     if not setters:
-        return NOTHING_CARRIED
-    store = Store(NOTHING_CARRIED)
+        return before
+    store = Store(before)
     for entry in entries:
         setter = setters.get((entry.book, entry.uid))
         if setter is not None:
-            variables = Variables()
-            try:
-                setter.template.render(values, dice, variables=variables)
-            except TemplateError:  # such a text stays as it is written, and sets nothing
-                continue
-            store.take(effect_of(variables, contained=setter.contained))
+            meter = store.now.meter(contained=setter.contained)
+            variables, changed = Variables(meter=meter), NOTHING_SET
+            # A text that cannot be rendered stays as it is written, and sets nothing.
+            with suppress(TemplateError):
+                setter.template.render(values, dice, meter=meter, variables=variables)
+                changed = variables.changed
+            store.take(Effect(changed, meter.spent, setter.contained))
     return store.now
 
 

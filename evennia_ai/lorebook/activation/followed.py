@@ -32,13 +32,15 @@ class WokenByKeys:
     more than that. Entries are named by their index; what is `stale` is to be judged again.
     """
 
-    __slots__ = ("_has_newcomers", "candidates", "judgements", "others", "seen", "stale")
+    __slots__ = ("_has_newcomers", "candidates", "judgements", "others", "seen", "stale", "works")
 
     def __init__(self) -> None:
         self.judgements: dict[int, Judgement] = {}
         self.candidates: dict[int, Candidate] = {}
         self.others: set[int] = set()
         self.stale: set[int] = set()
+        self.works: dict[int, int] = {}
+        """The work of the candidates that have macros."""
         self._has_newcomers = False
         self.seen: Mapping[int, FoundKey] | None = None
         """What woke them beside the messages of the history: None before the first turn."""
@@ -63,6 +65,10 @@ class WokenByKeys:
             self._has_newcomers |= index not in self.candidates
             self.judgements[index] = judgement
             self.candidates[index] = candidate
+            if candidate.work:
+                self.works[index] = candidate.work
+            else:
+                self.works.pop(index, None)
             self.others.discard(index)
         else:
             self.drop(index)
@@ -79,6 +85,7 @@ class WokenByKeys:
         """No key of an entry is there any more."""
         self.judgements.pop(index, None)
         self.candidates.pop(index, None)
+        self.works.pop(index, None)
         self.others.discard(index)
 
 

@@ -35,6 +35,7 @@ from evennia_ai.lorebook.formats.risu import from_risu, is_risu
 from evennia_ai.lorebook.formats.values import Translation
 from evennia_ai.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.templates.macros import MAX_MACROS_OF_BOOK, check_macros
 
 
 class _Translate(Protocol):
@@ -216,6 +217,13 @@ def _entries(
     if listed != of_names:
         by_name = dict(zip(raws, owns, strict=True))
         owns = [by_name[name] for name, _ in listed]
+    contents = (
+        (f"{where}.entries[{one_line(name)}].content", raw.get("content"))
+        for name, raw in listed
+        if isinstance(raw, dict)
+    )
+    texts = ((path, text) for path, text in contents if isinstance(text, str))
+    check_macros(texts, kind="book", most=MAX_MACROS_OF_BOOK)
     reader = EntryReader(label=label, absent=absent)
     entries: list[LoreEntry] = []
     doubted: dict[str, list[str]] = {}

@@ -20,7 +20,8 @@ from evennia_ai.lorebook.scan.matching import KeyTable
 from evennia_ai.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.templates.template import Template, compile_template
+from evennia_ai.prompt.templates.template import Template, compile_template, fill_each
+from evennia_ai.prompt.templates.work import KEYS_WORK, Meter
 
 _NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
@@ -163,10 +164,10 @@ def _filled(
     meant = {
         name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items() if name in named
     }
-    return {
-        text: FilledKey(template.render(values, dice), template.render(meant, dice))
-        for text, template in macros.items()
-    }
+    meter = Meter(KEYS_WORK)
+    plainly = fill_each(macros, values, dice, meter)
+    in_patterns = fill_each(macros, meant, dice, meter)
+    return {text: FilledKey(plainly[text], in_patterns[text]) for text in macros}
 
 
 def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey]) -> BookIndex:

@@ -12,6 +12,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import typed_frozen_row
 from evennia_ai.prompt.templates.operations import MAX_FILLED
 from evennia_ai.prompt.templates.variables import Operation, Variable, Variables
+from evennia_ai.prompt.templates.work import COPIED_A_UNIT, Meter
 
 _ESCAPED_COMMA: Final = "\x00"
 HIDDEN_KEY: Final = "hidden_key"
@@ -25,14 +26,15 @@ MAX_CHOICES: Final = 1_000
 class Run(NamedTuple):
     """What a text is filled with. `kept` are the values as a variable may keep them.
 
-    `source` is the text itself, which says with a place in it which dice are thrown.
+    `seed` is the name of the text (`seed_of`); with a place in it, it decides how dice fall.
     """
 
     values: Mapping[str, str]
     dice: Dice
-    source: str
+    seed: str
     variables: Variables
     kept: Mapping[str, str]
+    meter: Meter
 
 
 # Name -> result for (argument, key of this place, dice); these read no value.
@@ -48,20 +50,6 @@ class Value:
 
 
 @typed_frozen_row
-class LongValue:
-    """The same for a value that is a whole text."""
-
-    name: str
-    written: str
-
-    def text(self, run: Run) -> str:
-        """The value, or what is written where there is none or no room for it."""
-        value = run.values.get(self.name)
-        fits = value is not None and run.variables.has_room(len(value))
-        return value if value is not None and fits else self.written
-
-
-@typed_frozen_row
 class Roll:
     """A chunk that is computed from its argument and the dice; `place` is its offset."""
 
@@ -71,7 +59,7 @@ class Roll:
 
     def text(self, run: Run) -> str:
         """What the dice give."""
-        return ROLLERS[self.name](self.argument, (run.source, self.place), run.dice)
+        return ROLLERS[self.name](self.argument, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
@@ -85,7 +73,7 @@ class Choice:
     def text(self, run: Run) -> str:
         """The chosen one."""
         made = [joined(choice, run) for choice in self.choices]
-        return _chosen(made, self.name, (run.source, self.place), run.dice)
+        return _chosen(made, self.name, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
@@ -128,11 +116,11 @@ class Trim:
         return ""
 
 
-Special = LongValue | Choice | Change | Trim
+Special = Choice | Change | Trim
 Plain = str | Value | Roll
 Chunk = Plain | Special
 Chunks = tuple[Chunk, ...]
-SPECIAL: Final = (LongValue, Choice, Change, Trim)
+SPECIAL: Final = (Choice, Change, Trim)
 
 
 def joined(chunks: Chunks, run: Run) -> str:
@@ -145,8 +133,10 @@ def joined(chunks: Chunks, run: Run) -> str:
         else chunk.text(run)
         for chunk in chunks
     ]
-    if sum(map(len, texts)) > MAX_FILLED:
+    length = sum(map(len, texts))
+    if length > MAX_FILLED:
         raise TemplateError(f"makes more than {MAX_FILLED} characters; name its values less often")
+    run.meter.pay(length // COPIED_A_UNIT)
     trims = [at for at, chunk in enumerate(chunks) if isinstance(chunk, Trim)]
     return "".join(without_breaks(texts, trims) if trims else texts)
 
@@ -189,6 +179,51 @@ def inside(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
                 yield from inside(choice)
 
 
+# Units of work (`work`) for each kind of chunk, beside what stands in it.
+_LITERAL_WORK: Final = 1
+_VALUE_WORK: Final = 2
+_TRIM_WORK: Final = 5
+_CHOICE_WORK: Final = 60  # so much for each throw of the dice, too
+_DIE_WORK: Final = 7  # for each die after the first
+_REMARK_WORK: Final = 3
+_CHOSEN_FROM_A_UNIT: Final = 4  # characters of a list that is taken apart
+_REVERSED_A_UNIT: Final = 20
+_CHANGE_WORK: Final[Mapping[Operation, int]] = {
+    "get": 25,
+    "set": 40,
+    "add": 45,
+    "inc": 45,
+    "dec": 45,
+}
+
+
+def work_of(chunks: Iterable[Chunk]) -> int:
+    """Return the units of work that filling these chunks takes, without the length of values."""
+    work = 0
+    for chunk in inside(chunks):
+        if isinstance(chunk, str):
+            work += _LITERAL_WORK
+        elif isinstance(chunk, Value):
+            work += _VALUE_WORK
+        elif isinstance(chunk, Roll):
+            work += _work_of_roll(chunk)
+        elif isinstance(chunk, Change):
+            work += _CHANGE_WORK[chunk.operation]
+        else:
+            work += _CHOICE_WORK if isinstance(chunk, Choice) else _TRIM_WORK
+    return work
+
+
+def _work_of_roll(roll: Roll) -> int:
+    if roll.name in ("random", "pick"):
+        return _CHOICE_WORK + len(roll.argument) // _CHOSEN_FROM_A_UNIT
+    if roll.name == "roll":
+        found = _DICE.fullmatch(roll.argument)
+        dice = min(int(found[1] or 1), MAX_DICE) if found else 0
+        return _CHOICE_WORK + _DIE_WORK * dice
+    return _REMARK_WORK + len(roll.argument) // _REVERSED_A_UNIT
+
+
 def _choices(argument: str) -> list[str]:
     """The values of `A,B` or of the `A::B` that the standard's own example writes."""
     if argument.startswith(":"):
@@ -223,8 +258,7 @@ def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
     if not (1 <= count <= MAX_DICE and sides):
         return ""
     sides = min(sides, MAX_SIDES)
-    thrown = [place, *((*place, number) for number in range(1, count))]
-    total = sum(1 + int(dice.roll("roll", *one) * sides) for one in thrown)
+    total = sum(1 + int(thrown * sides) for thrown in dice.rolls(count, "roll", *place))
     return str(total + int(found[3] or 0))
 
 

@@ -7,6 +7,7 @@ and then. What is neither is told with the way it is written here.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from jinja2 import Environment, nodes
@@ -17,18 +18,18 @@ from evennia_ai.prompt.templates.allowed import names_in
 from evennia_ai.prompt.templates.chunks import (
     Chunk,
     Chunks,
-    LongValue,
     Run,
     Trim,
     Value,
-    inside,
     joined,
     without_breaks,
+    work_of,
 )
 from evennia_ai.prompt.templates.evaluation import Filled, cost, writer
 from evennia_ai.prompt.templates.macros import pieces
-from evennia_ai.prompt.templates.operations import CHARACTERS_A_STEP, MAX_STEPS, Spending
+from evennia_ai.prompt.templates.operations import MAX_STEPS, Spending
 from evennia_ai.prompt.templates.value_names import KNOWN_NAMES, OUTLET
+from evennia_ai.prompt.templates.work import OutOfWorkError
 
 MAX_WORDS: Final = 500
 """Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
@@ -45,13 +46,10 @@ _ENVIRONMENT: Final = Environment(keep_trailing_newline=True)  # noqa: S701 prom
 
 
 class _Placed(NamedTuple):
-    """A macro, and the steps that filling it takes."""
+    """A macro, and the work that filling it takes."""
 
     chunk: Chunk
-    steps: int
-
-
-_MACRO_STEPS: Final = 10
+    work: int
 
 
 class CheckedLogic:
@@ -72,9 +70,11 @@ class CheckedLogic:
     def render(self, run: Run) -> str:
         """The text; TemplateError with the line for an unknown name and for what cannot be done."""
         trims: list[int] = []
-        spending = Spending({**run.values, **self._macros(run, trims)})
+        spending = Spending({**run.values, **self._macros(run, trims)}, run.meter)
         try:
             self._write(spending)
+        except OutOfWorkError as error:
+            raise OutOfWorkError(line=spending.line) from error
         except TemplateError as error:
             problem = f"cannot be rendered: {error.problem}"
             raise TemplateError(problem, line=spending.line) from error
@@ -86,7 +86,7 @@ class CheckedLogic:
 
         def of(macro: _Placed) -> Filled:
             def text(spending: Spending) -> str:
-                spending.spend(macro.steps)
+                run.meter.pay(macro.work)
                 if isinstance(macro.chunk, Trim):
                     trims.append(len(spending.written))
                 return joined((macro.chunk,), run)
@@ -113,10 +113,36 @@ def compile_logic(source: str) -> CheckedLogic:
         raise TemplateError("is nested too deeply; take some of it out") from error
 
 
-# What is not looked through for macros.
-_STATEMENT: Final = re.compile(
-    r"\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{#.*?#\}|\{%.*?%\}", re.DOTALL
+# What is not looked through for macros: how it begins, and how each kind of it ends.
+_OPENING: Final = re.compile(r"(\{%-?\s*raw\s*-?%\})|(\{#)|(\{%)")
+_CLOSINGS: Final = (
+    (1, re.compile(r"\{%-?\s*endraw\s*-?%\}")),
+    (2, re.compile(r"#\}")),
+    (3, re.compile(r"%\}")),
 )
+
+
+def _statements(source: str) -> Iterator[tuple[int, int]]:
+    """Yield where each statement, comment and raw text of Jinja2 begins and ends.
+
+    A kind that is not closed once is not looked for again: thousands of openings without an end
+    take one walk through the text, and not one walk each.
+    """
+    unclosed: set[int] = set()
+    at = 0
+    while opened := _OPENING.search(source, at):
+        at = opened.start() + 1
+        for kind, closing in _CLOSINGS:
+            # A raw text without an end counts as the statement that begins it.
+            if kind in unclosed or not (opened[kind] or (kind == 3 and opened[1])):
+                continue
+            closed = closing.search(source, opened.end(kind) if opened[kind] else at + 1)
+            if closed is None:
+                unclosed.add(kind)
+            else:
+                yield opened.start(), closed.end()
+                at = closed.end()
+                break
 
 
 def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
@@ -127,10 +153,7 @@ def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
     placed: dict[str, _Placed] = {}
     made: list[str] = []
     done = 0
-    for start, end in [
-        *(found.span() for found in _STATEMENT.finditer(source)),
-        (len(source),) * 2,
-    ]:
+    for start, end in [*_statements(source), (len(source),) * 2]:
         for written, chunk in pieces(source[done:start], place=done):
             made.append(_named(written, chunk, placed, name))
         made.append(source[start:end])
@@ -142,10 +165,9 @@ def _named(written: str, chunk: Chunk, placed: dict[str, _Placed], name: str) ->
     """What Jinja2 reads in the place of a chunk."""
     if chunk == written:  # text, or an expression
         return written
-    if isinstance(chunk, Value | LongValue) and not chunk.name.startswith(OUTLET):
+    if isinstance(chunk, Value) and not chunk.name.startswith(OUTLET):
         return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
-    steps = _MACRO_STEPS * sum(1 for _ in inside((chunk,))) + len(written) // CHARACTERS_A_STEP
-    placed[f"{name}{len(placed)}"] = _Placed(chunk, steps)
+    placed[f"{name}{len(placed)}"] = _Placed(chunk, work_of((chunk,)))
     lines = "\n" * written.count("\n")  # so that errors name the lines of the text
     return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
 
@@ -180,7 +202,11 @@ def _meant(named: str) -> str:
 
     In the text names stand already for the macros that are known.
     """
-    found = _FOREIGN.search(_STATEMENT.sub("", named))
+    done, outside = 0, []
+    for start, end in _statements(named):
+        outside.append(named[done:start])
+        done = end
+    found = _FOREIGN.search("".join((*outside, named[done:])))
     if found is None:
         return ""
     sign, name, plain = found.group(1, 2, 3)

@@ -10,10 +10,11 @@ result is never read again: what a value says is no macro.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.templates.chunks import (
     MAX_CHOICES,
     REMARKS,
@@ -22,12 +23,11 @@ from evennia_ai.prompt.templates.chunks import (
     Choice,
     Chunk,
     Chunks,
-    LongValue,
     Roll,
     Trim,
     Value,
 )
-from evennia_ai.prompt.templates.value_names import LONG_VALUES, OUTLET
+from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.templates.variables import Operation
 
 _PLAIN: Final = r"(?:(?!\{\{|\}\}).)*"
@@ -42,10 +42,56 @@ _MACRO: Final = re.compile(
     rf"\{{\{{(?:({_NAME})|({_REMARK}|{_PLAIN}))\}}\}}", re.DOTALL | re.IGNORECASE
 )
 _MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(?ai:user|bot|char)>", _MACRO.flags)
-_OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
+# The blanks around its name are stripped afterwards: in the pattern a run of them would be gone
+# through once for each of its characters.
+_OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
 """How deep macros may hold macros; those deeper inside stay as they are written."""
+
+MAX_MACROS: Final = 2_000
+"""Macros that one text may have: more than that are never filled in, and take long to read."""
+MAX_MACROS_OF_FILE: Final = 10_000
+"""Macros that the texts of one card or preset may have together."""
+MAX_MACROS_OF_BOOK: Final = 100_000
+"""Macros that the texts of all entries of one lorebook may have together."""
+_V1_MARKS: Final = ("<user>", "<bot>", "<char>")
+
+
+def count_macros(text: str) -> int:
+    """Return how many macros a text has at most, without splitting it."""
+    count = text.count("{{")
+    if "<" in text:
+        folded = text.lower()
+        count += sum(map(folded.count, _V1_MARKS))
+    return count
+
+
+def check_macros(
+    texts: Iterable[tuple[str, str]], *, kind: str, most: int = MAX_MACROS_OF_FILE
+) -> None:
+    """Refuse a file whose texts, each given with its path, have too many macros.
+
+    Raises:
+        FormatError: One text, or all together, have more than the limit; it names the text.
+    """
+    total = 0
+    for where, text in texts:
+        count = count_macros(text)
+        if count > MAX_MACROS:
+            raise FormatError(
+                kind,
+                f"{where}: has {count} macros, and {MAX_MACROS} are the limit for one text;"
+                " take some out",
+            )
+        total += count
+        if total > most:
+            raise FormatError(
+                kind,
+                f"{where}: the texts of the file have more than {most} macros up to here, and that"
+                " is the limit for one file; take some out",
+            )
+
 
 # Names that stand for something of their own.
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": ""}
@@ -126,7 +172,7 @@ def _value(written: str) -> Chunk:
         return Value(_V1_NAMES[name], written)
     if name in _PLAIN_WORDS:
         return _PLAIN_WORDS[name]
-    return LongValue(name, written) if name in LONG_VALUES else Value(name, written)
+    return Value(name, written)
 
 
 _LONG_NAME: Final = 100
@@ -139,8 +185,9 @@ def _called(found: re.Match[str], how: _Splitting, place: int) -> Chunk:
     if variable := _VARIABLE.fullmatch(body):
         change = _change(variable, lambda text, _: _names_of_v1(text, how))
         return change or _as_written(written, how)
-    if outlet := _OUTLET.fullmatch(body):
-        return Value(OUTLET + outlet[1], "")
+    outlet = _OUTLET.fullmatch(body)
+    if outlet and (name := outlet[1].strip()) and "\n" not in name:
+        return Value(OUTLET + name, "")
     called = _function(body)
     return Roll(*called, place + found.start()) if called else _as_written(written, how)
 

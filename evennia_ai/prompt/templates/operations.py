@@ -15,11 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.errors import TemplateError
+from evennia_ai.prompt.templates.work import Meter
 
 MAX_FILLED: Final = 200_000
 """Characters that a text may have when its names are filled in."""
 MAX_STEPS: Final = 10_000
-"""Parts of a template that one rendering may go through."""
+"""Parts of a template that one rendering may go through, as far as is known when it is saved."""
+STEP_WORK: Final = 3
+"""Units of work for one step."""
 MAX_MADE: Final = 40_000
 """Characters that filters, `+` and loops may make on the way."""
 CHARACTERS_A_STEP: Final = 20
@@ -30,11 +33,11 @@ _HEAD: Final = 16
 class Spending:
     """What is left of one rendering, and where it stands: its line, names, loop and text."""
 
-    __slots__ = ("line", "loop", "names", "output", "room", "steps", "written")
+    __slots__ = ("_meter", "line", "loop", "names", "output", "room", "written")
 
-    def __init__(self, names: dict[str, object]) -> None:
+    def __init__(self, names: dict[str, object], meter: Meter) -> None:
         self.names = names
-        self.steps = MAX_STEPS
+        self._meter = meter
         self.room = MAX_MADE
         self.output = MAX_FILLED
         self.written: list[str] = []
@@ -44,11 +47,7 @@ class Spending:
 
     def spend(self, steps: int) -> None:
         """Pay for work before it is done; TemplateError where it cannot be paid."""
-        self.steps -= steps
-        if self.steps < 0:
-            raise TemplateError(
-                f"takes more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
-            )
+        self._meter.pay(steps * STEP_WORK)
 
     def make(self, characters: int) -> None:
         """Pay for a new value of this length before it is made."""

@@ -13,10 +13,10 @@ never reaches Jinja, and player text is never a template.
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.dice import Dice, seed_of
 from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.templates.chunks import (
@@ -29,7 +29,6 @@ from evennia_ai.prompt.templates.chunks import (
     Choice,
     Chunk,
     Chunks,
-    LongValue,
     Plain,
     Roll,
     Run,
@@ -37,19 +36,22 @@ from evennia_ai.prompt.templates.chunks import (
     Value,
     inside,
     joined,
+    work_of,
 )
 from evennia_ai.prompt.templates.logic import CheckedLogic, compile_logic
-from evennia_ai.prompt.templates.macros import split_macros
+from evennia_ai.prompt.templates.macros import MAX_MACROS, count_macros, split_macros
 from evennia_ai.prompt.templates.operations import MAX_FILLED
 from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.templates.variables import Variable, Variables
+from evennia_ai.prompt.templates.work import COPIED_A_UNIT, LOGIC_WORK, TEXT_WORK, Meter
 
+K = TypeVar("K")
 _LOGIC: Final = re.compile(r"\{[%#]")
 # As many chunks are joined first and counted then, which is quicker; more could make too much.
 _FEW: Final = 16
 
 
-def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
+def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, seed: str) -> str:
     """The chunks as text; a name without a value stays as it was written.
 
     TooLongError: names that stand in it many times make more than MAX_FILLED characters.
@@ -59,7 +61,7 @@ def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, 
         if isinstance(chunk, str)
         else values.get(chunk.name, chunk.written)
         if isinstance(chunk, Value)
-        else ROLLERS[chunk.name](chunk.argument, (source, chunk.place), dice)
+        else ROLLERS[chunk.name](chunk.argument, (seed, chunk.place), dice)
         for chunk in chunks
     ]
     if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
@@ -112,8 +114,8 @@ class Uses(NamedTuple):
     """The variables whose names are written in it."""
     computes_names: bool = False
     """Whether a variable in it has a name that is made of values."""
-    shares: bool = False
-    """Whether it reads or sets variables, or has whole texts, whose length counts among theirs."""
+    has_variables: bool = False
+    """Whether it reads or sets variables."""
 
 
 _NAMES_ALONE: Final = frozenset({str, Value})
@@ -129,7 +131,7 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
     special: list[Special] = []
     has_special = any(isinstance(chunk, SPECIAL) for chunk in chunks)
     for chunk in inside(chunks) if has_special else chunks:
-        if isinstance(chunk, (Value, LongValue)):
+        if isinstance(chunk, Value):
             names[chunk.name] = None
         elif isinstance(chunk, (Roll, Choice)):
             dice.add(chunk.name)
@@ -143,7 +145,7 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
         rolls=bool(rolled),
         rolls_each_turn=bool(rolled & ROLLED_EACH_TURN),
         is_special=True,
-        shares=any(isinstance(chunk, Change | LongValue) for chunk in special),
+        has_variables=any(isinstance(chunk, Change) for chunk in special),
         **_variables([chunk for chunk in special if isinstance(chunk, Change)]),
     )
 
@@ -167,41 +169,59 @@ class Template:
     logic: CheckedLogic | None = None
     is_checked: bool = False
     """Whether its author is told what does not fit; in imported text it stays as it is written."""
+    seed: str = ""
+    """What its dice are thrown for, "" without any: made once, however many dice there are."""
+    work: int = 0
+    """Units of work that are paid at first: all of its macros. Logic pays the rest as it goes."""
 
     def render(
         self,
         values: Mapping[str, str],
         dice: Dice,
         *,
+        meter: Meter | None = None,
         variables: Variables | None = None,
         kept: Mapping[str, str] | None = None,
     ) -> str:
-        """The text for these values; TemplateError where a builder's text cannot be rendered.
+        """Return the text for these values.
 
-        `variables` are what other texts set, and take what this one sets; with them imported text
-        is told the limits, too. Without any a text has its own. Of `kept` are the values that go
-        into variables, where those are others.
+        Args:
+            values: What it may name.
+            dice: What its dice, `random` and `pick` fall by.
+            meter: The work that the texts of one turn share. Without one the text is by itself:
+                it has a limit of its own, and imported text that is too much stays as written.
+            variables: What other texts set; they take what this one sets. Without them the text
+                has its own.
+            kept: The values that go into variables, where those are others.
+
+        Raises:
+            TemplateError: It cannot be rendered.
+            OutOfWorkError: It needs more work than the meter has left.
         """
-        if self.logic is None and not self.uses.is_special:
-            return self._filled(values, dice)
-        run = Run(
-            values, dice, self.source, variables or Variables(), values if kept is None else kept
-        )
+        paid = meter or Meter()
         try:
+            paid.pay(self.work)
+            if self.logic is None and not self.uses.is_special:
+                return self._filled(values, dice, paid)
+            if variables is None:
+                variables = Variables(meter=paid)
+            run = Run(values, dice, self.seed, variables, values if kept is None else kept, paid)
             return joined(self.chunks, run) if self.logic is None else self.logic.render(run)
         except TemplateError:
-            if self.is_checked or variables is not None:
+            if self.is_checked or meter is not None:
                 raise
             return self.source
 
-    def _filled(self, values: Mapping[str, str], dice: Dice) -> str:
+    def _filled(self, values: Mapping[str, str], dice: Dice, meter: Meter) -> str:
         try:
             chunks = cast(tuple[Plain, ...], self.chunks)  # nothing of it is special
-            return filled(chunks, values=values, dice=dice, source=self.source)
+            text = filled(chunks, values=values, dice=dice, seed=self.seed)
         except TooLongError as error:
             if self.is_checked:
                 raise TemplateError(f"{error}; name its values less often") from error
-            return error.shortened
+            text = error.shortened
+        meter.pay(len(text) // COPIED_A_UNIT)
+        return text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -232,10 +252,25 @@ class Template:
         return tuple([n for n in self.names if n not in values and not n.startswith(OUTLET)])
 
 
+def fill_each(
+    templates: Mapping[K, Template], values: Mapping[str, str], dice: Dice, meter: Meter
+) -> dict[K, str]:
+    """Return texts filled in that are only searched; those beyond the meter stay as written."""
+    made: dict[K, str] = {}
+    for key, template in templates.items():
+        try:
+            made[key] = template.render(values, dice, meter=meter)
+        except TemplateError:
+            made[key] = template.source
+    return made
+
+
 MOST_COMPILED: Final = 1_024
 """Texts that are kept compiled for all who use them: components of many NPCs have the same."""
 LONG_SOURCE: Final = 20_000
-"""Characters of a text that is compiled anew each time, so that what is kept has a bound."""
+"""Characters of a text from which on few are kept compiled, so that what is kept has a bound."""
+MOST_LONG_COMPILED: Final = 64
+"""How many of those are kept: enough for the cards and presets that a game plays at one time."""
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:
@@ -247,7 +282,7 @@ def compile_template(source: str, *, trust: Trust) -> Template:
     if trust == "imported" and "{{" not in source and "<" not in source:
         # Most have nothing to fill in, and those of one book would drive out all that is kept.
         return Template(source=source, chunks=(source,) if source else ())
-    return (_compiled if len(source) > LONG_SOURCE else _known_template)(source, trust)
+    return (_known_long if len(source) > LONG_SOURCE else _known_template)(source, trust)
 
 
 def _compiled(source: str, trust: Trust) -> Template:
@@ -258,20 +293,55 @@ def _compiled(source: str, trust: Trust) -> Template:
         raise TemplateError(
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
         )
+    if (count := count_macros(source)) > MAX_MACROS:
+        if imported:  # its import refuses it; what is stored all the same stays as it is written
+            return Template(source=source, chunks=(source,))
+        raise TemplateError(
+            f"has {count} macros, and {MAX_MACROS} are the limit; split it into several"
+        )
     text = split_macros(source, v1_names=imported)
     if imported or not (text.foreign or _LOGIC.search(source)):
         uses = uses_of(text.chunks)
-        return Template(source=source, uses=uses, chunks=text.chunks, is_checked=not imported)
+        return Template(
+            source=source,
+            uses=uses,
+            chunks=text.chunks,
+            is_checked=not imported,
+            seed=_seed(source, uses),
+            work=TEXT_WORK + work_of(text.chunks),
+        )
     logic = compile_logic(source)
     uses = uses_of(logic.macros)
     uses = uses._replace(names=tuple(dict.fromkeys((*logic.names, *uses.names))))
-    return Template(source=source, uses=uses, logic=logic, is_checked=True)
+    return Template(
+        source=source,
+        uses=uses,
+        logic=logic,
+        is_checked=True,
+        seed=_seed(source, uses),
+        work=LOGIC_WORK,
+    )
+
+
+def _seed(source: str, uses: Uses) -> str:
+    return seed_of(source) if uses.rolls else ""
 
 
 def expanded_alone(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
     """A text nobody vouches for, with its macros filled and other names as they are written."""
+    if count_macros(text) > MAX_MACROS:
+        return text
     chunks = split_macros(text, v1_names=False).chunks
-    return Template(source=text, uses=uses_of(chunks), chunks=chunks).render(values, dice)
+    uses = uses_of(chunks)
+    template = Template(
+        source=text,
+        uses=uses,
+        chunks=chunks,
+        seed=_seed(text, uses),
+        work=TEXT_WORK + work_of(chunks),
+    )
+    return template.render(values, dice)
 
 
 _known_template: Final = lru_cache(maxsize=MOST_COMPILED)(_compiled)
+_known_long: Final = lru_cache(maxsize=MOST_LONG_COMPILED)(_compiled)

@@ -26,11 +26,9 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "chardepthprompt": ("card_depth_prompt",),
 }
 """The values that are a field of the card or the persona -> the keys of what holds it, by rank."""
-LONG_VALUES: Final = SAID_LAST.union(FIELDS)
-"""The values that are whole texts: what they fill is paid for by its length."""
 ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
 """The values that every composition has."""
-KNOWN_NAMES: Final = ALWAYS_KNOWN | LONG_VALUES
+KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, FIELDS)
 """All names that imported text may have a value for, in small letters."""
 
 

@@ -5,8 +5,8 @@ the program; here as long as one composition, which begins with none: a prompt i
 inputs. Local and global ones are told apart by the kind, and live equally long.
 
 A text reads what was set before it and leaves what it changed, so that whoever expands a list of
-texts hands the values from one to the next. All that is set or read is paid for by its length:
-texts that double a value again and again end at a limit, which the error names.
+texts hands the values from one to the next. All that is set or read is paid for by its length
+(`work`): texts that double a value again and again end at a limit, which the error names.
 """
 
 import re
@@ -14,18 +14,11 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.errors import TemplateError
+from evennia_ai.prompt.templates.work import COPIED_A_UNIT, Meter
 
-MAX_VARIABLES: Final = 2_000
-"""Variables that the texts of one prompt may set."""
 MAX_NAME: Final = 200
 MAX_VALUE: Final = 200_000
 """Characters that a name and a value may have."""
-MAX_MOVED: Final = 4_000_000
-"""Characters that the texts of one prompt may set and read."""
-MAX_MOVED_CONTAINED: Final = MAX_MOVED // 10
-"""The same for those that nobody vouches for."""
-MAX_MOVED_ALONE: Final = 50_000
-"""The same for a text that is expanded by itself, as an entry of lore is."""
 
 Operation = Literal["set", "add", "inc", "dec", "get"]
 
@@ -45,31 +38,26 @@ NOTHING_SET: Final[Found] = {}
 
 
 class Variables:
-    """What one text finds set, what it changes, and how many characters it may still move."""
+    """What one text finds set, and what it changes."""
 
-    __slots__ = ("_found", "_most", "_new", "_under", "changed", "is_short", "moved", "read")
+    __slots__ = ("_found", "_meter", "_under", "changed", "read")
 
     def __init__(
-        self,
-        found: Found = NOTHING_SET,
-        *,
-        under: Found = NOTHING_SET,
-        room: int = MAX_MOVED_ALONE,
-        new: int = MAX_VARIABLES,
+        self, found: Found = NOTHING_SET, *, meter: Meter, under: Found = NOTHING_SET
     ) -> None:
-        """`under` is read where `found` has no value; `new` more variables may be set."""
-        self._found, self._under, self._most = found, under, room
-        self._new = new
+        """`under` is read where `found` has no value."""
+        self._found, self._under, self._meter = found, under, meter
         self.changed: dict[Variable, str] = {}
         self.read: dict[Variable, None] = {}
-        self.moved = 0
-        self.is_short = False
-        """Whether it ended at a limit that it shares with other texts."""
 
     def get(self, variable: Variable) -> str:
         """Its value, "" where nothing set it."""
-        value = self._value(variable) or ""
-        self._pay(len(value))
+        value = ""
+        for known in (self.changed, self._found, self._under):
+            if variable in known:
+                value = known[variable]
+                break
+        self._meter.pay(len(value) // COPIED_A_UNIT)
         self.read[variable] = None
         return value
 
@@ -84,14 +72,7 @@ class Variables:
                 f"the variable '{_clipped(variable)}' would have more than {MAX_VALUE} characters;"
                 " set it to less"
             )
-        if self._value(variable) is None:
-            self._new -= 1
-            if self._new < 0:
-                self.is_short = True
-                raise TemplateError(
-                    f"the texts of one prompt set more than {MAX_VARIABLES} variables; set fewer"
-                )
-        self._pay(len(value))
+        self._meter.pay(len(value) // COPIED_A_UNIT)
         self.changed[variable] = value
 
     def add(self, variable: Variable, more: str) -> str:
@@ -100,27 +81,6 @@ class Variables:
         value = _sum(before, more)
         self.set(variable, before + more if value is None else value)
         return self.changed[variable]
-
-    def has_room(self, characters: int) -> bool:
-        """Whether so many characters may still be moved; then they are."""
-        if self.moved + characters > self._most:
-            self.is_short = True
-            return False
-        self.moved += characters
-        return True
-
-    def _value(self, variable: Variable) -> str | None:
-        for known in (self.changed, self._found, self._under):
-            if variable in known:
-                return known[variable]
-        return None
-
-    def _pay(self, characters: int) -> None:
-        if not self.has_room(characters):
-            raise TemplateError(
-                f"sets and reads variables of more than the {self._most} characters that there is"
-                " room for; set shorter ones, or read them less often"
-            )
 
 
 def _clipped(variable: Variable) -> str:

@@ -6,6 +6,7 @@ granted when it is approved is all that it may do: the same steps as `card/impor
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -17,7 +18,7 @@ from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines, report_object
 from evennia_ai.cards.report.making import import_report
 from evennia_ai.errors import FormatError
-from evennia_ai.minds.parse_cache import parsed_card
+from evennia_ai.minds.parse_cache import parsed_card, read_ahead
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
@@ -117,6 +118,8 @@ class CardPage(Page):
             raise FormatError("form", f"there is no grant {', '.join(sorted(unknown))}")
         grants: Grants = frozenset(grant for grant in ALLOWS if grant in ticked)
         card = cards.approve(name, number, grants=grants, by=self.typed_by)
+        with suppress(FormatError):  # what of it cannot be read, its turns tell
+            read_ahead(card)  # in this thread, which is not the game's
         return _to(name, card.revision)
 
     def _reject(self, name: str, number: int) -> HttpResponseBase:

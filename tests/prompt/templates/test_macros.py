@@ -1,14 +1,20 @@
 """The macros of the card standard."""
 
+from dataclasses import dataclass
+from typing import Literal
+
 import pytest
 
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.work import Meter
 
 
 def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
     dice = Dice(turn=turn, conversation=conversation)
-    return compile_template(text, trust="imported").render({"user": "Anna"}, dice)
+    return compile_template(text, trust="imported").render(
+        {"user": "Anna", "outlet::gate": "open"}, dice
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,10 +48,63 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{user} {{user", "{user} {{user"),
         ("{{unknown:thing}}", "{{unknown:thing}}"),
         ("{{ }}", "{{ }}"),
+        ("{{outlet:: gate \n}}{{OUTLET::gate}}", "openopen"),
+        (
+            "{{outlet::}} {{outlet:: \n}} {{outlet::a\nb}}",
+            "{{outlet::}} {{outlet:: \n}} {{outlet::a\nb}}",
+        ),
     ],
 )
 def test_a_macro_gives_its_text(text: str, result: str) -> None:
     assert expanded(text) == result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CountingDice(Dice):
+    """Dice that count the characters they are thrown for."""
+
+    asked: list[int]
+
+    def roll(self, *what: object) -> float:
+        return self._counted(what, 1)[0]
+
+    def rolls(self, count: int, *what: object) -> list[float]:
+        return self._counted(what, count)
+
+    def pick(self, *what: object) -> float:
+        return self._counted(what, 1)[0]
+
+    def _counted(self, what: tuple[object, ...], count: int) -> list[float]:
+        self.asked.append(sum(len(str(one)) for one in what))
+        return [0.0] * count
+
+
+@pytest.mark.parametrize("trust", ["imported", "builder"])
+@pytest.mark.parametrize(
+    "macro",
+    [
+        "{{roll:1d6}}",
+        "{{roll:100d6}}",
+        "{{roll 3d6+1}}",
+        "{{random:a,b}}",
+        "{{random::a::b}}",
+        "{{random::a::{{roll:6}}}}",
+        "{{pick:a,b}}",
+        "{{pick::a::{{pick::b::c}}}}",
+        "{{setvar::x::{{roll:6}}}}",
+        "{{setvar::{{random:a,b}}::{{pick:a,b}}}}",
+        "{{addvar::x::{{roll:20d6}}}}",
+    ],
+)
+def test_dice_hash_a_few_characters_however_long_their_text_is(
+    macro: str, trust: Literal["imported", "builder"]
+) -> None:
+    dice = _CountingDice(turn="1", conversation="1", asked=[])
+    times, longest = 400, 60
+    template = compile_template(macro * times + "x" * 20_000, trust=trust)
+    template.render({}, dice, meter=Meter(10**9))
+    assert times <= len(dice.asked) <= 2 * times  # a hundred dice of one macro are one throw
+    assert max(dice.asked) <= longest
 
 
 def test_random_changes_with_the_turn_and_pick_does_not() -> None:
