@@ -150,7 +150,7 @@ def test_what_is_said_is_not_repeated_before_the_history_in_the_layout_classic(r
 
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("layout", ["cache", "classic"])
-@pytest.mark.parametrize("route", set(REPEATING) - {"preset lore format"})
+@pytest.mark.parametrize("route", sorted(set(REPEATING) - {"preset lore format"}))
 def test_the_trace_says_where_a_text_went_that_names_what_is_said(route: str, layout: str) -> None:
     scenario = {**REPEATING[route], "settings": {"layout": layout, "context_tokens": 100_000}}
     told = run_scenario({**scenario, "event": {"name": "Bob", "content": OVERRIDE}})
