@@ -18,7 +18,12 @@ from evennia_ai.prompt.messages import said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.templates.variables import MAX_NAME, MAX_VALUE, Variable
-from evennia_ai.prompt.templates.work import CONTAINED_WORK, COUNTED_A_UNIT, PLACED_WORK
+from evennia_ai.prompt.templates.work import (
+    CONTAINED_WORK,
+    COPIED_A_UNIT,
+    COUNTED_A_UNIT,
+    PLACED_WORK,
+)
 from evennia_ai.prompt.tokens import ratio_counter
 from evennia_ai.prompt.trace import Verdict
 from tests.effort import little_work
@@ -385,12 +390,17 @@ def test_macros_in_macros_without_end_take_time_by_their_length(name: str) -> No
             the_prompt(preset(text), limit=10**6)
 
 
+def work_to_read(characters: int) -> int:
+    """The work of a text that reads a variable: it is taken, put into the text, and counted."""
+    return 2 * (characters // COPIED_A_UNIT) + characters // COUNTED_A_UNIT
+
+
 def test_texts_that_read_a_long_variable_again_and_again_end_at_a_limit() -> None:
     parts = preset("{{setvar::x::" + "x" * 100_000 + "}}", *["{{getvar::x}}"] * 500)
     with little_work(10.0):
         made = ComponentSet(parts).compiled.expand(filling()).made
     full = [text for text in read(made) if len(text) == 100_000]
-    assert len(full) == PLACED_WORK // (100_000 // COUNTED_A_UNIT)
+    assert len(full) == PLACED_WORK // work_to_read(100_000)
     assert "need more work than is left for the texts of this turn" in read(made)[-1]
 
 
@@ -401,7 +411,7 @@ def test_texts_that_nobody_vouches_for_have_a_part_of_the_work() -> None:
     ]
     made = ComponentSet(parts).compiled.expand(filling()).made
     full = [text for text in read(made) if len(text) == 50_000]
-    assert len(full) == CONTAINED_WORK // (50_000 // COUNTED_A_UNIT) - 1
+    assert len(full) == CONTAINED_WORK // work_to_read(50_000)
 
 
 def test_no_texts_leave_nothing() -> None:

@@ -43,7 +43,7 @@ from evennia_ai.prompt.templates.macros import MAX_MACROS, count_macros, split_m
 from evennia_ai.prompt.templates.operations import MAX_FILLED
 from evennia_ai.prompt.templates.value_names import OUTLET, SAID_LAST
 from evennia_ai.prompt.templates.variables import Variable, Variables
-from evennia_ai.prompt.templates.work import COPIED_A_UNIT, Meter
+from evennia_ai.prompt.templates.work import COPIED_A_UNIT, LOGIC_WORK, TEXT_WORK, Meter
 
 K = TypeVar("K")
 _LOGIC: Final = re.compile(r"\{[%#]")
@@ -172,7 +172,7 @@ class Template:
     seed: str = ""
     """What its dice are thrown for, "" without any: made once, however many dice there are."""
     work: int = 0
-    """Units of work that its macros take, without the length of values; logic pays as it goes."""
+    """Units of work that are paid at first: all of its macros. Logic pays the rest as it goes."""
 
     def render(
         self,
@@ -200,10 +200,9 @@ class Template:
         """
         paid = meter or Meter()
         try:
-            if self.logic is None:
-                paid.pay(self.work)
-                if not self.uses.is_special:
-                    return self._filled(values, dice, paid)
+            paid.pay(self.work)
+            if self.logic is None and not self.uses.is_special:
+                return self._filled(values, dice, paid)
             if variables is None:
                 variables = Variables(meter=paid)
             run = Run(values, dice, self.seed, variables, values if kept is None else kept, paid)
@@ -316,13 +315,18 @@ def _compiled(source: str, trust: Trust) -> Template:
             chunks=text.chunks,
             is_checked=not imported,
             seed=_seed(source, uses),
-            work=work_of(text.chunks),
+            work=TEXT_WORK + work_of(text.chunks),
         )
     logic = compile_logic(source)
     uses = uses_of(logic.macros)
     uses = uses._replace(names=tuple(dict.fromkeys((*logic.names, *uses.names))))
     return Template(
-        source=source, uses=uses, logic=logic, is_checked=True, seed=_seed(source, uses)
+        source=source,
+        uses=uses,
+        logic=logic,
+        is_checked=True,
+        seed=_seed(source, uses),
+        work=LOGIC_WORK,
     )
 
 
@@ -337,7 +341,11 @@ def expanded_alone(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
     chunks = split_macros(text, v1_names=False).chunks
     uses = uses_of(chunks)
     template = Template(
-        source=text, uses=uses, chunks=chunks, seed=_seed(text, uses), work=work_of(chunks)
+        source=text,
+        uses=uses,
+        chunks=chunks,
+        seed=_seed(text, uses),
+        work=TEXT_WORK + work_of(chunks),
     )
     return template.render(values, dice)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from evennia_ai.errors import TemplateError
 
-MAX_WORK: Final = 50_000
+MAX_WORK: Final = 45_000
 """Units of work for all texts of one turn: less than 5 ms of the game's thread."""
 FIELDS_WORK: Final = MAX_WORK // 20
 """Of these, for filling in the card's fields as values of other texts: four times, once for each
@@ -27,6 +27,10 @@ LORE_WORK: Final = MAX_WORK // 4
 """At most so much of it is for entries of lore."""
 CONTAINED_WORK: Final = MAX_WORK // 4
 """At most so much of it is for texts that nobody vouches for."""
+TEXT_WORK: Final = 10
+"""What it takes to begin with a text that has macros."""
+LOGIC_WORK: Final = 100
+"""The same for one that has logic."""
 COPIED_A_UNIT: Final = 500
 """Characters that are put together for one unit."""
 COUNTED_A_UNIT: Final = 16
