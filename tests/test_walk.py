@@ -40,14 +40,14 @@ def said_twice(stage: Any) -> Walk:
 
 
 def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
-    bounded("say", said_twice(stage), files=94, moves=652)
+    bounded("say", said_twice(stage), files=95, moves=655)
 
 
 def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by="Mara")
     lorebooks.attach("harbour", GAME, by="Mara")
-    bounded("say_lore", said_twice(stage), files=108, moves=758)
+    bounded("say_lore", said_twice(stage), files=110, moves=764)
 
 
 def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
@@ -57,7 +57,7 @@ def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
     with walked() as walk:
         prompt = compose(inputs)
     assert any("sails with the tide" in message.content for message in prompt.messages)
-    bounded("compose", walk, files=27, moves=107)
+    bounded("compose", walk, files=29, moves=111)
 
 
 def test_a_change_of_a_components_depth_is_followed(db: None) -> None:

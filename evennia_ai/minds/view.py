@@ -275,7 +275,7 @@ def scanned_texts(
     texts: CardTexts, *, values: Mapping[str, str], dice: Dice, room: str
 ) -> dict[SourceName, str]:
     """The texts that lore may scan, as they are this turn; `room` describes the place, if any."""
-    of_card = fill_each(texts, values, dice, Meter(SCANNED_WORK))
+    of_card = fill_each(texts, values, dice, Meter(SCANNED_WORK)) if texts else {}
     return {**of_card, "room": room} if room else of_card
 
 
