@@ -229,7 +229,7 @@ def test_a_message_has_the_number_in_every_account_that_it_has_in_the_prompt(lim
 
 
 def test_the_speaker_is_the_one_of_the_event_then_the_newest_user() -> None:
-    who = a_component("{{speaker}}")
+    who = a_component("{{speaker}}", injection_depth=9)
     history = [said("user", "hello", name="Ben"), said("assistant", "Aye.", name="Oren")]
     assert texts(the_prompt([who], history=history))[0] == "Ben"
     assert texts(the_prompt([who], history=history, event="now"))[0] == "Anna"
