@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from threading import local
 from typing import Any, Final
 
-from evennia.utils import logger
-
 from evennia_ai.compose import compose
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.replay import report_of_turn
@@ -28,17 +26,9 @@ def records_of(turn: StoredTurn) -> tuple[Record, ...]:
     return record_rows.records(turn.manifest.record_ids)
 
 
-def sent(account: Any, turn: StoredTurn, records: Sequence[Record]) -> Report:
+def sent(seer: Seer, turn: StoredTurn, records: Sequence[Record]) -> Report:
     """The account of what was sent, made from these records of it."""
-    _note_reading(account, turn)
-    return seer_for(account, turn.npc_ref).report(report_of_turn(turn.manifest, records))
-
-
-def _note_reading(account: Any, turn: StoredTurn) -> None:
-    """Log that somebody reads what was said in private, who may."""
-    if turn.conversation.kind == "private" and door().viewer_of(account).hears_whispers:
-        told = f"turn {turn.number} of NPC {turn.npc_ref}, said in private"
-        logger.log_sec(f"evennia_ai: {account.key} reads {told}, on the web")
+    return seer.report(report_of_turn(turn.manifest, records))
 
 
 class _OfThread(local):
@@ -62,12 +52,11 @@ def past_of(turn: StoredTurn) -> PastInputs:
     return past_reader().inputs(turn)
 
 
-def tried(account: Any, turn: StoredTurn, past: PastInputs, trial: Trial) -> Report:
+def tried(seer: Seer, past: PastInputs, trial: Trial) -> Report:
     """The account of the turn's prompt with the trial's edits, beside what was sent.
 
     FormatError, ComponentValueError: an edit cannot be.
     """
-    _note_reading(account, turn)
     before = compose(past.inputs)
     report = report_of(compose(trial(past)), older=before.messages)
-    return seer_for(account, turn.npc_ref).report(report)
+    return seer.report(report)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.knowledge import knowledge_bases
 from tests.game.knowledge.cellars import VAULT
 
@@ -29,7 +30,7 @@ def test_a_reply_in_other_words_is_not(cellar, logged):
 
 
 def test_the_hint_of_an_open_base_may_be_said(cellar, logged):
-    knowledge_bases.save_base(replace(VAULT, restricted=False), by="builder")
+    knowledge_bases.save_base(replace(VAULT, restricted=False), by=trusted("builder"))
     cellar.talks_with(VAULT.hint)
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     assert noticed(logged) == []

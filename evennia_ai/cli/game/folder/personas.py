@@ -75,7 +75,7 @@ def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
         fate="take",
         why=f"becomes the persona of #{ref}",
         notices=tuple(f"left out is {words}" for key, words in _NOT_KEPT.items() if told.get(key)),
-        write=partial(set_persona, ref, persona, most_characters=most),
+        write=partial(set_persona, ref, persona, most_characters=most, by=taking.by),
     )
 
 
