@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import window_memory
+from evennia_ai.actors import trusted
 
 SHORT, LONG = 1_000, 100_000
 LIMIT_TOKENS = 8_000
@@ -143,7 +144,7 @@ class Talk:
         from evennia_ai.store.erasing import erase_conversation
 
         with self.timed("erasing"):
-            erase_conversation(self.where, by="Mira")
+            erase_conversation(self.where, by=trusted("Mira"))
 
 
 def components():

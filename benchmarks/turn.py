@@ -29,6 +29,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
+from evennia_ai.actors import THE_GAME, trusted
+
 MESSAGES: Final = 240
 NPCS: Final = 6
 OF_A_HALL: Final = 10
@@ -161,7 +163,7 @@ def furnished(stage: Any) -> None:
         for number in range(ENTRIES)
     ]
     a_book("region", entries, GAME)
-    changed(stage.npc, tools=TOOLS)
+    changed(stage.npc, tools=TOOLS, by=THE_GAME)
 
 
 def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
@@ -240,8 +242,8 @@ def a_crowd(many: int) -> list[tuple[int, int]]:
         npc = create_object(AINPC, f"Guard{number}", hall, nohome=True)
         told = {**CARD, "nickname": f"Guard{number}", "description": f"{{{{char}}}} is {number}th."}
         data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": told}
-        cards.save_card(f"guard-{number}", json.dumps(data), by="builder")
-        cards.assign(str(npc.id), f"guard-{number}", by="builder")
+        cards.save_card(f"guard-{number}", json.dumps(data), by=trusted("builder"))
+        cards.assign(str(npc.id), f"guard-{number}", by=trusted("builder"))
         talked([npc], guest, FEW_MESSAGES)
         crowd.append((npc.id, guest.id))
     return crowd

@@ -83,6 +83,15 @@ class EditConflictError(EvenniaAIError):
         )
 
 
+class NotPermittedError(EvenniaAIError):
+    """Somebody may not do what they asked for; nothing was changed."""
+
+    def __init__(self, doing: str, why: str) -> None:
+        self.doing = doing
+        self.why = why
+        super().__init__(f"{doing} was refused: {why}. Nothing was changed")
+
+
 class TemplateError(EvenniaAIError):
     """A template cannot be compiled or rendered."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.compose import compose
 from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.prompt.budget import BudgetRules
@@ -25,9 +26,9 @@ def _cast(world):
     """The harbour, with a system prompt, goals and the builder's own component `mood`."""
     with world():
         cast = a_cast()
-        store.update("system_prompt", by="Mara", content="RULES")
-        store.update("goals", by="Mara", content="GOALS")
-        store.update("dynamic_context", by="Mara", content="FACTS")
+        store.update("system_prompt", by=trusted("Mara"), content="RULES")
+        store.update("goals", by=trusted("Mara"), content="GOALS")
+        store.update("dynamic_context", by=trusted("Mara"), content="FACTS")
         Stage(cast).builds("component/create mood = 1200: MOOD")
         yield cast
 

@@ -6,6 +6,7 @@ The ceilings are what the walks are today; who shortens a walk lowers its own.
 import json
 from typing import Any
 
+from evennia_ai.actors import trusted
 from evennia_ai.compose import compose
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import lorebooks
@@ -45,8 +46,8 @@ def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
 
 def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
-    lorebooks.save_book("harbour", json.dumps({"entries": entries}), by="Mara")
-    lorebooks.attach("harbour", GAME, by="Mara")
+    lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
+    lorebooks.attach("harbour", GAME, by=trusted("Mara"))
     bounded("say_lore", said_twice(stage), files=110, moves=764)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.tools.registry import chosen
 from evennia_ai.knowledge.meta_prompt import TOOL
@@ -32,7 +33,7 @@ def edition_of(folder: PageFolder) -> str:
     return sha256(told.encode()).hexdigest()[:_HASHED]
 
 
-def make_wiki(folder: PageFolder, *, by: str) -> str:
+def make_wiki(folder: PageFolder, *, by: Actor) -> str:
     """Import a wiki, unless there is a base of its key."""
     key = folder.info.key
     if knowledge_bases.base(key) is not None:
@@ -41,7 +42,7 @@ def make_wiki(folder: PageFolder, *, by: str) -> str:
     return f"knowledge base {key}, {_pages(_imported(key, folder.pages, by=by))}"
 
 
-def renew_wiki(folder: PageFolder, *, by: str) -> str:
+def renew_wiki(folder: PageFolder, *, by: Actor) -> str:
     """Import what is new of a wiki, but for pages that somebody else has touched."""
     key = folder.info.key
     if knowledge_bases.base(key) is None:
@@ -51,7 +52,7 @@ def renew_wiki(folder: PageFolder, *, by: str) -> str:
     return f"knowledge base {key}, {_pages(count)} of a new edition" if count else ""
 
 
-def bind_wiki(key: str, npc: Any, *, by: str) -> str:
+def bind_wiki(key: str, npc: Any, *, by: Actor) -> str:
     """Let an NPC search a wiki, where there is one."""
     if knowledge_bases.base(key) is None:
         return ""
@@ -59,7 +60,7 @@ def bind_wiki(key: str, npc: Any, *, by: str) -> str:
     return f"knowledge base {key} for {npc.key}"
 
 
-def give_search(npc: Any, *, by: str) -> str:
+def give_search(npc: Any, *, by: Actor) -> str:
     """Let an NPC look things up in what it is bound to, beside the tools that it has."""
     tools = settings_of(npc).tools
     if TOOL in tools:
@@ -68,7 +69,7 @@ def give_search(npc: Any, *, by: str) -> str:
     return f"tool {TOOL} for {npc.key}"
 
 
-def _imported(key: str, pages: list[Page] | tuple[Page, ...], *, by: str) -> int:
+def _imported(key: str, pages: list[Page] | tuple[Page, ...], *, by: Actor) -> int:
     wanted = page_imports.plan_pages(key, [replace(page, base=key) for page in pages])
     return page_imports.import_pages(wanted, by=by).changes
 

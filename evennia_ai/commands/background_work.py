@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
+from evennia_ai.actors import Actor
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.writing import keeps_greetings
 from evennia_ai.commands.base import CommandError, StrictCommand
@@ -106,7 +107,7 @@ class CardWork(BackgroundWork):
 
     @inlineCallbacks
     def edited(
-        self, card: StoredCard, change: Callable[[Card], Card], *, by: str
+        self, card: StoredCard, change: Callable[[Card], Card], *, by: Actor
     ) -> Generator[Any, Any, tuple[StoredCard, Card]]:
         """The card in force after a change of it, and what it said before; fires once it is read.
 

@@ -21,6 +21,7 @@ from evennia.utils.utils import class_from_module
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.screens import Row, diffed, in_pages, shown_rows
 from evennia_ai.errors import (
     ComponentValueError,
@@ -28,6 +29,7 @@ from evennia_ai.errors import (
     EvenniaAIError,
     on_one_line,
 )
+from evennia_ai.game.mind.actors import actor_of, addresses_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import shown_block
 from evennia_ai.history.records import storable
@@ -172,34 +174,33 @@ class StrictCommand(COMMAND_CLASS):
         return str(answer).strip().lower() in ("y", "yes")
 
     def goes_back(
-        self, what: str, number: int, *, changes: Sequence[str], now: Callable[[], object]
+        self, what: str, number: int, *, changes: Sequence[str]
     ) -> Generator[str, Any, bool]:
         """Show what making `what` as it was at a revision changes, and ask; whether to do it.
 
-        `now` is what it is now: what was changed meanwhile stays. No pages, for the answer would
+        The caller gives the store the revision that was newest before the question, and the store
+        refuses if there is a newer one. The lines are not shown in pages, for the answer would
         turn them. In a script the next line that is typed is the answer.
         """
         if not changes:
             self.say(f"Nothing was changed: {what} is so already.")
             return False
-        asked_about = now()
         more = f"and {{}} more lines; {self.key}/revisions tells what each revision changed"
         told = [f"What going back to revision {number} of {what} would change:", *changes]
         self.msg(shown_rows(diffed(and_more(told, most=MOST_ASKED, more=more))))
         if not (yield from self.agreed(f"Make {what} what it was at revision {number}?")):
             self.say(f"Nothing was changed: {what} stays as it is.")
             return False
-        if now() != asked_about:
-            self.say(
-                f"You changed nothing: {what} was changed while you were asked; look at it again."
-            )
-            return False
         return True
 
     @property
-    def typed_by(self) -> str:
-        """Who typed it, as revisions name them."""
-        return str(self.caller.key)[:200]
+    def actor(self) -> Actor:
+        """Return who typed this, with the right to use this command at the time of each change."""
+        return self.acting_under(self.locks)
+
+    def acting_under(self, locks: str) -> Actor:
+        """Return who typed this, with the right that the access type `cmd` of `locks` asks for."""
+        return actor_of(self.caller, locks, addresses=addresses_of(self.session))
 
     def say(self, text: str) -> None:
         """Tell the caller one line; nothing in it is interpreted."""

@@ -90,7 +90,7 @@ class CmdPersona(StrictCommand):
     def clear(self) -> None:
         """Take it away; also where the game has none any more."""
         self.refuse_value()
-        gone = clear_persona(str(self.caller.id))
+        gone = clear_persona(str(self.caller.id), by=self.actor)
         self.say("It is gone." if gone else "You had written nothing.")
 
     def _show(self) -> None:
@@ -105,7 +105,12 @@ class CmdPersona(StrictCommand):
         return persona_of(str(self.caller.id))
 
     def _write(self, persona: Persona) -> None:
-        set_persona(str(self.caller.id), persona, most_characters=conf().persona_characters)
+        set_persona(
+            str(self.caller.id),
+            persona,
+            most_characters=conf().persona_characters,
+            by=self.actor,
+        )
 
     def _where(self, persona: Persona) -> str:
         return f"Where: {_IN_WORDS[persona.place].format(depth=persona.depth)}."

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia.utils import logger
 
+from evennia_ai.actors import Actor
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.npc import NPCSettings, judged, read_settings, usable
 
@@ -54,12 +55,13 @@ def changes_of(npc: NPC) -> tuple[SettingChange, ...]:
     return tuple(SettingChange(**one) for one in _changes_in(_stored(npc)))
 
 
-def changed(npc: NPC, *, by: str = "", **values: Any) -> NPCSettings:
+def changed(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
     """Set these settings of an NPC, None for what the game has; what it has then.
 
     SettingError says which cannot be, and nothing is changed. Each change is logged and remembered
     with who made it. What was stored and cannot be goes with the first change.
     """
+    by.check(f"changing the settings of {npc.key}")
     stored = _stored(npc)
     old = {str(name): value for name, value in _values_in(stored).items()}
     kept, _ = usable(old)
@@ -67,7 +69,7 @@ def changed(npc: NPC, *, by: str = "", **values: Any) -> NPCSettings:
     new = judged(wanted, who=npc.key)
     differing = [name for name in {**old, **values} if old.get(name) != new.get(name)]
     made = [
-        SettingChange(at=time.time(), by=by, name=name, old=old.get(name), new=new.get(name))
+        SettingChange(at=time.time(), by=by.name, name=name, old=old.get(name), new=new.get(name))
         for name in differing
     ]
     if made:
@@ -75,7 +77,7 @@ def changed(npc: NPC, *, by: str = "", **values: Any) -> NPCSettings:
         npc.attributes.add(ATTRIBUTE, {"values": new, "changes": changes})
     for one in made:
         told = f"{one.name} was {one.old!r}, is {one.new!r}"
-        logger.log_msg(f"evennia_ai: NPC {npc.id}: {told}, set by {by or 'the game'}")
+        logger.log_msg(f"evennia_ai: NPC {npc.id}: {told}, set by {by}")
     return settings_of(npc)
 
 

@@ -6,6 +6,7 @@ writing it is theirs, because a base may be on another machine.
 
 from dataclasses import replace
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import StoreError
 from evennia_ai.knowledge.pages.page import Page, PageDraft
 from evennia_ai.minds.visibility import may_see_package
@@ -25,7 +26,7 @@ def is_written(found: StoredDraft, now: Page) -> bool:
     return now.sha256 == found.draft.page.sha256
 
 
-def to_be_written(found: StoredDraft, now: Page | None, *, by: str) -> PageDraft:
+def to_be_written(found: StoredDraft, now: Page | None, *, by: Actor) -> PageDraft:
     """What approving a draft writes. StoreError: the page is not what it was written from."""
     if (now.revision if now else "") != found.draft.was:
         state = f"revision {now.revision} by now" if now else "gone by now"

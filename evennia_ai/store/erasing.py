@@ -22,6 +22,7 @@ from typing import Any, Final
 from django.db.models import OuterRef, Q, Subquery
 
 from evennia_ai import models
+from evennia_ai.actors import Actor, trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.manifest import TurnManifest, without_block, without_words
 from evennia_ai.memory.memories import OF_NPC, Memory
@@ -29,7 +30,7 @@ from evennia_ai.models import ERASED_META
 from evennia_ai.prompt.personas import persona_key, persona_origin
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
-from evennia_ai.store.core.snapshots import MEMORIES, changing, one_transaction
+from evennia_ai.store.core.snapshots import MEMORIES, changing, one_change
 from evennia_ai.store.history import branches, conversations, errands, model_requests
 from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
 from evennia_ai.store.history.prompt_texts import (
@@ -69,7 +70,7 @@ class Erased:
         )
 
 
-def erase_private(partner_ref: str, *, by: str, npc_ref: str | None = None) -> Erased:
+def erase_private(partner_ref: str, *, by: Actor, npc_ref: str | None = None) -> Erased:
     """Erase all private conversations of one player with one NPC or with any, all or none.
 
     What the player said aloud in a room belongs to the room and stays. HistoryConflictError:
@@ -95,16 +96,16 @@ def private_partners() -> tuple[str, ...]:
     return tuple(rows.values_list("partner_ref", flat=True).distinct())
 
 
-def erase_conversation(conversation: ConversationRef, *, by: str) -> Erased:
+def erase_conversation(conversation: ConversationRef, *, by: Actor) -> Erased:
     """Erase one conversation; `by` is who asked for it, and is recorded."""
     return _erased([conversation], by=by, doing=f"erasing {conversation}")
 
 
-def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
+def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erased:
     # Read before the transaction: on SQLite one that reads first may not get to write.
     known = [(one, windows(one.id).end) for one in _with_branches(found)]
     done = Erased()
-    with changing(HISTORY, doing):
+    with changing(HISTORY, doing, by=by):
         proposals.erase(conversation.id for conversation, _ in known)
         for conversation, end in known:
             records = _wordy(conversation).erase()
@@ -117,7 +118,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             note = NewRecord(
                 kind=RecordKind.ERASURE,
                 role="system",
-                meta={"by": by, "records": records, "turns": turns},
+                meta={"by": by.name, "records": records, "turns": turns},
             )
             conversations.written(conversation, end.next_segment(), note)
             windows.written(conversation.id)
@@ -133,7 +134,7 @@ def _with_branches(found: Iterable[ConversationRef]) -> list[ConversationRef]:
     return list({one.id: one for one in (*found, *copies)}.values())
 
 
-def erase_branches(npc_ref: str, by_ref: str, *, by: str) -> Erased:
+def erase_branches(npc_ref: str, by_ref: str, *, by: Actor) -> Erased:
     """Erase all branches of an NPC that a builder opened."""
     ref = branches.branch_ref(npc_ref, by_ref)
     return _erased(conversations_of(ref), by=by, doing=f"erasing the branches {ref}")
@@ -178,7 +179,7 @@ def forget_old(now: float, *, keep_days: int) -> Erased:
     if not keep_days:
         return done
     for row in _quiet_since(now - keep_days * _DAY_SECONDS):
-        done += erase_conversation(ref_of(row), by=f"retention after {keep_days} days")
+        done += erase_conversation(ref_of(row), by=trusted(f"retention after {keep_days} days"))
     return done
 
 
@@ -211,12 +212,12 @@ class Forgotten:
     """Rooms, an NPC's each, that it was still to learn from, with what the person said aloud."""
 
 
-def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Forgotten:
+def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> Forgotten:
     """Erase what a person whispered, looked up and is remembered for, all or none of it.
 
     With one NPC or, without, with every one. HistoryConflictError, StoreError: nothing was erased.
     """
-    with one_transaction(f"forgetting {person_ref}"):
+    with one_change(f"forgetting {person_ref}", by=by):
         # The memories first: on SQLite a transaction that reads first may not get to write.
         count = erase_about(person_ref, by=by, npc_ref=npc_ref)
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
@@ -248,7 +249,7 @@ def has_persona(person_ref: str) -> bool:
     return is_written or bool(_shown_persona(person_ref))
 
 
-def erase_persona(person_ref: str, *, by: str) -> bool:
+def erase_persona(person_ref: str, *, by: Actor) -> bool:
     """Erase what a person wrote of themselves, in every prompt that showed it too.
 
     Whether there was any of it. What the turns were made from loses it as well.
@@ -257,7 +258,7 @@ def erase_persona(person_ref: str, *, by: str) -> bool:
     for conversation in shown:
         erase_texts(conversation, [holding([persona_origin(person_ref)])], of=OF_PERSONA, by=by)
         _take_persona_out(conversation, persona_key(person_ref))
-    return personas.clear_persona(person_ref) or bool(shown)
+    return personas.erase_persona_text(person_ref, by=by) or bool(shown)
 
 
 def _shown_persona(person_ref: str) -> list[ConversationRef]:
@@ -284,7 +285,7 @@ def people() -> tuple[str, ...]:
     return tuple(rows.order_by("about").values_list("about", flat=True).distinct())
 
 
-def erase_about(person_ref: str, *, by: str, npc_ref: str | None = None) -> int:
+def erase_about(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> int:
     """Erase the memories about a person; how many there were, with those that were gone before."""
     revisions = _revisions(person_ref, npc_ref).exclude(value="")
     return _erase_memories(
@@ -313,14 +314,14 @@ def erasable_room(place_ref: str) -> Forgotten:
     return Forgotten(said=_counted(_of_room(place_ref)), memories=memories_there)
 
 
-def forget_room(place_ref: str, *, by: str) -> Forgotten:
+def forget_room(place_ref: str, *, by: Actor) -> Forgotten:
     """Erase what was said in a room, with every NPC that heard it, and what they learnt from it.
 
     What was whispered there stays, as does what builders wrote. HistoryConflictError, StoreError:
     nothing was erased.
     """
     doing = f"forgetting room {place_ref}"
-    with one_transaction(doing):
+    with one_change(doing, by=by):
         # The memories first: on SQLite a transaction that reads first may not get to write.
         count = _erase_learnt_in(place_ref, by=by, doing=doing)
         rooms = _of_room(place_ref)
@@ -329,7 +330,7 @@ def forget_room(place_ref: str, *, by: str) -> Forgotten:
         return Forgotten(said=_erased(rooms, by=by, doing=doing), memories=count)
 
 
-def _erase_told_elsewhere(room: ConversationRef, *, by: str) -> None:
+def _erase_told_elsewhere(room: ConversationRef, *, by: Actor) -> None:
     """Prompts of the NPC's other conversations that may have told what it heard in the room."""
     others = (one for one in conversations_of(room.npc_ref) if one.id != room.id)
     for other in _with_branches(others):
@@ -347,17 +348,17 @@ def _learnt_in(place_ref: str) -> Any:
     return models.Memory.objects.filter(place_ref=place_ref, author=OF_NPC, learnt="aloud")
 
 
-def _erase_learnt_in(place_ref: str, *, by: str, doing: str) -> int:
+def _erase_learnt_in(place_ref: str, *, by: Actor, doing: str) -> int:
     ids = frozenset(_learnt_in(place_ref).values_list("pk", flat=True))
     revisions = models.MemoryRevision.objects.filter(memory_id__in=ids)
     return _erase_memories(revisions, by=by, is_gone=lambda memory: memory.id in ids, doing=doing)
 
 
 def _erase_memories(
-    revisions: Any, *, by: str, is_gone: Callable[[Memory], bool], doing: str
+    revisions: Any, *, by: Actor, is_gone: Callable[[Memory], bool], doing: str
 ) -> int:
     """Erase the words of these revisions, and what of it is still remembered; how many memories."""
-    with changing(MEMORIES, doing):
+    with changing(MEMORIES, doing, by=by):
         ids, npc_refs = _ids(revisions), set(revisions.values_list("npc_ref", flat=True))
         for ref in sorted(npc_refs):
             _end(ref, is_gone, by=by)
@@ -377,7 +378,7 @@ def _ids(rows: Any) -> frozenset[int]:
     return frozenset(rows.values_list("memory_id", flat=True))
 
 
-def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: str) -> None:
+def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
     """Take memories out of the table; that they were there, and who erased them, stays."""
     gone = [memory for memory in memories.held_by(npc_ref).memories if is_gone(memory)]
     models.Memory.objects.filter(pk__in=[memory.id for memory in gone]).delete()

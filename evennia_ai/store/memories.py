@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from evennia_ai import models
+from evennia_ai.actors import THE_GAME, Actor
 from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.history.records import canonical_json
 from evennia_ai.memory.memories import (
@@ -72,14 +73,14 @@ def memory(npc_ref: str, memory_id: int) -> Memory:
     return _found(held_by(npc_ref), npc_ref, memory_id)
 
 
-def add(npc_ref: str, new: Memory, *, by: str, most: int) -> Added:
+def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
     """Keep a new memory, or make the one that says the same more important.
 
     `new` has the id `NEW`. Where an NPC would have more than `most`, those that count least go.
     ComponentValueError: a value is not allowed; nothing was written.
     """
     _check(new)
-    with changing(MEMORIES, f"adding a memory of NPC {npc_ref}"):
+    with changing(MEMORIES, f"adding a memory of NPC {npc_ref}", by=by):
         held = _load(npc_ref)
         known = held.same_as(new)
         if known is not None:
@@ -93,12 +94,12 @@ def add(npc_ref: str, new: Memory, *, by: str, most: int) -> Added:
     return Added(memory=made, dropped=tuple(dropped))
 
 
-def change(npc_ref: str, memory_id: int, *, by: str, **given: Any) -> Memory:
+def change(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
     """Give a memory another text or importance; the memory as it is now.
 
     NotStoredError: there is none of this id. ComponentValueError: a value is not allowed.
     """
-    with changing(MEMORIES, f"changing memory {memory_id} of NPC {npc_ref}"):
+    with changing(MEMORIES, f"changing memory {memory_id} of NPC {npc_ref}", by=by):
         old = _found(_load(npc_ref), npc_ref, memory_id)
         new = replace(old, **given, _memo=Memo())
         if new == old:
@@ -107,18 +108,18 @@ def change(npc_ref: str, memory_id: int, *, by: str, **given: Any) -> Memory:
         return _changed(npc_ref, new, action="updated", by=by)
 
 
-def remove(npc_ref: str, memory_id: int, *, by: str) -> Memory:
+def remove(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
     """Take a memory away; what it was. NotStoredError: there is none of this id."""
-    with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}"):
+    with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}", by=by):
         gone = _found(_load(npc_ref), npc_ref, memory_id)
         _end(npc_ref, [gone], action="removed", by=by)
         held_by.written(npc_ref)
     return gone
 
 
-def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: str) -> Memory:
+def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) -> Memory:
     """Make one memory of several that say the same; the one that is left."""
-    with changing(MEMORIES, f"merging memories of NPC {npc_ref}"):
+    with changing(MEMORIES, f"merging memories of NPC {npc_ref}", by=by):
         merged = kept
         for other in others:
             merged = _merged(npc_ref, merged, other, by=by)
@@ -126,10 +127,10 @@ def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: str) -> M
     return merged
 
 
-def fade(npc_ref: str, ids: Iterable[int], *, by: str) -> int:
+def fade(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
     """Let memories go that count too little; how many there were."""
     wanted = frozenset(ids)
-    with changing(MEMORIES, f"fading memories of NPC {npc_ref}"):
+    with changing(MEMORIES, f"fading memories of NPC {npc_ref}", by=by):
         gone = [memory for memory in _load(npc_ref).memories if memory.id in wanted]
         _end(npc_ref, gone, action="faded", by=by)
         held_by.written(npc_ref)
@@ -184,7 +185,7 @@ def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]
     return tuple(made)
 
 
-def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: str) -> None:
+def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: Actor) -> None:
     """Write down what memories are since their revisions, in the transaction that changes them."""
     _revisions.write_all(
         [
@@ -207,7 +208,7 @@ def written_past(npc_ref: str) -> None:
     held_by.written(npc_ref)
 
 
-def _merged(npc_ref: str, known: Memory, new: Memory, *, by: str) -> Memory:
+def _merged(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
     """The known one, which was learnt again: more important, and fresh."""
     importance = min(MOST_IMPORTANT, max(known.importance, new.importance) + 1)
     recalled_at = max(known.recalled_at, new.recalled_at)
@@ -215,7 +216,7 @@ def _merged(npc_ref: str, known: Memory, new: Memory, *, by: str) -> Memory:
     return _changed(npc_ref, again, action="merged", by=by)
 
 
-def _changed(npc_ref: str, new: Memory, *, action: Action, by: str) -> Memory:
+def _changed(npc_ref: str, new: Memory, *, action: Action, by: Actor) -> Memory:
     new = replace(new, revision=new.revision + 1)
     models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**_columns(new))
     record_all(npc_ref, [new], action=action, by=by)
@@ -232,7 +233,7 @@ def _columns(memory: Memory) -> dict[str, Any]:
     return {name: getattr(memory, name) for name in _COLUMNS if name != "id"}
 
 
-def _end(npc_ref: str, gone: Iterable[Memory], *, action: Action, by: str) -> None:
+def _end(npc_ref: str, gone: Iterable[Memory], *, action: Action, by: Actor) -> None:
     ended = [replace(memory, revision=memory.revision + 1) for memory in gone]
     if ended:
         ids = [memory.id for memory in ended]
@@ -305,7 +306,7 @@ def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
     As many queries for one NPC as for fifty. StoreError: nothing was written.
     """
     refs = [one.npc_ref for one in wanted]
-    with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know"):
+    with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know", by=THE_GAME):
         known = dict(_load_names_of(refs))
         rows: list[tuple[str, str, str, int]] = []
         for one in wanted:

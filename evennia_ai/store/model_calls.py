@@ -16,6 +16,7 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.models.core import NAME
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.core.inserting import Insert
@@ -347,7 +348,7 @@ halts: Final = Snapshot(HALTS, _load_halts)
 """The halts in force by what they halt; no query when it is warm. StoreError: not readable."""
 
 
-def halt(new: Halt) -> None:
+def halt(new: Halt, *, by: Actor) -> None:
     """Halt an NPC or the game; one that is halted already is so by the new one's word.
 
     StoreError: the database refused, nothing is halted.
@@ -357,14 +358,14 @@ def halt(new: Halt) -> None:
         "halted_at": new.halted_at,
         "reason": new.reason[:NAME],
     }
-    with changing(HALTS, f"halting {new.npc_ref or 'the game'}"):
+    with changing(HALTS, f"halting {new.npc_ref or 'the game'}", by=by):
         models.Halt.objects.update_or_create(npc_ref=new.npc_ref, defaults=values)
         halts.all_written()
 
 
-def release(npc_ref: str) -> bool:
+def release(npc_ref: str, *, by: Actor) -> bool:
     """Take a halt back; whether there was one. StoreError: the database refused."""
-    with changing(HALTS, f"releasing {npc_ref or 'the game'}"):
+    with changing(HALTS, f"releasing {npc_ref or 'the game'}", by=by):
         gone, _ = models.Halt.objects.filter(npc_ref=npc_ref).delete()
         halts.all_written()
     return bool(gone)

@@ -165,7 +165,8 @@ class MediaWikiBackend:
         return self._asked(lambda wiki: _all_pages(wiki, most_characters))
 
     def write(self, draft: PageDraft) -> Deferred[Page]:
-        """Write a page that was approved."""
+        """Write a page that was approved. NotPermittedError: who approved it may not write now."""
+        draft.by.check(f"writing page '{draft.page.name}'")
         return self._asked(lambda wiki: wiki.writer.write(draft), too_late=UNKNOWN)
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.control import retried
 from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.endpoints import Access
@@ -122,9 +123,9 @@ class World:
 
     def greets(self) -> None:
         """Let the NPC open its conversations with a greeting; once for a database."""
-        cards.save_card("oren", json.dumps(_CARD), by="builder")
-        cards.assign(self._npc.ai.ref, "oren", by="builder")
-        cards.set_greeting(self._npc.ai.ref, 0, by="builder")
+        cards.save_card("oren", json.dumps(_CARD), by=trusted("builder"))
+        cards.assign(self._npc.ai.ref, "oren", by=trusted("builder"))
+        cards.set_greeting(self._npc.ai.ref, 0, by=trusted("builder"))
 
     def starts(self) -> None:
         """What happens at the start of a server."""
@@ -145,7 +146,7 @@ class World:
 
         It is counted in threads of their own, which take the time they take.
         """
-        done = runtime().compactor.compact_room(self._npc.ai, by="Mira")
+        done = runtime().compactor.compact_room(self._npc.ai, by=trusted("Mira"))
         outcomes: list[Any] = []
         done.addCallback(outcomes.append)
         ends = time.monotonic() + MOST_SECONDS
@@ -159,9 +160,9 @@ class World:
         (where,) = conversations.conversations_of(self._npc.ai.ref)
         first = next(r for r in record_rows.records_of(where) if r.kind is RecordKind.ASSISTANT)
         for step in (
-            partial(control.correct, where, first, text, by="Mira"),
-            partial(control.undo, where, 1, by="Mira"),
-            partial(control.reset, where, by="Mira"),
+            partial(control.correct, where, first, text, by=trusted("Mira")),
+            partial(control.undo, where, 1, by=trusted("Mira")),
+            partial(control.reset, where, by=trusted("Mira")),
         ):
             runtime().writer.write(step)
             self.passes(0)
@@ -182,27 +183,27 @@ class World:
 
     def _takes_back(self, dice: random.Random) -> "Deferred[Any]":
         count = dice.randint(1, 3)
-        return runtime().writer.write(partial(control.undo, self._room, count, by="Mira"))
+        return runtime().writer.write(partial(control.undo, self._room, count, by=trusted("Mira")))
 
     def _begins_anew(self, dice: random.Random) -> "Deferred[Any]":
-        return runtime().writer.write(partial(control.reset, self._room, by="Mira"))
+        return runtime().writer.write(partial(control.reset, self._room, by=trusted("Mira")))
 
     def _has_it_answer_again(self, dice: random.Random) -> "Deferred[Any]":
-        return retried(self._npc, None, "Be brief.", by="Mira")
+        return retried(self._npc, None, "Be brief.", by=trusted("Mira"))
 
     def _corrects(self, dice: random.Random) -> "Deferred[Any]":
         said = [one for one in record_rows.records_of(self._room) if one.role == "assistant"]
-        one = partial(control.correct, self._room, dice.choice(said), "Never.", by="Mira")
+        one = partial(control.correct, self._room, dice.choice(said), "Never.", by=trusted("Mira"))
         return runtime().writer.write(one)
 
     def _rehearses(self, dice: random.Random) -> "Deferred[Any]":
         """A branch of some turn is opened and spoken in, or the builder's are thrown away."""
         mira = self._character("Ben")
         if dice.random() < 0.3:
-            erase_branches(self._npc.ai.ref, str(mira.id), by="Mira")
+            erase_branches(self._npc.ai.ref, str(mira.id), by=trusted("Mira"))
         number = dice.randint(1, turns.next_number(self._npc.ai.ref) - 1)
         turn = turns.turn(self._npc.ai.ref, number)
-        branch = branches.opened(turn, by_ref=str(mira.id), by="Mira")
+        branch = branches.opened(turn, by_ref=str(mira.id), by=trusted("Mira"))
         return rehearsed(self._npc, branch, "What if I had paid?", typist=mira)
 
     @property

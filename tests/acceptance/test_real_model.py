@@ -14,6 +14,7 @@ import pytest
 from pydantic import BaseModel
 from twisted.internet.task import Clock
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.endpoints import Models
 from evennia_ai.game import runtime as running
 from evennia_ai.game.npc_settings import changed
@@ -224,14 +225,16 @@ def _spoken(talk: Talk) -> list[str]:
 
 
 def _rule(key: str, content: str, **fields: Any) -> None:
-    components.create(PromptComponent(key=key, content=content, **fields), by="builder")
+    components.create(PromptComponent(key=key, content=content, **fields), by=trusted("builder"))
 
 
 def _talked(talk: Talk, *, edits_before: int | None = None) -> list[Taken]:
     """Six turns, and a builder's edit of the creed before one of them."""
     for number, line in enumerate(LINES):
         if number == edits_before:
-            components.update("creed", content=f"Of late he is gruff. {CREED}", by="builder")
+            components.update(
+                "creed", content=f"Of late he is gruff. {CREED}", by=trusted("builder")
+            )
         talk.says(line)
     return talk.taken()
 
@@ -321,7 +324,7 @@ def test_a_turn_with_tools_for_a_server_without_any_is_an_answer_of_their_form(
     talking: Callable,
 ) -> None:
     talk = talking(tools="schema", reply_tokens=600, extra={"logit_bias": QUOTES})
-    changed(talk.stage.npc, tools=("look",))
+    changed(talk.stage.npc, tools=("look",), by=THE_GAME)
     talk.says(LINES[0])
     outcomes = [(one.turn.state, one.turn.outcome) for one in talk.taken()]
     assert set(outcomes) <= {("done", "used look"), ("done", "answered")}

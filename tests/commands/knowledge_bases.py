@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import knowledge_bases, pages
@@ -21,7 +22,7 @@ HARBOUR = {
 def make_base(key: str = "harbour", texts: dict[str, str] = HARBOUR, **fields: Any) -> BaseInfo:
     """A stored base with these pages, all written by Tam."""
     info = BaseInfo(key=key, name=key.title(), **fields)
-    knowledge_bases.save_base(info, by="Tam")
+    knowledge_bases.save_base(info, by=trusted("Tam"))
     for title, text in texts.items():
         write(title, text, base=key)
     made = knowledge_bases.base(key)
@@ -32,7 +33,7 @@ def make_base(key: str = "harbour", texts: dict[str, str] = HARBOUR, **fields: A
 def write(title: str, text: str, *, base: str = "harbour", was: str = "", by: str = "Tam") -> Page:
     """Store a page."""
     page = read_page(page_name(title), text)
-    return pages.save_page(base, PageDraft(page=page, was=was, by=by))
+    return pages.save_page(base, PageDraft(page=page, was=was, by=trusted(by)))
 
 
 def page(title: str, *, base: str = "harbour") -> Page | None:

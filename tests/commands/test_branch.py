@@ -6,6 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game import npc_settings
 from evennia_ai.game.mind import emergency
@@ -263,7 +264,7 @@ def test_a_model_that_fails_is_told_and_the_branch_goes_on(stage, talked):
 
 
 def test_tools_are_offered_and_nothing_is_done(stage, talked):
-    npc_settings.changed(stage.npc, by="Mara", tools=("drop", "pose"))
+    npc_settings.changed(stage.npc, by=trusted("Mara"), tools=("drop", "pose"))
     stage.npc.attributes.add("ai_mood", "calm")
     call = ToolCall(id="x1", name="pose", arguments='{"text": "bows"}')
     answers = iter([ChatReply(text="", tool_calls=(call,), model="m"), "So I bowed."])
@@ -277,7 +278,7 @@ def test_tools_are_offered_and_nothing_is_done(stage, talked):
 
 
 def test_a_turn_with_tools_is_copied_with_its_calls_and_results(stage, talked):
-    npc_settings.changed(stage.npc, by="Mara", tools=("look",))
+    npc_settings.changed(stage.npc, by=trusted("Mara"), tools=("look",))
     call = ToolCall(id="x1", name="look", arguments="{}")
     answers = iter([ChatReply(text="", tool_calls=(call,), model="m"), "Fog.", "Still fog."])
     talked._line = lambda request: next(answers)
@@ -296,7 +297,7 @@ def test_memories_that_came_after_the_turn_are_left_out_and_none_is_changed(stag
         new = Memory(
             id=memories.NEW, text=text, about=str(stage.player.id), turn=turn, author=OF_NPC
         )
-        memories.add(stage.npc.ai.ref, new, by=OF_NPC, most=40)
+        memories.add(stage.npc.ai.ref, new, by=trusted(OF_NPC), most=40)
     before = live_rows(stage.npc)
     stage.builds("ai/branch oren/2")
     says(stage, "What do you know of me? Tea? Did I pay?")
@@ -354,12 +355,12 @@ def test_an_emergency_stop_forbids_branches_and_gives_up_what_is_under_way(stage
     stage.builds("ai/branch oren = What if I had paid?")
     stage.waited()
     with hearing(stage.builder) as heard:
-        assert emergency.stop_all(by="Mara", reason="the bill").given_up == 1
+        assert emergency.stop_all(by=trusted("Mara"), reason="the bill").given_up == 1
         stage.waited()
     assert "dropped" in on_screen("\n".join(heard))
     told = one_line(stage.builds("ai/branch oren = Well?"))
     assert "stopped by Mara: the bill; nothing was said." in told
-    emergency.start_all(by="Mara")
+    emergency.start_all(by=trusted("Mara"))
 
 
 def test_a_pause_of_the_npc_counts_for_its_branches(stage, talked):
@@ -388,7 +389,7 @@ def test_a_whispered_turn_is_marked_and_goes_when_the_player_is_forgotten(stage,
     assert "WHISPERED, with Pim" in " ".join(told.split()) and "You speak as Pim." in told
     says(stage, "And the key?")
     assert "tunnel is open" in str(sent(talked))
-    done = erase_private(str(stage.player.id), by="Mara", npc_ref=stage.npc.ai.ref)
+    done = erase_private(str(stage.player.id), by=trusted("Mara"), npc_ref=stage.npc.ai.ref)
     assert done.conversations == 2
     assert not models.Record.objects.filter(body__contains="tunnel").exists()
     assert "You have no branch of Oren" in stage.builds("ai/branch oren")
@@ -409,7 +410,7 @@ def test_branch_of_a_whisper_is_hidden_from_an_admin_who_became_a_builder(stage,
 def test_a_turn_whose_words_were_erased_has_no_branch(stage, talked):
     stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
     stage.waited()
-    erase_private(str(stage.player.id), by="Mara")
+    erase_private(str(stage.player.id), by=trusted("Mara"))
     assert "were erased" in one_line(stage.builds("ai/branch oren/4"))
 
 

@@ -3,6 +3,7 @@
 import pytest
 from django.test import override_settings
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
@@ -229,13 +230,13 @@ def test_a_card_that_only_waits_is_told_to_be_approved_first(stage, card_folder)
 
 
 def test_a_card_that_a_game_stored_and_that_cannot_be_read_says_so(stage, card_folder):
-    store.save_card("odd", '{"name": 7}', by="world")
+    store.save_card("odd", '{"name": 7}', by=trusted("world"))
     assert "Card odd, revision 2" in stage.builds("card odd")
     assert "has neither" in stage.builds("card odd").splitlines()[-1]
 
 
 def test_a_name_with_a_slash_and_a_number_is_a_name_where_a_games_card_has_it(stage, card_folder):
-    store.save_card("unit/7", '{"name": "Unit", "description": "Hums."}', by="world")
+    store.save_card("unit/7", '{"name": "Unit", "description": "Hums."}', by=trusted("world"))
     stage.builds("card/import oren = unit")
     assert "Card unit/7, revision 2" in stage.builds("card unit/7")
     assert "Import 1 of card unit," in stage.builds("card/report unit/1")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
@@ -64,7 +65,7 @@ def test_a_card_that_only_waits_is_not_assigned(stage, card):
 
 
 def test_a_card_that_cannot_be_read_is_not_assigned(stage, card):
-    store.save_card("odd", '{"name": 7}', by="world")
+    store.save_card("odd", '{"name": 7}', by=trusted("world"))
     assert "has neither" in one_line(stage.builds("card/assign oren = odd"))
     assert played(stage) is None
 

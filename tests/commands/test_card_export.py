@@ -3,6 +3,7 @@
 import pytest
 from django.test import override_settings
 
+from evennia_ai.actors import trusted
 from evennia_ai.cards.loading import load_card
 from evennia_ai.store.authored import cards as store
 from tests.cards.carriers import a_picture, an_archive
@@ -83,7 +84,7 @@ def test_an_archive_keeps_its_files(stage, card):
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "a b|c", "...", "|r"])
 def test_a_card_with_an_odd_name_is_written_into_the_folder_alone(stage, card, name):
-    store.save_card(name, as_json(OREN).decode(), by="world")
+    store.save_card(name, as_json(OREN).decode(), by=trusted("world"))
     before = files(card)
     stage.builds(f"card/export {name}")
     (written,) = set(files(card)) - set(before)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import json_file
@@ -108,8 +109,8 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
 
 def test_a_grant_is_for_the_file_that_was_read(stage, card):
     stage.builds("card oren")
-    other = store.import_card("oren", json_file(as_json(hostile()).decode()), by="Ben")
-    store.approve("oren", other, grants=frozenset(), by="Ben")
+    other = store.import_card("oren", json_file(as_json(hostile()).decode()), by=trusted("Ben"))
+    store.approve("oren", other, grants=frozenset(), by=trusted("Ben"))
 
     told = one_line(stage.builds("card/grant oren = fields"))
     assert "Another file is in force as card oren than the one you were shown last" in told

@@ -4,6 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.commands import background_work
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
@@ -160,31 +161,31 @@ def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_ha
 def test_a_file_that_is_approved_while_it_is_compared_is_not_imported_again(
     stage, thread, card_folder
 ):
-    store.save_card("oren", "{}", by="world")
+    store.save_card("oren", "{}", by=trusted("world"))
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren = oren")
         thread.finishes()
         assert len(thread.begun) == 1  # it is compared with the card in force
         text = (card_folder / "oren.json").read_text(encoding="utf-8")
-        approved = store.save_card("oren", text, by="Ben")
+        approved = store.save_card("oren", text, by=trusted("Ben"))
         finish_all(thread)
     assert "meanwhile" in heard[-1]
     assert log.newest_number("oren") == approved.revision
 
 
 def test_a_greeting_is_not_chosen_from_a_file_that_was_replaced_while_it_was_read(stage, thread):
-    store.save_card("oren", as_json(oren()).decode(), by="world")
-    cards.assign(stage.npc.ai.ref, "oren", by="world")
+    store.save_card("oren", as_json(oren()).decode(), by=trusted("world"))
+    cards.assign(stage.npc.ai.ref, "oren", by=trusted("world"))
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/greeting oren = 0")
-        store.save_card("oren", as_json(oren(first_mes="EVIL")).decode(), by="world")
+        store.save_card("oren", as_json(oren(first_mes="EVIL")).decode(), by=trusted("world"))
         finish_all(thread)
     assert "look again" in lines_of(heard)[-1]
     assert cards.assignment_of(stage.npc.ai.ref).greeting is None
 
 
 def test_nothing_is_assigned_to_an_npc_that_was_deleted_while_its_card_was_read(stage, thread):
-    store.save_card("oren", as_json(oren()).decode(), by="world")
+    store.save_card("oren", as_json(oren()).decode(), by=trusted("world"))
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/assign oren = oren")
         stage.npc.delete()

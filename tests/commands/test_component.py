@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.authored import components as store
 from tests.commands.stage import Stage, component, everything, hearing, on_screen, one_line
@@ -313,7 +314,7 @@ def test_any_other_answer_than_yes_removes_nothing(stage, mood, answer):
 
 def test_what_was_changed_during_the_question_is_not_removed(stage, mood):
     stage.builds("component/remove mood")
-    store.update("mood", by="Tam", content="New words.")
+    store.update("mood", by=trusted("Tam"), content="New words.")
     assert "look at it again" in stage.builds("yes")
     assert component("mood").content == "New words."
 
@@ -436,7 +437,7 @@ HOSTILE = "|rred|n |lclook|ltclick|le $eval(1+1) {x} {you.__class__} \x1b[31m |[
 
 
 def test_hostile_content_is_shown_as_it_is_and_nothing_of_it_works(stage, mood):
-    store.update("mood", by="Mara", content=HOSTILE)
+    store.update("mood", by=trusted("Mara"), content=HOSTILE)
     sent = stage.sent(stage.builder, "component mood", "component", "component/revisions mood")
     shown = on_screen(sent)
     assert "\x1b" not in sent

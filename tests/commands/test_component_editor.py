@@ -4,6 +4,7 @@ import pytest
 from django.db import OperationalError
 from evennia.utils import eveditor
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.authored import components as store
 from tests.commands.stage import component, everything, on_screen
 
@@ -34,7 +35,7 @@ def test_create_without_a_text_opens_the_editor(stage):
 @pytest.mark.req("S3-21")
 def test_saving_over_somebody_elses_change_is_refused_and_said(stage, mood):
     stage.builds("component/edit mood", "And mine.")
-    store.update("mood", by="Tam", content="Tam's words.")
+    store.update("mood", by=trusted("Tam"), content="Tam's words.")
     told = stage.builds(":w")
     assert "Not saved" in told
     assert "changed by Tam" in told
@@ -64,14 +65,14 @@ def test_the_editor_survives_a_reload_and_saves(stage, mood):
 def test_a_conflict_is_told_after_a_reload_too(stage, mood):
     stage.builds("component/edit mood", "Mine.")
     after_reload(stage)
-    store.update("mood", by="Tam", content="Tam's words.")
+    store.update("mood", by=trusted("Tam"), content="Tam's words.")
     assert "changed by Tam" in stage.builds("More.", ":w")
     assert component("mood").content == "Tam's words."
 
 
 def test_saving_a_component_that_was_removed_meanwhile_says_so(stage, mood):
     stage.builds("component/edit mood", "Mine.")
-    store.remove("mood", by="Tam")
+    store.remove("mood", by=trusted("Tam"))
     assert "no component 'mood'" in stage.builds(":w")
     assert not [c for c in everything() if c.key == "mood"]
 
@@ -89,14 +90,14 @@ def test_a_static_component_can_be_edited(stage):
 
 
 def test_colour_codes_in_the_editor_are_shown_as_text(stage, mood):
-    store.update("mood", by="Mara", content="|rred|n {x}")
+    store.update("mood", by=trusted("Mara"), content="|rred|n {x}")
     assert "|rred|n {x}" in on_screen(stage.sent(stage.builder, "component/edit mood"))
 
 
 @pytest.mark.parametrize("leaving", [[":wq"], [":q", "y"]])
 def test_what_could_not_be_saved_is_shown_when_the_editor_is_left(stage, mood, leaving):
     stage.builds("component/edit mood", "My |rlong|n line.")
-    store.update("mood", by="Tam", content="Tam's words.")
+    store.update("mood", by=trusted("Tam"), content="Tam's words.")
     told = stage.builds(*leaving)
     assert "changed by Tam" in told
     assert told.rstrip().endswith("The air is heavy.\nMy |rlong|n line.")

@@ -4,6 +4,7 @@ import pytest
 from evennia.utils.create import create_object
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.game.npc import AINPC
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.store import memories
@@ -33,7 +34,7 @@ def two(stage):
             new = Memory(
                 id=memories.NEW, text=text, about=str(stage.player.id), place_ref=room, **told
             )
-            memories.add(npc.ai.ref, new, by="Mara", most=40)
+            memories.add(npc.ai.ref, new, by=trusted("Mara"), most=40)
         yield mira
 
 

@@ -4,6 +4,7 @@ import pytest
 from django.db import OperationalError
 from twisted.internet.defer import fail
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.game import npc_settings
 from evennia_ai.game.runtime import runtime
@@ -226,7 +227,7 @@ class TestTwoBuilders:
     @pytest.mark.req("S2-31")
     def test_a_retry_and_a_new_chat_at_once_leave_a_new_chat(self, stage, talk):
         stage.builds("ai/retry oren")
-        control.reset(room_of(stage), by="Tom")
+        control.reset(room_of(stage), by=trusted("Tom"))
         stage.waited()
 
         assert counts(stage) == []
@@ -234,13 +235,13 @@ class TestTwoBuilders:
 
     def test_what_waits_to_be_answered_is_not_after_a_new_chat(self, stage, talk):
         stage.plays("say Oren, one more?")
-        control.reset(room_of(stage), by="Tom")
+        control.reset(room_of(stage), by=trusted("Tom"))
         stage.waited()
 
         assert counts(stage) == []
 
     def test_of_two_who_take_back_the_second_takes_what_is_left(self, stage, talk):
-        control.undo(room_of(stage), 1, by="Tom")
+        control.undo(room_of(stage), 1, by=trusted("Tom"))
         stage.builds("ai/undo oren")
 
         assert counts(stage) == []
@@ -267,7 +268,7 @@ class TestCorrect:
         assert "(corrected since)" in stage.builds("ai/history oren")
 
     def test_what_it_said_by_a_tool(self, stage, talk):
-        npc_settings.changed(stage.npc, by="Mara", tools=("say", "pose"))
+        npc_settings.changed(stage.npc, by=trusted("Mara"), tools=("say", "pose"))
         calls = (
             ToolCall(id="x1", name="say", arguments='{"text": "At noon."}'),
             ToolCall(id="x2", name="pose", arguments='{"action": "points out to sea."}'),

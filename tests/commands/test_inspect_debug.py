@@ -3,6 +3,7 @@
 import pytest
 from django.test import override_settings
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.turn_shown import rounds_of
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.mediation import PagePassage
@@ -28,7 +29,7 @@ def answered(stage):
 
 def searched(turn, *, restricted=False, ended=True, decision="", reason=""):
     """A search of this turn, as it is kept."""
-    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by="Tam")
+    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Tam"))
     chunk = PagePassage(
         base="vault",
         base_name="Vault",
@@ -128,7 +129,7 @@ def test_a_search_of_another_turn_is_not_told(stage, answered):
 
 
 def test_facts_that_a_switched_off_component_kept_out_are_told_with_the_reason(stage):
-    components.update("dynamic_context", by="builder", scope=GAME, enabled=False)
+    components.update("dynamic_context", by=trusted("builder"), scope=GAME, enabled=False)
     with stage.model("Aye."):
         stage.player.at_say("Oren?")
         stage.waited()
@@ -165,7 +166,7 @@ def test_of_an_erased_turn_it_is_told_that_it_was_erased(stage):
     with stage.model("I know."):
         stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
         stage.waited()
-    erase_private(str(stage.player.id), by="admin")
+    erase_private(str(stage.player.id), by=trusted("admin"))
     told = stage.builds("ai/debug oren")
     assert "Its words were erased on request" in told
     assert "tunnel" not in told

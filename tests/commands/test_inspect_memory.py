@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.setup.component_shown import names_in_words
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.prompt.components import PromptComponent
@@ -29,7 +30,7 @@ BAD_INPUT = {
 def learn(stage, text: str, **fields):
     now = hours_now()
     new = a_memory(text, id=memories.NEW, created_at=now, recalled_at=now, **fields)
-    return memories.add(stage.npc.ai.ref, new, by="npc", most=99).memory
+    return memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=99).memory
 
 
 def kept(stage) -> list[str]:

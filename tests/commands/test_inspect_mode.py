@@ -2,6 +2,8 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
+
 BAD_INPUT = {
     "ai/mode": "Usage: ai/mode <npc> [= <mode>]",
     "ai/mode nobody": "no NPC called 'nobody'",
@@ -65,7 +67,7 @@ def test_what_was_forgotten_is_not_shown(stage):
         stage.plays("whisper Oren = The gold is under the mill.", "say Oren?")
         stage.waited()
         before = stage.builds("ai/mode oren")
-        erase_private(str(stage.player.id), by="Mara")
+        erase_private(str(stage.player.id), by=trusted("Mara"))
         after = stage.builds("ai/mode oren")
     assert "under the mill" in before
     assert "mill" not in after

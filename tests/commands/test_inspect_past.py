@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import override_settings
 
 from evennia_ai import models
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.game import npc_settings
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.manifest import number_in
@@ -129,8 +130,8 @@ def test_replay_gives_the_bytes_that_were_sent_after_everything_was_edited(stage
     sent = talked.requests[1].messages
     stored = turns.turn(stage.npc.ai.ref, 2)
     stage.builds("component/off system_prompt")
-    components.update("mood", content="Nothing is as it was.", by="Mara")
-    lorebooks.save_book("new", '{"entries": []}', by="Mara")
+    components.update("mood", content="Nothing is as it was.", by=trusted("Mara"))
+    lorebooks.save_book("new", '{"entries": []}', by=trusted("Mara"))
     stage.npc.key = "Orin"
     forget_everything()
     told = stage.builds("ai/replay orin = 2 full")
@@ -182,7 +183,7 @@ def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, 
 
 @pytest.mark.req("S2-26")
 def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(stage, talked):
-    components.update("mood", content="Nothing is as it was.", by="Tam")
+    components.update("mood", content="Nothing is as it was.", by=trusted("Tam"))
     manifest = turns.turn(stage.npc.ai.ref, 2).manifest
     told = stage.builds("ai/why oren/2 = full")
     for record in record_rows.records(manifest.record_ids):
@@ -241,20 +242,20 @@ def test_why_of_a_message_of_a_turn_tells_its_sources(stage, talked):
 def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
     entry = {"keys": [], "constant": True, "content": "The king is dead.", "enabled": True}
     entry |= {"insertion_order": 1, "extensions": {}, "use_regex": False}
-    lorebooks.save_book("court", json.dumps({"entries": [entry]}), by="Mara")
-    lorebooks.attach("court", GAME, by="Mara")
+    lorebooks.save_book("court", json.dumps({"entries": [entry]}), by=trusted("Mara"))
+    lorebooks.attach("court", GAME, by=trusted("Mara"))
     stage.player.at_say("Oren?")
     stage.waited()
     assert "The king is dead." in stage.builds("ai/why oren/5")
     assert "lorebook court, revision 1 by Mara" in " ".join(stage.builds("ai/why oren/5").split())
-    lorebooks.set_book_locks("court", "view:false()", by="Mara")
+    lorebooks.set_book_locks("court", "view:false()", by=trusted("Mara"))
     for typed in ("ai/why oren/5", "ai/replay oren = 5 full", "ai/context oren/5 = lore"):
         assert "The king is dead." not in stage.builds(typed)
     assert "You may not see" in one_line(stage.builds("ai/why oren/5 = court/0"))
 
 
 def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
-    erase_private(str(stage.player.id), by="Mara")
+    erase_private(str(stage.player.id), by=trusted("Mara"))
     forget_everything()
     shown = stage.builds("ai/history oren", "ai/replay oren = 4", "ai/why oren/4", "ai/cache oren")
     flat = " ".join(shown.split())
@@ -266,14 +267,14 @@ def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
 
 
 def test_history_tells_who_had_something_erased(stage, talked):
-    erase_private(str(stage.player.id), by="Mara")
+    erase_private(str(stage.player.id), by=trusted("Mara"))
     shown = stage.builds("ai/history oren")
     assert "what stood before was erased for Mara" in shown
 
 
 def test_history_marks_what_was_said_at_a_limit_and_names_the_limit(stage, mood):
     with stage.model("Aye.", "Aye."):
-        npc_settings.changed(stage.npc, limits={"calls_per_day": 1})
+        npc_settings.changed(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
         for said in ("Oren, are you there?", "Oren, hello?"):
             stage.player.at_say(said)
             stage.waited()

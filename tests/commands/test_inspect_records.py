@@ -7,6 +7,7 @@ from django.db import connection
 from evennia.utils.create import create_object
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.commands.ai import history as records
 from evennia_ai.game.npc import AINPC
 from evennia_ai.history.records import RecordKind
@@ -204,7 +205,7 @@ class TestForget:
 
     def test_what_is_remembered_of_the_player_goes_with_it(self, stage, talked, admin):
         new = a_memory("Pim owes a rope.", id=memories.NEW, about=str(stage.player.id))
-        memories.add(stage.npc.ai.ref, new, by="npc", most=9)
+        memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=9)
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
 
         assert "and the memories of Pim" in told
@@ -213,7 +214,7 @@ class TestForget:
 
     def test_memories_alone_are_something_to_erase(self, stage, admin):
         new = a_memory("Pim owes a rope.", id=memories.NEW, about=str(stage.player.id))
-        memories.add(stage.npc.ai.ref, new, by="npc", most=9)
+        memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=9)
 
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
         assert ": 1 memory. What was said aloud" in told

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import override_settings
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.commands.ai.settings import ROWS
 from evennia_ai.game import runtime as running
 from evennia_ai.game.npc_settings import changed, changes_of, settings_of
@@ -75,13 +76,16 @@ def test_each_line_fits_a_terminal(harbour):
         harbour.npc,
         thinking=f"{'strokes his beard and ' * 8}frowns.",
         languages=["x" * 40, "y" * 40, "z" * 30],
+        by=THE_GAME,
     )
     for typed in ("ai/set oren", "ai/profile", "ai oren", "ai/mode oren", "ai/log oren", "ai"):
         assert max(map(len, harbour.builds(typed).splitlines())) <= 78, typed
 
 
 def test_all_settings_are_listed_with_where_they_come_from(harbour):
-    changed(harbour.npc, mode="always", reply_tokens=200, languages=["common", "elvish"])
+    changed(
+        harbour.npc, mode="always", reply_tokens=200, languages=["common", "elvish"], by=THE_GAME
+    )
     told = harbour.builds("ai/set oren")
 
     assert told.startswith("Settings of Oren:")
@@ -141,7 +145,7 @@ def test_a_setting_is_set_and_what_it_was_is_told(harbour, typed, field, value, 
 
 
 def test_a_name_without_a_value_gives_the_setting_back(harbour):
-    changed(harbour.npc, temperature=0.2)
+    changed(harbour.npc, temperature=0.2, by=THE_GAME)
     told = one_line(harbour.builds("ai/set oren = temperature"))
 
     assert told == "Oren: temperature is 0.7 (profile cheap) again; it was 0.2."
@@ -170,7 +174,7 @@ def test_a_stored_value_that_cannot_be_is_shown_as_a_problem(harbour):
 
 
 def test_markup_in_a_setting_is_shown_and_not_interpreted(harbour):
-    changed(harbour.npc, thinking="|rred $random()")
+    changed(harbour.npc, thinking="|rred $random()", by=THE_GAME)
 
     assert "|rred $random()" in harbour.builds("ai/set oren")
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from evennia_ai.actors import THE_GAME
+
 BAD_INPUT = {
     "ai/tools": "Usage: ai/tools <npc> [= <tools>]",
     "ai/tools nobody": "no NPC called 'nobody'",
@@ -85,7 +87,7 @@ def test_who_changed_the_tools_is_remembered(stage):
 def test_a_tool_the_game_has_not_any_more_is_a_problem_and_can_be_taken_away(stage):
     from evennia_ai.game.npc_settings import changed
 
-    changed(stage.npc, tools=("fly", "look"))
+    changed(stage.npc, tools=("fly", "look"), by=THE_GAME)
     assert "the tool 'fly' that it had is none of the game's any more" in stage.builds("ai oren")
     assert "  fly - is no tool of the game any more" in stage.builds("ai/tools oren")
     stage.builds("ai/tools oren = -fly")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import BackendError, PageDraft, page_name
@@ -20,7 +21,7 @@ def harbour(beforehand):
 
 def draft(title, text, *, was="", base="harbour"):
     """The number of a draft that the lorekeeper left."""
-    wanted = PageDraft(page=read_page(page_name(title), text), was=was, by="lorekeeper")
+    wanted = PageDraft(page=read_page(page_name(title), text), was=was, by=trusted("lorekeeper"))
     return drafts.add(base, wanted, task="Write it down.", context_meta={}).number
 
 
@@ -53,7 +54,7 @@ def test_a_draft_is_shown_as_what_it_would_change(stage, harbour):
 
 def test_a_draft_whose_note_is_its_task_says_it_once(stage, harbour):
     page = read_page(page_name("Fog"), "It is thick.")
-    noted = PageDraft(page=page, was="", by="lorekeeper", note="Write it")
+    noted = PageDraft(page=page, was="", by=trusted("lorekeeper"), note="Write it")
     number = drafts.add("harbour", noted, task="Write it down.", context_meta={}).number
     assert stage.builds(f"kb/draft {number}").count("Write it") == 1
 

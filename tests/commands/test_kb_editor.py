@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import pages as store
 from tests.commands.knowledge_bases import everything, make_base, page, write
@@ -134,15 +135,15 @@ def test_a_removed_page_comes_back_by_the_command_it_was_told(stage, harbour):
 
 def test_what_was_locked_when_it_was_removed_is_not_brought_back_by_others(stage, harbour):
     write("Oren", "---\nlocks: view:perm(Admin)\n---\nSecret.", was="1")
-    store.remove_page("harbour", page("Oren").name, was="2", by="Tam")
+    store.remove_page("harbour", page("Oren").name, was="2", by=trusted("Tam"))
     for number in (1, 2):
         assert "no text of" in one_line(stage.builds(f"kb/revert harbour/Oren = {number}"))
     assert page("Oren") is None
 
 
 def test_who_makes_a_base_again_does_not_get_what_the_old_one_hid(stage, harbour):
-    knowledge_bases.save_base(replace(harbour, locks="view:perm(Admin)"), by="Tam")
-    knowledge_bases.remove_base("harbour", by="Tam")
+    knowledge_bases.save_base(replace(harbour, locks="view:perm(Admin)"), by=trusted("Tam"))
+    knowledge_bases.remove_base("harbour", by=trusted("Tam"))
     stage.builds("kb/new harbour")
     for typed in ("kb/show harbour/Oren/1", "kb/revert harbour/Oren = 1"):
         assert "no text of harbour/Oren" in one_line(stage.builds(typed))

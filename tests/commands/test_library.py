@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.models.naming import game_id
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import PageDraft, page_name
@@ -75,7 +76,7 @@ def test_a_base_is_used_read_and_not_edited(stage, library):
     assert "It crosses at dusk." in stage.builds("kb/show harbour/The Ferry")
     assert "comes from" in stage.builds("kb harbour")
     assert "used here" in stage.builds("library")
-    fog = PageDraft(page=read_page(page_name("Fog"), "Thick."), was="", by="lorekeeper")
+    fog = PageDraft(page=read_page(page_name("Fog"), "Thick."), was="", by=trusted("lorekeeper"))
     draft = page_drafts.add("harbour", fog, task="Write.", context_meta={})
     before = everything()
     for line in (
@@ -179,7 +180,7 @@ def test_a_base_that_a_lock_hides_is_not_listed(stage, library):
     stage.builds("library/use harbour")
     with reading():
         found = {one.name: one for one in entries()}
-    take_base(found["vault"], by="Mara")
+    take_base(found["vault"], by=trusted("Mara"))
     told = stage.builds("library")
     assert "harbour" in told
     assert "vault" not in told

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.setup.lore import command
 from evennia_ai.game import runtime as runtime_module
 from evennia_ai.game.inputs.book_builds import LONG, BookBuilds
@@ -316,7 +317,7 @@ def test_the_mode_of_a_book_is_reverted_with_it(stage, harbour):
 
 
 def test_who_may_not_change_a_book_may_not_freeze_it(stage, harbour):
-    store.set_book_locks(harbour, "edit:perm(Admin)", by="Admin")
+    store.set_book_locks(harbour, "edit:perm(Admin)", by=trusted("Admin"))
     assert "You may not change lorebook" in one_line(stage.builds("lore/mode harbour = frozen"))
     assert book().mode == "floating"
 
@@ -333,7 +334,7 @@ def test_a_first_entry_that_is_refused_makes_no_book(stage):
 
 
 def test_a_book_whose_name_has_a_slash_can_be_named(stage):
-    store.save_book("a/b", '{"entries": []}', by="Mara")
+    store.save_book("a/b", '{"entries": []}', by=trusted("Mara"))
     stage.builds("lore/create a/b/c = key: Text.")
     assert store.book_names() == ("a/b",)
     assert entry("c", of="a/b").keys == ("key",)
@@ -357,7 +358,7 @@ def test_a_book_lists_its_entries_in_pages(stage, harbour):
         {**data["data"]["entries"][0], "id": number, "name": f"e{number}", "comment": f"e{number}"}
         for number in range(10, 55)
     ]
-    store.save_book("harbour", json.dumps(data), by="Mara")
+    store.save_book("harbour", json.dumps(data), by=trusted("Mara"))
     first, second = stage.builds("lore harbour"), stage.builds("lore harbour = 2")
     assert "e38" in first
     assert "e39" not in first
@@ -502,7 +503,7 @@ def test_a_decorator_in_the_content_is_changed_with_its_field(stage, harbour):
 def test_what_nobody_here_knows_is_kept_by_an_edit(stage):
     source = {"name": "b", "odd": [1], "entries": [{"id": 7, "keys": ["a"], "content": "x"}]}
     source["entries"][0].update(enabled=True, insertion_order=1, extensions={"other": {"a": 1}})
-    store.save_book("b", json.dumps(source), by="Mara")
+    store.save_book("b", json.dumps(source), by=trusted("Mara"))
     stage.builds("lore/keys b/7 = c")
     kept = json.loads(store.get_book("b").source)
     assert kept["odd"] == [1]
@@ -511,7 +512,7 @@ def test_what_nobody_here_knows_is_kept_by_an_edit(stage):
 
 def test_removing_an_entry_keeps_the_ids_and_locks_of_the_others(stage):
     entries = [{"keys": [k], "content": k, "enabled": True, "insertion_order": 1} for k in "abc"]
-    store.save_book("b", json.dumps({"entries": entries}), by="Mara")
+    store.save_book("b", json.dumps({"entries": entries}), by=trusted("Mara"))
     stage.builds("lore/lock b/2 = edit:all()", "lore/lock b/1 = view:all()")
     told = one_line(stage.builds("lore/remove b/1"))
     assert "Removed b#1; lore/revert b = 1 brings it back. Revision 2." in told
@@ -535,7 +536,7 @@ def test_a_removed_book_comes_back_by_revert(stage, harbour):
 
 def test_a_book_that_was_changed_while_the_builder_was_asked_stays(stage, harbour):
     stage.builds("lore/remove harbour")
-    store.save_book("harbour", '{"entries": []}', by="Tam")
+    store.save_book("harbour", '{"entries": []}', by=trusted("Tam"))
     assert "changed by Tam" in stage.builds("yes")
     assert store.book_names() == ("harbour",)
 
@@ -564,7 +565,7 @@ def test_a_book_is_attached_and_detached(stage, written, kind):
 
 
 def test_a_book_of_somebody_who_is_gone_can_be_detached(stage, harbour):
-    store.attach("harbour", Scope(kind="npc", ref="99999"), by="Mara")
+    store.attach("harbour", Scope(kind="npc", ref="99999"), by=trusted("Mara"))
     assert "npc:#99999 (gone)" in stage.builds("lore")
     stage.builds("lore/detach harbour = npc:#99999")
     assert store.attachments("harbour") == (GAME,)
@@ -614,7 +615,7 @@ def test_a_revision_tells_what_the_book_says_beside_its_entries(stage, harbour):
 def test_what_another_program_keeps_in_an_entry_is_told_as_the_file_says_it(stage, harbour):
     raw = json.loads(store.get_book("harbour").source)
     raw["data"]["entries"][0]["extensions"]["colour"] = "red"
-    store.save_book("harbour", json.dumps(raw), by="Tam")
+    store.save_book("harbour", json.dumps(raw), by=trusted("Tam"))
     newest = store.get_book("harbour").revision
     told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
     assert told[1] == "#0 (the ferry) extensions:"
@@ -624,24 +625,24 @@ def test_what_another_program_keeps_in_an_entry_is_told_as_the_file_says_it(stag
 def test_a_revision_tells_nothing_of_an_entry_that_one_may_not_see(stage, harbour):
     stage.builds("lore/keys harbour/the ferry = ferry, raft")
     newest = store.get_book("harbour").revision
-    store.set_entry_locks("harbour", "0", "view:perm(Admin)", by="Ada")
+    store.set_entry_locks("harbour", "0", "view:perm(Admin)", by=trusted("Ada"))
     assert stage.builds(f"lore/revisions harbour = {newest}").splitlines()[1:] == [
         "No entry is different."
     ]
 
 
 def test_a_revision_of_a_removed_book_is_read_by_whom_its_locks_let(stage, harbour):
-    store.set_entry_locks("harbour", "0", "view:perm(Admin)", by="Ada")
+    store.set_entry_locks("harbour", "0", "view:perm(Admin)", by=trusted("Ada"))
     stage.builds("lore/create harbour/the gull = gull: It cries.")
-    store.remove_book("harbour", by="Ada")
+    store.remove_book("harbour", by=trusted("Ada"))
     assert "It cries." in stage.builds("lore/revisions harbour = 3")
     assert "dusk" not in stage.builds("lore/revisions harbour = 2")
 
 
 @pytest.mark.req("S4-55")
 def test_a_book_of_the_same_name_opens_no_revision_of_the_one_before(stage, harbour):
-    store.set_book_locks("harbour", "view:perm(Admin)", by="Ada")
-    store.remove_book("harbour", by="Ada")
+    store.set_book_locks("harbour", "view:perm(Admin)", by=trusted("Ada"))
+    store.remove_book("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
     assert "no revision 2" in one_line(stage.builds("lore/revisions harbour = 2"))
 
@@ -689,7 +690,7 @@ def test_hostile_text_in_a_book_is_shown_and_not_obeyed(stage):
     one = {"id": 1, "name": HOSTILE, "comment": HOSTILE, "keys": [HOSTILE], "content": HOSTILE}
     one.update(enabled=True, insertion_order=1, extensions={})
     twin = {**one, "id": 2, "keys": ["oren"], "constant": True}
-    store.save_book("b", json.dumps({"name": HOSTILE, "entries": [one, twin]}), by="|rTam")
+    store.save_book("b", json.dumps({"name": HOSTILE, "entries": [one, twin]}), by=trusted("|rTam"))
     sent = stage.sent(
         stage.builder,
         "lore",
@@ -722,8 +723,8 @@ def test_an_entry_of_a_long_book_is_changed_without_reading_the_book_again(stage
         for n in range(2_000)
     ]
     text = json.dumps({"entries": entries}, indent=1)
-    store.save_book("long", text, by="builder")
-    store.attach("long", GAME, by="builder")
+    store.save_book("long", text, by=trusted("builder"))
+    store.attach("long", GAME, by=trusted("builder"))
     stage.builds("lore long/7")
     read: list[str] = []
     kept = parse_cache.read_book
@@ -747,7 +748,7 @@ def test_an_entry_of_a_long_book_is_changed_without_reading_the_book_again(stage
 def test_a_long_book_is_read_beside_the_game_before_a_command_answers(stage, monkeypatch):
     told = {"keys": ["ferry"], "content": "It sails at dusk.", "name": "the ferry"}
     long = {"keys": ["nothing"], "content": "x" * LONG, "name": "long"}
-    store.save_book("tides", json.dumps({"entries": [told, long]}), by="builder")
+    store.save_book("tides", json.dumps({"entries": [told, long]}), by=trusted("builder"))
     begun: list[tuple[Deferred[None], Any]] = []
 
     def in_thread(work: Any, *values: Any) -> Any:

@@ -5,6 +5,7 @@ import json
 import pytest
 from evennia.utils import eveditor
 
+from evennia_ai.actors import trusted
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import on_screen
@@ -28,7 +29,7 @@ def stored():
 def by_tam():
     """Tam changes the book meanwhile."""
     source = store.get_book("harbour").source
-    store.save_book("harbour", source.replace("It sails", "Tam says: it sails"), by="Tam")
+    store.save_book("harbour", source.replace("It sails", "Tam says: it sails"), by=trusted("Tam"))
 
 
 def after_reload(stage):
@@ -91,14 +92,14 @@ def test_a_conflict_is_told_after_a_reload_too(stage, harbour):
 
 def test_saving_an_entry_of_a_book_that_was_removed_says_so(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
-    store.remove_book("harbour", by="Tam")
+    store.remove_book("harbour", by=trusted("Tam"))
     assert "no lorebook 'harbour'" in stage.builds(":w")
     assert store.book_names() == ()
 
 
 def test_a_lock_that_was_set_meanwhile_refuses_the_saving(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
-    store.set_entry_locks("harbour", "0", "edit:perm(Admin)", by="Ada")
+    store.set_entry_locks("harbour", "0", "edit:perm(Admin)", by=trusted("Ada"))
     assert "may not change" in stage.builds(":w")
     assert content() == "It sails at dusk."
 

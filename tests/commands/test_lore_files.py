@@ -5,6 +5,7 @@ import json
 import pytest
 from django.test import override_settings
 
+from evennia_ai.actors import trusted
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import one_line
@@ -91,14 +92,14 @@ def test_import_over_a_book_is_a_revision_of_it(stage, folder):
 
 def test_import_over_a_book_with_a_lock_is_refused(stage, folder):
     stage.builds("lore/create world")
-    store.set_book_locks("world", "edit:perm(Admin)", by="Ada")
+    store.set_book_locks("world", "edit:perm(Admin)", by=trusted("Ada"))
     assert "may not change" in one_line(stage.builds("lore/import world"))
     assert book("world").entries == ()
 
 
 def test_import_over_a_book_with_a_locked_entry_is_refused(stage, folder):
     stage.builds("lore/import world")
-    store.set_entry_locks("world", "0", "edit:perm(Admin)", by="Ada")
+    store.set_entry_locks("world", "0", "edit:perm(Admin)", by=trusted("Ada"))
     (folder / "other.json").write_text('{"entries": []}')
     assert "may not change all" in one_line(stage.builds("lore/import other = world"))
     assert len(book("world").entries) == 1
@@ -138,7 +139,7 @@ def test_export_writes_the_book_to_the_letter_and_never_over_a_file(stage, folde
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "a b|c", "...", "|r"])
 def test_a_book_with_an_odd_name_is_exported_into_the_folder_alone(stage, folder, name):
-    store.save_book(name, '{"entries": []}', by="Mara")
+    store.save_book(name, '{"entries": []}', by=trusted("Mara"))
     before = {path.name for path in folder.parent.rglob("*")}
     stage.builds(f"lore/export {name}")
     (written,) = {path.name for path in folder.parent.rglob("*")} - before

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import one_line
 
@@ -180,13 +181,13 @@ def test_who_is_not_shut_out_is_not_asked(stage, harbour):
 def test_a_lock_that_was_changed_meanwhile_is_left_alone(stage, harbour):
     questions = stage.builds("lore/lock harbour = view:perm(Admin)")
     assert "[no]" in questions
-    store.set_book_locks("harbour", "view:all()", by="Ada")
+    store.set_book_locks("harbour", "view:all()", by=trusted("Ada"))
     assert "was changed while you were asked" in one_line(stage.builds("yes"))
     assert store.get_book("harbour").locks == "view:all()"
 
 
 def test_a_lock_function_that_fails_lets_nobody_in(stage, harbour):
-    store.set_book_locks("harbour", "view:gone_from_the_game()", by="Ada")
+    store.set_book_locks("harbour", "view:gone_from_the_game()", by=trusted("Ada"))
     assert "no lorebook 'harbour'" in one_line(stage.builds("lore harbour"))
 
 
@@ -203,7 +204,7 @@ def test_the_lock_of_an_entry_stays_with_it_when_its_twin_is_removed(stage, harb
         {"id": 1, "keys": ["a"], "content": "Open."},
         {"id": 1, "keys": ["b"], "content": SECRET},
     ]
-    store.save_book("twins", json.dumps({"entries": twins}), by="Mara")
+    store.save_book("twins", json.dumps({"entries": twins}), by=trusted("Mara"))
     locked(stage, "lore/lock twins/1 (2) = view:perm(Admin)")
     stage.builds("lore/remove twins/1")
     assert SECRET not in stage.builds("lore twins/1", "lore twins/1 (2)", "lore twins")
@@ -221,7 +222,7 @@ def test_an_entry_that_comes_back_has_the_lock_it_went_with(stage, harbour):
 
 def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, harbour):
     locked(stage, "lore/lock harbour = view:perm(Admin)")
-    store.remove_book("harbour", by="Ada")
+    store.remove_book("harbour", by=trusted("Ada"))
     stage.builds("lore/revert harbour = 1")
     stage.builds("lore/create harbour", "lore/revert harbour = 1", "yes")
     stage.sent(stage.builder, "lore/remove harbour", "yes")
@@ -233,7 +234,7 @@ def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, ha
 
 
 def test_a_book_is_not_reverted_to_what_another_of_its_name_was(stage, harbour):
-    store.remove_book("harbour", by="Ada")
+    store.remove_book("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
     assert "was removed; remove the one" in one_line(stage.builds("lore/revert harbour = 1"))
 

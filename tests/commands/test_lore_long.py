@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands import background_work
 from evennia_ai.commands.setup.lore import books, changes
 from evennia_ai.commands.setup.lore.named import LONG
@@ -46,7 +47,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def beside(stage, monkeypatch: pytest.MonkeyPatch, readers: list[int]) -> Threads:
     """A stage with a long book that was read before, and a thread that waits for `finish`."""
-    store.save_book("tides", a_text(), by="builder")
+    store.save_book("tides", a_text(), by=trusted("builder"))
     parse_cache.attached_book(store.get_book("tides"))
     readers.clear()
     threads = Threads()
@@ -127,7 +128,7 @@ def test_typed_twice_the_second_is_refused_while_the_first_is_made(stage, beside
 def test_err_what_somebody_wrote_meanwhile_is_not_written_over(stage, beside):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("lore/remove tides/the ferry")
-        theirs = store.save_book("tides", json.dumps({"entries": []}), by="Ida")
+        theirs = store.save_book("tides", json.dumps({"entries": []}), by=trusted("Ida"))
         beside.finish()
     assert "Ida" in one_line(on_screen(heard[-1]))
     assert store.get_book("tides") == theirs

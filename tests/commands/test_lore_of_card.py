@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.cards.card import card_from_text
 from evennia_ai.cards.exporting import dump_card
 from evennia_ai.cards.loading import load_card
@@ -134,7 +135,7 @@ def test_an_entry_is_written_in_the_editor(stage, mira):
 
 def test_the_editor_overwrites_nothing_that_changed_meanwhile(stage, mira):
     stage.builds("lore/edit card:Mira/herbs", "She buys them.")
-    store.revoke("Mira", frozenset({"regex"}), by="Tam")
+    store.revoke("Mira", frozenset({"regex"}), by=trusted("Tam"))
     assert "was changed by Tam" in stage.builds(":wq")
     assert "dries" in the_book().entries[0].template.source
 
@@ -183,7 +184,7 @@ def test_a_card_of_others_keeps_its_grants(stage, mira):
     store.save_card(
         "foreign",
         json.dumps({"name": "Ida", "description": "Ida rows."}),
-        by="Ida",
+        by=trusted("Ida"),
         grants=NO_GRANTS,
     )
     stage.builds("lore/create card:foreign/tide = tide: It turns.")
@@ -194,7 +195,9 @@ def test_a_card_of_others_keeps_its_grants(stage, mira):
 
 def test_a_card_that_waits_has_no_book_to_change(stage):
     store.import_card(
-        "waiting", log.json_file(json.dumps({"name": "Ida", "description": "Ida rows."})), by="Ida"
+        "waiting",
+        log.json_file(json.dumps({"name": "Ida", "description": "Ida rows."})),
+        by=trusted("Ida"),
     )
     told = one_line(stage.builds("lore/create card:waiting/tide = tide: It turns."))
     assert "no card waiting in force" in told

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.knowledge.settings import LorekeeperSettings
 from evennia_ai.llm.clients.scripted import ScriptedModel
@@ -251,7 +252,8 @@ def test_a_base_that_is_hidden_meanwhile_has_no_panel(wiki):
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
         knowledge_bases.save_base(
-            replace(knowledge_bases.get_base("harbour"), locks="view:perm(Admin)"), by="Ada"
+            replace(knowledge_bases.get_base("harbour"), locks="view:perm(Admin)"),
+            by=trusted("Ada"),
         )
         assert "nothing yet, or of a base" in one_line(desk.types("lorekeeper/context"))
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.authored import notes as store
 from tests.commands.stage import hearing, on_screen, one_line
 
@@ -158,7 +159,7 @@ def test_clear_removes_the_note(stage, noted, ref):
 
 
 def test_a_hostile_note_is_shown_as_it_is(stage, ref):
-    store.set_note(ref, by="Mara", content="|rred|n {x} |lclook|ltgo|le \x1b[2J")
+    store.set_note(ref, by=trusted("Mara"), content="|rred|n {x} |lclook|ltgo|le \x1b[2J")
     sent = stage.sent(stage.builder, "note oren")
     assert "\x1b" not in sent
     assert "|rred|n {x}" in on_screen(sent)
@@ -264,7 +265,7 @@ def test_a_note_is_written_in_the_editor(stage, noted, ref):
 
 def test_the_editor_overwrites_nothing_that_changed_meanwhile(stage, noted, ref):
     stage.builds("note/edit oren", "More.")
-    store.set_note(ref, by="Mara", content="Another.")
+    store.set_note(ref, by=trusted("Mara"), content="Another.")
     told = stage.builds(":wq")
     assert "was changed by Mara" in told
     assert store.notes_for(ref)[0].content == "Another."

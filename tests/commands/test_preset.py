@@ -5,6 +5,7 @@ import json
 import pytest
 from django.test import override_settings
 
+from evennia_ai.actors import trusted
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.store.authored import components, preset_revisions, presets
 from tests.commands.stage import one_line
@@ -242,7 +243,7 @@ def test_an_untouched_preset_is_exported_as_it_came_but_for_its_secrets(stage, p
 
 def test_an_export_has_the_switches_and_the_builder_s_components_in_it(stage, preset):
     own = PromptComponent(id=12, key="st_tone", content="Be sweet.", name="Tone", trust="imported")
-    components.create(own, by="Mara")
+    components.create(own, by=trusted("Mara"))
     told = stage.builds("preset/switch Loom = Brief on", "preset/export Loom")
     assert "with your components st_tone in it" in told
     written = json.loads((preset / "loom.json").read_text())

@@ -5,6 +5,7 @@ One way for components, notes, books, cards and pages.
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from tests.commands.knowledge_bases import make_base, page, write
@@ -89,16 +90,16 @@ def test_yes_goes_back_and_the_second_time_it_is_so_already(stage, made, typed):
 
 
 def _component():
-    components.update("mood", by="Tam", scope=GAME, content="New words.")
+    components.update("mood", by=trusted("Tam"), scope=GAME, content="New words.")
 
 
 def _book():
-    lorebooks.save_book("harbour", '{"entries": []}', by="Tam")
+    lorebooks.save_book("harbour", '{"entries": []}', by=trusted("Tam"))
 
 
 def _card():
-    cards.grant("Mira", frozenset(), by="Tam")
-    cards.revoke("Mira", frozenset({"fields"}), by="Tam")
+    cards.grant("Mira", frozenset(), by=trusted("Tam"))
+    cards.revoke("Mira", frozenset({"fields"}), by=trusted("Tam"))
 
 
 def _page():
@@ -119,14 +120,14 @@ def test_what_was_changed_during_the_question_stays(stage, made, typed, change):
     stage.builds(f"{typed} = 1")
     change()
     meanwhile = now(stage)
-    assert "was changed while you were asked" in one_line(stage.builds("yes"))
+    assert "was changed by Tam while you" in one_line(stage.builds("yes"))
     assert now(stage) == meanwhile
 
 
 def test_a_note_that_was_changed_during_the_question_stays(stage, made):
     stage.builds("note/revert oren = 1")
-    notes.set_note(stage.npc.ai.ref, by="Tam", content="New words.")
-    assert "was changed while you were asked" in one_line(stage.builds("yes"))
+    notes.set_note(stage.npc.ai.ref, by=trusted("Tam"), content="New words.")
+    assert "was changed by Tam while you" in one_line(stage.builds("yes"))
     assert notes.notes_for(stage.npc.ai.ref)[0].content == "New words."
 
 
@@ -141,7 +142,7 @@ def test_a_long_change_leaves_the_question_on_the_screen(stage, made):
 
 def test_text_of_others_is_shown_as_it_is_before_the_question(stage, made):
     hostile = "|lclook|ltpress|le |rred $pron(you) {{x}}"
-    components.update("mood", by="Tam", content=hostile)
+    components.update("mood", by=trusted("Tam"), content=hostile)
     sent = stage.sent(stage.builder, "component/revert mood = 1")
     assert "|lc" not in sent.replace("||lc", "")
     assert "$pron(you) {{x}}" in on_screen(sent)

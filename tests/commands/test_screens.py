@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.operating import INDEX
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.commands.prompt_shown import runs
@@ -60,7 +61,7 @@ def told(stage, part):
 
 
 def test_changes_show_what_came_went_and_reads_otherwise(stage, talked):
-    components.update("mood", content="The air is light.", by="Mara")
+    components.update("mood", content="The air is light.", by=trusted("Mara"))
     stage.builds("note oren = He has a cold.", "component/off system_prompt")
     stage.player.at_say("Oren?")
     stage.waited()
@@ -150,7 +151,7 @@ def test_the_web_client_reads_pages_also_where_it_can_open_no_websocket(at_scree
 
 def test_long_texts_of_authors_are_broken_at_words(stage, mood):
     words = "herring " * 40
-    components.update("mood", content=words, by="Mara")
+    components.update("mood", content=words, by=trusted("Mara"))
     stage.builds(f"note oren = {words}", f"lore/create b/one = k: {words}")
     for typed in ("component mood", "note oren", "lore b/0", "component/preview/full oren"):
         assert max(map(len, stage.builds(typed).splitlines())) <= 78, typed

@@ -4,6 +4,7 @@ import json
 from typing import Any
 from unittest.mock import patch
 
+from evennia_ai.actors import trusted
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.store.authored import cards, components, notes
 from evennia_ai.store.authored.cards import save_card
@@ -65,9 +66,9 @@ LINES = (
 def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     """A card with a greeting, two books, notes, components in three scopes, dice everywhere."""
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
-    save_card("oren", json.dumps(data), by="builder")
-    cards.assign(stage.npc.ai.ref, "oren", by="builder")
-    cards.set_greeting(stage.npc.ai.ref, 1, by="builder")
+    save_card("oren", json.dumps(data), by=trusted("builder"))
+    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.set_greeting(stage.npc.ai.ref, 1, by=trusted("builder"))
     a_book("harbour", HARBOUR, GAME)
     a_book("secrets", SECRETS, Scope(kind="player", ref=str(stage.anna.id)))
     a_book("landing", (an_entry("damp", "So damp."),), Scope(kind="room", ref=str(stage.room.id)))
@@ -78,31 +79,33 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     ):  # games may have one from before it
         rule("spare", "Speak as to {{speaker}}.", id=1203)
     rule("asleep", "Never said.", id=1204, enabled=False)
-    notes.set_note(stage.npc.ai.ref, by="builder", content="Be brief.", every=2, depth=1)
-    notes.set_note(stage.npc.ai.ref, "gulls", by="builder", content="{{roll:d8}} gulls.")
+    notes.set_note(stage.npc.ai.ref, by=trusted("builder"), content="Be brief.", every=2, depth=1)
+    notes.set_note(stage.npc.ai.ref, "gulls", by=trusted("builder"), content="{{roll:d8}} gulls.")
 
 
 def a_book(name: str, entries: Any, scope: Scope) -> None:
-    save_book(name, json.dumps({"entries": list(entries)}), by="builder")
-    attach(name, scope, by="builder")
+    save_book(name, json.dumps({"entries": list(entries)}), by=trusted("builder"))
+    attach(name, scope, by=trusted("builder"))
 
 
 def rule(key: str, content: str, **fields: Any) -> None:
-    components.create(PromptComponent(key=key, content=content, **fields), by="builder")
+    components.create(PromptComponent(key=key, content=content, **fields), by=trusted("builder"))
 
 
 def edit_everything(stage: Any) -> None:
     """Every source of a prompt is another one than before, and the NPC has another name."""
     other = {**CARD, "nickname": "Ned", "description": "Somebody else.", "character_book": None}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": other}
-    save_card("oren", json.dumps(data), by="editor")
+    save_card("oren", json.dumps(data), by=trusted("editor"))
     for name in ("harbour", "secrets", "landing"):
-        save_book(name, json.dumps({"entries": [an_entry("oren", "New words.")]}), by="editor")
-    components.update("mood", content="Merry.", by="editor")
-    components.remove("spare", by="editor")
-    components.update("asleep", enabled=True, by="editor")
-    notes.clear_notes(stage.npc.ai.ref, by="editor")
-    notes.set_note(stage.npc.ai.ref, by="editor", content="Ramble on.")
+        save_book(
+            name, json.dumps({"entries": [an_entry("oren", "New words.")]}), by=trusted("editor")
+        )
+    components.update("mood", content="Merry.", by=trusted("editor"))
+    components.remove("spare", by=trusted("editor"))
+    components.update("asleep", enabled=True, by=trusted("editor"))
+    notes.clear_notes(stage.npc.ai.ref, by=trusted("editor"))
+    notes.set_note(stage.npc.ai.ref, by=trusted("editor"), content="Ramble on.")
     stage.npc.key = "Ned"
     stage.room.key = "Quay"
     stage.room.db.desc = "Another place."

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.game.inputs.shipped_providers import HEADING
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
@@ -75,8 +76,10 @@ class Crowd:
         self.players = {"Anna": stage.anna, "Ben": stage.ben, "Cara": stage.player("Cara")}
         others = {key: stage.make(key, "evennia_ai.game.npc.AINPC") for key in NPCS[1:]}
         self.npcs = {"Oren": stage.npc, **others}
-        changed(self.npcs["Brida"], mode="always")
-        changed(self.npcs["Ismay"], mode="always", talkativeness=0.9, cooldown_seconds=2.0)
+        changed(self.npcs["Brida"], mode="always", by=THE_GAME)
+        changed(
+            self.npcs["Ismay"], mode="always", talkativeness=0.9, cooldown_seconds=2.0, by=THE_GAME
+        )
 
     def plays(self, steps: list[Any], delays: list[float], **conf: Any) -> None:
         self.model = Model(self.stage.clock, delays)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ReplayError
 from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history.conversations import conversations_of
@@ -15,7 +16,7 @@ def erased(stage):
     """A stage where a player whispered, and had it erased."""
     stage.model_said = stage.talks_with("Under the mill, you say?", "Hello again.", "Aye.")
     stage.whispers(stage.anna, f"Oren, {SECRET}.")
-    erase_private(str(stage.anna.id), by="Mira")
+    erase_private(str(stage.anna.id), by=trusted("Mira"))
     return stage
 
 
@@ -48,7 +49,7 @@ def test_what_is_said_aloud_goes_on_as_before(erased):
 def test_a_reply_that_was_under_way_is_not_whispered(stage, logged):
     stage.talks_with("Under the mill, you say?", delay_seconds=5)
     stage.whispers(stage.anna, f"Oren, {SECRET}.")
-    erase_private(str(stage.anna.id), by="Mira")
+    erase_private(str(stage.anna.id), by=trusted("Mira"))
     stage.passes(6)
 
     assert not any("mill, you say" in line for line in stage.screen_of(stage.anna))

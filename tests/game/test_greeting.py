@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.greeting import GREETING_SECONDS
@@ -41,17 +42,17 @@ def a_card(**fields):
 
 def greets(stage, index=0, **fields):
     """Let the NPC play a card of these fields and open with this greeting of it."""
-    save_card("oren", json.dumps(a_card(**fields)), by="builder")
-    cards.assign(stage.npc.ai.ref, "oren", by="builder")
-    cards.set_greeting(stage.npc.ai.ref, index, by="builder")
+    save_card("oren", json.dumps(a_card(**fields)), by=trusted("builder"))
+    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.set_greeting(stage.npc.ai.ref, index, by=trusted("builder"))
 
 
 def gated_lore(greeting):
     entry = {"keys": [], "constant": True, "enabled": True, "insertion_order": 1}
     text = f"@@is_greeting {greeting}\nThe planks were laid in spring."
     entries = [{**entry, "content": text, "extensions": {}, "use_regex": False}]
-    save_book("planks", json.dumps({"entries": entries}), by="builder")
-    attach("planks", GAME, by="builder")
+    save_book("planks", json.dumps({"entries": entries}), by=trusted("builder"))
+    attach("planks", GAME, by=trusted("builder"))
 
 
 def conversation_of(stage, kind="room"):
@@ -167,7 +168,7 @@ class TestWhoComes:
         "stops",
         [
             lambda stage: stage.npc.ai.disable(),
-            lambda stage: emergency.pause(stage.npc, by="builder"),
+            lambda stage: emergency.pause(stage.npc, by=trusted("builder")),
             lambda stage: setattr(stage.npc, "location", None),
             lambda stage: stage.npc.delete(),
         ],
@@ -229,8 +230,8 @@ class TestWhoComes:
     def test_two_npcs_greet_each_for_itself(self, stage):
         greets(stage)
         berta = stage.make("Berta", NPC, stage.room)
-        cards.assign(berta.ai.ref, "oren", by="builder")
-        cards.set_greeting(berta.ai.ref, 0, by="builder")
+        cards.assign(berta.ai.ref, "oren", by=trusted("builder"))
+        cards.set_greeting(berta.ai.ref, 0, by=trusted("builder"))
         comes(stage, stage.anna)
         comes(stage, stage.make("Carl", PERSON, stage.room))
         stage.passes(100.0)
@@ -253,11 +254,11 @@ class TestWhoComes:
         stage.talks_with("Aye.")
         comes(stage, stage.anna)
         stage.passes(100.0)
-        control.reset(conversation_of(stage), by="builder")
+        control.reset(conversation_of(stage), by=trusted("builder"))
         comes(stage, stage.anna)
         assert greetings_heard(stage) == 2
 
-        control.reset(conversation_of(stage), by="builder")
+        control.reset(conversation_of(stage), by=trusted("builder"))
         stage.says(stage.anna, "Oren?")
         assert greetings_heard(stage) == 3
 
@@ -285,7 +286,7 @@ class TestWhoComes:
 
     def test_not_where_no_greeting_was_chosen(self, stage):
         greets(stage)
-        cards.set_greeting(stage.npc.ai.ref, None, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, None, by=trusted("builder"))
         comes(stage, stage.anna)
 
         assert greetings_heard(stage) == 0
@@ -345,7 +346,7 @@ class TestOpening:
         greets(stage, None)
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
-        cards.set_greeting(stage.npc.ai.ref, 0, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, 0, by=trusted("builder"))
         stage.says(stage.anna, "Oren?")
         assert FIRST not in [body for _, _, body in stage.records()]
 
@@ -424,7 +425,7 @@ class TestPrivately:
         greets(stage, 1)
         model = stage.talks_with("The bell.", "Fog.")
         stage.whispers(stage.anna, "what lies under the quay?")
-        cards.set_greeting(stage.npc.ai.ref, None, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, None, by=trusted("builder"))
         stage.says(stage.ben, "Oren, what news?")
         assert not any("Back so soon" in line for line in stage.screen_of(stage.ben))
         assert not told(model, "Back so soon")
@@ -546,7 +547,7 @@ class TestWhatCannotBeSaid:
         greets(stage, 2)
         stage.talks_with("Aye.")
         assert "Room for all" in str(stage.npc.ai.preview("Oren?", stage.anna).messages)
-        save_card("oren", json.dumps(a_card(group_only_greetings=[])), by="builder")
+        save_card("oren", json.dumps(a_card(group_only_greetings=[])), by=trusted("builder"))
         stage.says(stage.anna, "Oren?")
         assert stage.screen_of(stage.ben)[1:] == ['Oren says, "Aye."']
 
@@ -669,7 +670,7 @@ class TestLore:
         gated_lore(1)
         model = stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
-        cards.set_greeting(stage.npc.ai.ref, 0, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, 0, by=trusted("builder"))
         forget_everything()
         stage.npc.__dict__.pop("ai")
         stage.says(stage.anna, "Oren?")
@@ -680,7 +681,7 @@ class TestLore:
         gated_lore(1)
         model = stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
-        cards.set_greeting(stage.npc.ai.ref, 0, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, 0, by=trusted("builder"))
         stage.whispers(stage.anna, "psst")
         assert [told(model, "laid in spring", turn) for turn in (0, 1)] == [True, False]
 

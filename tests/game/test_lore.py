@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.mind.handler import AIHandler
@@ -28,8 +29,8 @@ def an_entry(key, content, **fields):
 
 
 def a_book(name, *entries, scope=GAME):
-    save_book(name, json.dumps({"entries": list(entries)}), by="builder")
-    attach(name, scope, by="builder")
+    save_book(name, json.dumps({"entries": list(entries)}), by=trusted("builder"))
+    attach(name, scope, by=trusted("builder"))
 
 
 def sticky_ferry(scope=GAME):
@@ -91,7 +92,7 @@ class TestWhoseBooksCount:
 
     def test_a_book_of_the_game_and_of_the_player_counts_once(self, stage):
         a_book("harbour", an_entry("bell", BELL))
-        attach("harbour", Scope(kind="player", ref=str(stage.anna.id)), by="builder")
+        attach("harbour", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder"))
         (book,) = inputs_now(stage).books
         assert book.attach == "player"
 
@@ -101,14 +102,14 @@ class TestWhoseBooksCount:
             "spec_version": "3.0",
             "data": {"name": "Oren", "character_book": {"entries": [], "extensions": {}}},
         }
-        save_card("oren", json.dumps(card), by="builder")
-        assign(stage.npc.ai.ref, "oren", by="builder")
+        save_card("oren", json.dumps(card), by=trusted("builder"))
+        assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
         a_book("Oren", scope=Scope(kind="player", ref=str(stage.anna.id)))
         assert [book.attach for book in inputs_now(stage).books] == ["player", "character"]
 
     def test_a_player_s_book_that_cannot_be_read_is_left_out_and_told_once(self, stage, caplog):
-        save_book("anna", '{"entries": 7}', by="builder")
-        attach("anna", Scope(kind="player", ref=str(stage.anna.id)), by="builder")
+        save_book("anna", '{"entries": 7}', by=trusted("builder"))
+        attach("anna", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder"))
         model = stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
         stage.says(stage.anna, "Oren?")
@@ -140,7 +141,7 @@ class TestWhoseBooksCount:
     def test_a_book_of_several_rooms_is_parsed_once(self, stage):
         cellar = stage.make("Cellar", "evennia.objects.objects.DefaultRoom", place=None)
         a_book("nets", an_entry("nets", "Torn."), scope=Scope(kind="room", ref=str(stage.room.id)))
-        attach("nets", Scope(kind="room", ref=str(cellar.id)), by="builder")
+        attach("nets", Scope(kind="room", ref=str(cellar.id)), by=trusted("builder"))
         (here,) = stage.npc.ai.view().books
         stage.npc.location = cellar
         (there,) = stage.npc.ai.view().books
@@ -151,7 +152,7 @@ class TestWhoseBooksCount:
 
         sticky_ferry()
         (before,) = stage.npc.ai.view().books
-        set_book_locks("harbour", "edit:perm(Admin)", by="builder")
+        set_book_locks("harbour", "edit:perm(Admin)", by=trusted("builder"))
         assert stage.npc.ai.view().books == (before,)
 
 
@@ -353,7 +354,7 @@ class TestWhatAConversationRemembers:
         a_book("bells", an_entry("bell", BELL))
         model = stage.talks_with("Aye.", "Aye.", lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
-        detach("harbour", GAME, by="builder")
+        detach("harbour", GAME, by=trusted("builder"))
         stage.says(stage.anna, "Oren, and then?")
         assert not tells(model, FERRY)
         assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]
@@ -362,7 +363,7 @@ class TestWhatAConversationRemembers:
         sticky_ferry()
         model = stage.talks_with("Aye.", "Aye.", lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
-        reset_lore(room_of(stage), by="builder")
+        reset_lore(room_of(stage), by=trusted("builder"))
         stage.says(stage.anna, "Oren, and then?")
         assert not tells(model, FERRY)
 

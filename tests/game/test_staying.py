@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.compaction.planning import CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
@@ -112,7 +113,7 @@ class TestNotes:
     @pytest.fixture
     def noted(self, stage):
         def talks(**fields):
-            set_note(stage.npc.ai.ref, by="builder", content=self.NOTE, **fields)
+            set_note(stage.npc.ai.ref, by=trusted("builder"), content=self.NOTE, **fields)
             model = stage.talks_with(lambda request: "Aye.", dynamic_block="on_change")
             play(stage)
             assert_kept(stage)
@@ -164,8 +165,8 @@ class TestLore:
     SAILS = "The ferry sails at dusk."
 
     def talks(self, stage, book, **conf):
-        save_book("harbour", json.dumps(book), by="builder")
-        attach("harbour", GAME, by="builder")
+        save_book("harbour", json.dumps(book), by=trusted("builder"))
+        attach("harbour", GAME, by=trusted("builder"))
         return stage.talks_with(lambda request: "Aye.", **{"dynamic_block": "on_change", **conf})
 
     def book(self, text=SAILS, **more):
@@ -192,7 +193,7 @@ class TestLore:
     def test_an_edit_of_it_is_said_anew(self, stage):
         model = self.talks(stage, self.frozen())
         play(stage, LINES[0])
-        save_book("harbour", json.dumps(self.frozen("It sank.")), by="builder")
+        save_book("harbour", json.dumps(self.frozen("It sank.")), by=trusted("builder"))
         play(stage, LINES[3])
 
         assert (count(sent(model)[1], self.SAILS), count(sent(model)[1], "It sank.")) == (1, 1)
@@ -202,7 +203,7 @@ class TestLore:
     def test_a_book_that_is_frozen_later_is_from_then_on(self, stage):
         model = self.talks(stage, self.book(), dynamic_block="latest")
         play(stage, LINES[0])
-        save_book("harbour", json.dumps(self.frozen()), by="builder")
+        save_book("harbour", json.dumps(self.frozen()), by=trusted("builder"))
         play(stage, LINES[3], LINES[3])
 
         kept = [
@@ -226,7 +227,12 @@ class TestAllOfIt:
     @pytest.fixture
     def model(self, stage):
         set_note(
-            stage.npc.ai.ref, by="builder", content=TestNotes.NOTE, every=2, depth=2, mode="tail"
+            stage.npc.ai.ref,
+            by=trusted("builder"),
+            content=TestNotes.NOTE,
+            every=2,
+            depth=2,
+            mode="tail",
         )
         return TestLore().talks(stage, TestLore().frozen())
 
@@ -272,7 +278,7 @@ class TestAllOfIt:
     def test_nothing_of_it_stays_when_it_is_erased(self, stage, model):
         stage.whispers(stage.anna, LINES[0])
         stage.whispers(stage.anna, LINES[1])
-        erase_private(str(stage.anna.id), by="Mira")
+        erase_private(str(stage.anna.id), by=trusted("Mira"))
         stage.whispers(stage.anna, "Hello, Oren.")
 
         prompts = sent(model)

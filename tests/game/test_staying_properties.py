@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.lorebook.book import BOOK_MODES
@@ -47,7 +48,7 @@ class Player:
         self.facts(True, "on_change")
         self.note(True, "tail")
         self.lore(True, "frozen")
-        attach("harbour", GAME, by="builder")
+        attach("harbour", GAME, by=trusted("builder"))
 
     def say(self, first: bool, line: str) -> None:
         speaker = self.stage.anna if first else self.stage.ben
@@ -73,14 +74,18 @@ class Player:
 
     def note(self, first: bool, mode: str) -> None:
         set_note(
-            self.stage.npc.ai.ref, by="b", content="{{roll:d6}} gulls.", every=2 + first, mode=mode
+            self.stage.npc.ai.ref,
+            by=trusted("b"),
+            content="{{roll:d6}} gulls.",
+            every=2 + first,
+            mode=mode,
         )
 
     def lore(self, first: bool, mode: str) -> None:
         entries = [an_entry(key, f"The {key} is {{{{roll:d6}}}}.") for key in ("ferry", "bell")]
         entries += [an_entry("tide", "@@depth 2\nThe tide is low." if first else "It is low.")]
         book = {"entries": entries, "extensions": {"evennia_ai": {"mode": mode}}}
-        save_book("harbour", json.dumps(book), by="builder")
+        save_book("harbour", json.dumps(book), by=trusted("builder"))
 
     def compact(self, first: bool, _: str) -> None:
         for where in conversations.conversations_of(self.stage.npc.ai.ref):

@@ -16,6 +16,7 @@ from django.db.utils import OperationalError
 from twisted.internet.task import Clock
 
 from evennia_ai import models
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.errors import BudgetError, EvenniaAIError, HistoryConflictError
 from evennia_ai.game import service
 from evennia_ai.game.mind import emergency
@@ -84,12 +85,12 @@ class Game:
         brida, ismay = (stage.make(key, "evennia_ai.game.npc.AINPC") for key in NPCS[1:])
         self.npcs = {"Oren": stage.npc, "Brida": brida, "Ismay": ismay}
         self.refs = {str(npc.id): name for name, npc in self.npcs.items()}
-        changed(stage.npc, tools=TOOLS)
-        changed(brida, mode=self.mode, tools=("note", "say"), profile="spare")
-        changed(ismay, mode=self.mode)
-        save_card("ismay", json.dumps(CARD), by="builder")
-        cards.assign(str(ismay.id), "ismay", by="builder")
-        cards.set_greeting(str(ismay.id), 0, by="builder")
+        changed(stage.npc, tools=TOOLS, by=THE_GAME)
+        changed(brida, mode=self.mode, tools=("note", "say"), profile="spare", by=THE_GAME)
+        changed(ismay, mode=self.mode, by=THE_GAME)
+        save_card("ismay", json.dumps(CARD), by=trusted("builder"))
+        cards.assign(str(ismay.id), "ismay", by=trusted("builder"))
+        cards.set_greeting(str(ismay.id), 0, by=trusted("builder"))
         self.model = Model(self, self.habits)
         self.starts(_clock_at(time.time()))
         connection.execute_wrappers.append(self._database)
@@ -129,9 +130,9 @@ class Game:
     def ends(self) -> None:
         """Everything comes to its end."""
         self.fuse = None
-        emergency.start_all(by="Mira")
+        emergency.start_all(by=trusted("Mira"))
         for npc in self._living():
-            emergency.resume(npc, by="Mira")
+            emergency.resume(npc, by=trusted("Mira"))
         for _ in range(40):
             for one in [one for one in self.model.asked if one.is_open]:
                 self.model.ends(one)
@@ -209,16 +210,16 @@ class Game:
                 npc.ai.enable()
 
     def pause(self, name: str) -> None:
-        self._if_written(emergency.pause, self.npcs[name], by="Mira")
+        self._if_written(emergency.pause, self.npcs[name], by=trusted("Mira"))
 
     def resume(self, name: str) -> None:
-        self._if_written(emergency.resume, self.npcs[name], by="Mira")
+        self._if_written(emergency.resume, self.npcs[name], by=trusted("Mira"))
 
     def stop_all(self) -> None:
-        self._if_written(emergency.stop_all, by="Mira")
+        self._if_written(emergency.stop_all, by=trusted("Mira"))
 
     def start_all(self) -> None:
-        self._if_written(emergency.start_all, by="Mira")
+        self._if_written(emergency.start_all, by=trusted("Mira"))
 
     def forget(self, who: str) -> None:
         """A player's private conversations are erased."""
@@ -240,12 +241,12 @@ class Game:
                 for record in record_rows.records_of(where)
                 for word in WORD.findall(f"{record.body} {record.meta}")
             }
-        if self._if_written(erase, what, by="Anna"):
+        if self._if_written(erase, what, by=trusted("Anna")):
             self.forgotten |= words
 
     def set(self, name: str, values: dict[str, Any]) -> None:
         if self.npcs[name].pk is not None:
-            changed(self.npcs[name], **values)
+            changed(self.npcs[name], **values, by=THE_GAME)
 
     def end_errand(self, is_done: bool) -> None:
         waiting = [one for one in Errand.sent if not one.called]
@@ -264,7 +265,9 @@ class Game:
 
     def compact(self, name: str) -> None:
         if self.npcs[name].pk is not None:
-            self._if_written(runtime().compactor.compact_room, self.npcs[name].ai, by="Mira")
+            self._if_written(
+                runtime().compactor.compact_room, self.npcs[name].ai, by=trusted("Mira")
+            )
         self.stage.passes()
 
     def conflict(self, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.page import (
     Backend,
     BackendError,
@@ -282,4 +283,6 @@ class BackendSuite:
 
 
 def a_draft(title: str, body: str, *, was: str = "", **meta: Any) -> PageDraft:
-    return PageDraft(page=a_page(title, body, **meta), was=was, by="Anna", note="for a test")
+    return PageDraft(
+        page=a_page(title, body, **meta), was=was, by=trusted("Anna"), note="for a test"
+    )

@@ -7,6 +7,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import FormatError
 from evennia_ai.minds.edits import AsOfToday, read_edit, read_edit_file
 from evennia_ai.minds.recomposing import PastReader, compared
@@ -159,7 +160,7 @@ def test_nothing_of_an_edit_is_stored(played, tmp_path):
 
 def test_today_is_what_was_until_something_is_edited(played):
     assert {one.outcome for one in with_edit(played, AsOfToday())} == {"unchanged"}
-    notes.set_note(played.npc.ai.ref, "gulls", by="editor", content="No gulls.")
+    notes.set_note(played.npc.ai.ref, "gulls", by=trusted("editor"), content="No gulls.")
     found = with_edit(played, AsOfToday())
     assert all("No gulls." in " ".join(changed_lines(one)) for one in found)
 

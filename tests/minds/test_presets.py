@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.edits import AsOfToday
 from evennia_ai.minds.recomposing import PastReader, composed_again
@@ -22,21 +23,21 @@ from tests.presets_in_play import LOOM, loom, without_secrets
 
 def in_force(preset=LOOM, *, name="Loom", grants=ALL_GRANTS, scope=GAME):
     """The preset, approved and assigned."""
-    number = presets.import_preset(name, without_secrets(preset), by="Mira")
-    made = presets.approve(name, number, grants=grants, by="Mira")
-    presets.assign(name, scope, by="Mira")
+    number = presets.import_preset(name, without_secrets(preset), by=trusted("Mira"))
+    made = presets.approve(name, number, grants=grants, by=trusted("Mira"))
+    presets.assign(name, scope, by=trusted("Mira"))
     return made
 
 
 def switch(name="Loom", **switches):
-    return presets.switch(presets.get_preset(name), switches, by="Mira")
+    return presets.switch(presets.get_preset(name), switches, by=trusted("Mira"))
 
 
 def play_card(npc_ref, **fields):
     data = {"name": "Oren Vale", "description": "OREN-IS a ferryman.", **fields}
     text = json.dumps({"spec": "chara_card_v3", "spec_version": "3.0", "data": data})
-    save_card("oren", text, by="builder")
-    cards.assign(npc_ref, "oren", by="builder")
+    save_card("oren", text, by=trusted("builder"))
+    cards.assign(npc_ref, "oren", by=trusted("builder"))
 
 
 def view(npc_ref="12", *, scopes=(GAME,)):
@@ -79,7 +80,7 @@ def test_a_prompt_that_forbids_it_is_not_replaced_by_a_card():
 def test_a_component_of_the_builder_s_own_wins_over_the_preset_s():
     in_force()
     own = PromptComponent(id=15, key="st_tone", content="The builder's.")
-    components.create(own, by="builder")
+    components.create(own, by=trusted("builder"))
     assert texts(view())["st_tone"] == "The builder's."
 
 
@@ -99,7 +100,7 @@ def test_the_preset_s_rules_stand_over_the_game_s_as_far_as_it_may():
     assert (rules.ties, rules.squash, rules.stand_in) == ("role", True, "Go on.")
     assert (rules.lore_format, rules.history_cut) == ("<{0}>", "steps")
 
-    presets.revoke("Loom", frozenset({"roles", "after_history"}), by="Mira")
+    presets.revoke("Loom", frozenset({"roles", "after_history"}), by=trusted("Mira"))
     rules = view().rules.assembly
     assert (rules.ties, rules.squash) == ("role", True)
     assert (rules.lore_format, rules.stand_in, rules.example_heading) == ("", "", "")
@@ -133,9 +134,9 @@ def test_the_preset_of_the_narrowest_scope_counts():
 
 
 def test_a_preset_that_cannot_be_read_is_left_out_and_told(monkeypatch):
-    number = presets.import_preset("Odd", '{"nothing": 1}', by="Mira")
-    presets.approve("Odd", number, grants=ALL_GRANTS, by="Mira")
-    presets.assign("Odd", GAME, by="Mira")
+    number = presets.import_preset("Odd", '{"nothing": 1}', by=trusted("Mira"))
+    presets.approve("Odd", number, grants=ALL_GRANTS, by=trusted("Mira"))
+    presets.assign("Odd", GAME, by=trusted("Mira"))
 
     made = view()
     assert made.problems[0].startswith("preset 'Odd' is left out: ")
@@ -176,10 +177,10 @@ def played(stage):
     stage.says(stage.anna, "Oren, with it?")
     switch(brief=True, tone=False)
     stage.says(stage.anna, "Oren, switched?")
-    presets.revoke("Loom", frozenset({"roles"}), by="Mira")
+    presets.revoke("Loom", frozenset({"roles"}), by=trusted("Mira"))
     stage.says(stage.anna, "Oren, revoked?")
-    presets.unassign(GAME, by="Mira")
-    presets.remove("Loom", by="Mira")
+    presets.unassign(GAME, by=trusted("Mira"))
+    presets.remove("Loom", by=trusted("Mira"))
     stage.says(stage.anna, "Oren, gone?")
     forget_everything()
     stage.said = ["\n".join(m.content for m in request.messages) for request in model.requests]

@@ -5,6 +5,7 @@ import json
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import (
@@ -81,8 +82,8 @@ def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished)
 def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(stage):
     card = {**CARD, "extensions": {}, "post_history_instructions": "Say little."}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
-    save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by="builder")
-    cards.assign(stage.npc.ai.ref, "oren", by="builder")
+    save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
+    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
     depths = []
     for depth in (1, 3):
         model = stage.talks_with(lambda request: "Aye.", post_history_depth=depth)
@@ -172,7 +173,7 @@ def test_a_conversation_taken_in_from_elsewhere_says_that_it_can_only_be_replaye
     furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
     room = conversations.conversations_of(furnished.npc.ai.ref)[0]
-    import_lines(list(export_lines(room)), npc_ref="9999")
+    import_lines(list(export_lines(room)), npc_ref="9999", by=trusted("Ada"))
     reader = PastReader()
     for turn in turns_in_order("9999"):
         records = record_rows.records(turn.manifest.record_ids)

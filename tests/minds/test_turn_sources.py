@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.projection import project
 from evennia_ai.history.records import canonical_json
 from evennia_ai.inputs import ComposeRules, Inputs
@@ -102,12 +103,14 @@ ROOM = Scope(kind="room", ref="3")
 @pytest.fixture
 def manifest():
     """A turn made of a component in two scopes, a card, two books and the second of two notes."""
-    components.create(PromptComponent(id=1201, key="mood", content="Tired."), by="Mara")
-    components.create(PromptComponent(id=1201, key="mood", content="Wet.", scope=ROOM), by="Tam")
-    save_card("oren", "{}", by="Ida")
-    save_book("harbour#old", '{"entries": []}', by="Jon")
-    notes.set_note("12", by="Kim", depth=2)
-    notes.set_note("12", "note_01", by="Lea", content="Be brief.")
+    components.create(PromptComponent(id=1201, key="mood", content="Tired."), by=trusted("Mara"))
+    components.create(
+        PromptComponent(id=1201, key="mood", content="Wet.", scope=ROOM), by=trusted("Tam")
+    )
+    save_card("oren", "{}", by=trusted("Ida"))
+    save_book("harbour#old", '{"entries": []}', by=trusted("Jon"))
+    notes.set_note("12", by=trusted("Kim"), depth=2)
+    notes.set_note("12", "note_01", by=trusted("Lea"), content="Be brief.")
     made_of = {
         "components": {"room:3": {"mood": 1}},
         "card": ["oren", 1],

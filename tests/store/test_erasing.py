@@ -7,6 +7,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import messages_of
@@ -55,7 +56,7 @@ class TestErasing:
     def test_nothing_of_what_was_said_is_left(self, whispers):
         a_turn(whispers, SECRET, reply="Under the mill, you say?", mood="Oren is greedy.")
         assert "mill" in everything()
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         assert not any(word in everything() for word in ("mill", "Anna", "greedy", "Evening"))
         assert said(whispers) == []
@@ -63,7 +64,7 @@ class TestErasing:
     def test_the_chain_still_holds_and_nothing_is_missing(self, whispers):
         a_turn(whispers, SECRET)
         before = [(r.place, r.kind, r.sha256) for r in record_rows.records_of(whispers)]
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
         after = [(r.place, r.kind, r.sha256) for r in record_rows.records_of(whispers)]
 
         assert verify(whispers) is None
@@ -72,7 +73,7 @@ class TestErasing:
     def test_who_asked_for_it_is_a_record(self, whispers):
         a_turn(whispers, SECRET)
         records = len(record_rows.records_of(whispers))
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
         told = record_rows.records_of(whispers)[-1]
 
         assert told.kind == "erasure"
@@ -82,18 +83,20 @@ class TestErasing:
         a_turn(whispers, SECRET)
         records = len(record_rows.records_of(whispers))
 
-        assert erase_private("7", by="Mira") == Erased(conversations=1, records=records, turns=1)
+        assert erase_private("7", by=trusted("Mira")) == Erased(
+            conversations=1, records=records, turns=1
+        )
 
     def test_a_second_time_there_is_nothing_to_erase(self, whispers):
         a_turn(whispers, SECRET)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
-        assert erase_private("7", by="Mira") == Erased()
+        assert erase_private("7", by=trusted("Mira")) == Erased()
         assert verify(whispers) is None
 
     def test_the_turns_cannot_be_replayed_and_say_so(self, whispers):
         a_turn(whispers, SECRET)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
         stored = turns.last_turn("12")
 
         with pytest.raises(ReplayError, match="erased on request"):
@@ -101,7 +104,7 @@ class TestErasing:
 
     def test_what_a_turn_cost_and_its_hash_stay(self, whispers):
         begun = a_turn(whispers, SECRET)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
         left = turns.last_turn("12").manifest
 
         assert (left.sha256, left.tokens) == (begun.manifest.sha256, begun.manifest.tokens)
@@ -111,13 +114,13 @@ class TestErasing:
         a_turn(whispers, SECRET)
         with one_transaction("remembering"):
             remember_lore(whispers, LoreState(sticky={"mill#1": Spell(1, 4)}), turn=1)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         assert lore_states(whispers.id) == NO_STATE
 
     def test_a_turn_under_way_is_ended_and_its_reply_comes_too_late(self, whispers):
         begun = a_turn(whispers, SECRET, reply=None)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         with pytest.raises(TurnClosedError):
             turns.finish(begun, [a_reply("Under the mill, you say?")])
@@ -126,7 +129,7 @@ class TestErasing:
     def test_what_waited_for_an_answer_is_not_sent_any_more(self, whispers):
         (event,) = append(whispers, [a_line(SECRET)])
         draft = draft_of(a_prompt([event]), event=event)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         with pytest.raises(StoreError, match="erased on request; nothing of it is sent"):
             turns.begin(whispers, draft=draft, event=event)
@@ -139,7 +142,7 @@ class TestErasing:
     )
     def test_what_was_imported_in_disguise_is_erased_too(self, whispers, said_otherwise):
         append(whispers, [a_line(SECRET, **said_otherwise)])
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         assert "mill" not in everything()
 
@@ -152,11 +155,11 @@ class TestCountingBefore:
         found = forgettable("7", npc_ref=npc_ref).said
 
         assert found.records > 1
-        assert found == erase_private("7", by="Mira", npc_ref=npc_ref)
+        assert found == erase_private("7", by=trusted("Mira"), npc_ref=npc_ref)
 
     def test_what_was_erased_is_not_counted_again(self, whispers):
         a_turn(whispers, SECRET)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         assert forgettable("7").said == Erased()
 
@@ -172,7 +175,7 @@ class TestWhatStays:
         other = conversation("12", kind="private", partner_ref="8")
         for where, body in ((whispers, SECRET), (quay, "Good day."), (other, "Psst.")):
             a_turn(where, body)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         assert said(quay) == ["Good day.", "Evening."]
         assert said(other) == ["Psst.", "Evening."]
@@ -181,7 +184,7 @@ class TestWhatStays:
         other = conversation("13", kind="private", partner_ref="7")
         a_turn(whispers, SECRET)
         a_turn(other, SECRET)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
 
         assert "mill" not in everything()
 
@@ -189,19 +192,19 @@ class TestWhatStays:
         other = conversation("13", kind="private", partner_ref="7")
         a_turn(whispers, SECRET)
         a_turn(other, "Psst.")
-        erase_private("7", by="Mira", npc_ref="12")
+        erase_private("7", by=trusted("Mira"), npc_ref="12")
 
         assert (said(whispers), said(other)) == ([], ["Psst.", "Evening."])
 
     def test_a_room_can_be_erased_too(self, quay):
         a_turn(quay, SECRET)
-        erase_conversation(quay, by="Mira")
+        erase_conversation(quay, by=trusted("Mira"))
 
         assert "mill" not in everything()
 
     def test_the_conversation_goes_on_behind_it(self, whispers):
         a_turn(whispers, SECRET)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
         a_turn(whispers, "Hello again.")
         forget_everything()
 
@@ -211,9 +214,9 @@ class TestWhatStays:
 
     def test_what_was_said_since_can_be_erased_as_well(self, whispers):
         a_turn(whispers, SECRET)
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
         a_turn(whispers, SECRET)
-        erase_private("7", by="Anna")
+        erase_private("7", by=trusted("Anna"))
         kinds = [r.meta["by"] for r in record_rows.records_of(whispers) if r.kind == "erasure"]
 
         assert "mill" not in everything()
@@ -229,7 +232,7 @@ class TestWhatStays:
         with monkeypatch.context() as broken:
             broken.setattr(Insert, "__call__", refuse)
             with pytest.raises(StoreError, match="disk full"):
-                erase_private("7", by="Mira")
+                erase_private("7", by=trusted("Mira"))
 
         assert said(whispers) == [SECRET, "Evening."]
         assert turns.last_turn("12").manifest.erased is False
@@ -245,10 +248,10 @@ class TestWhatStays:
         with monkeypatch.context() as behind:
             give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):
-                erase_private("7", by="Mira")
+                erase_private("7", by=trusted("Mira"))
 
         assert said(whispers) == [SECRET, "Evening.", "And another thing."]
-        assert erase_private("7", by="Mira").conversations == 1
+        assert erase_private("7", by=trusted("Mira")).conversations == 1
 
 
 class TestTheDatabaseItself:
@@ -314,7 +317,7 @@ class TestWhatIsRemembered:
     def test_nothing_is_remembered_from_before_an_erasure(self, whispers):
         a_turn(whispers, SECRET)
         assert windows(whispers.id).remembered_from == 1
-        erase_private("7", by="Mira")
+        erase_private("7", by=trusted("Mira"))
         a_turn(whispers, "Hello again.")
 
         assert windows(whispers.id).remembered_from == 2

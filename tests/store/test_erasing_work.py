@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StaleError
 from evennia_ai.store.erasing import erase_conversation, forget_person, forgettable
 from evennia_ai.store.history.conversations import append, conversation
@@ -57,9 +58,9 @@ def row(number: int) -> models.Proposal:
 
 
 FORGETTING = {
-    "of a conversation": partial(erase_conversation, by="Mira"),
-    "of a person": lambda _: forget_person(ANNA, by="Mira"),
-    "of a person by one NPC": lambda _: forget_person(ANNA, by="Mira", npc_ref=NPC),
+    "of a conversation": partial(erase_conversation, by=trusted("Mira")),
+    "of a person": lambda _: forget_person(ANNA, by=trusted("Mira")),
+    "of a person by one NPC": lambda _: forget_person(ANNA, by=trusted("Mira"), npc_ref=NPC),
 }
 
 
@@ -81,7 +82,7 @@ def test_what_was_offered_of_another_conversation_stays(whispers):
     other = conversation(NPC, kind="private", partner_ref=BEN)
     append(other, [a_line("Ben sings.", meta={"speaker": BEN})])
     number = offer(other)
-    forget_person(ANNA, by="Mira")
+    forget_person(ANNA, by=trusted("Mira"))
 
     assert (SECRET in row(number).body, row(number).state) == (True, "offered")
 
@@ -90,7 +91,7 @@ def test_what_was_offered_of_another_conversation_stays(whispers):
 def test_the_reason_of_a_job_that_came_to_nothing_may_have_words_and_goes(whispers, state):
     number = offer(whispers, state=state, reason=f"DataError: Failing row: {SECRET}", body="")
     proposals.handled(number, state, reason=row(number).reason)
-    erase_conversation(whispers, by="Mira")
+    erase_conversation(whispers, by=trusted("Mira"))
 
     assert (row(number).state, row(number).reason) == (state, "erased on request")
 
@@ -100,7 +101,7 @@ class TestForgettingAPerson:
 
     def test_what_a_worker_found_in_it_is_stale(self, quay):
         number = offer(quay)
-        forget_person(ANNA, by="Mira")
+        forget_person(ANNA, by=trusted("Mira"))
 
         assert (row(number).body, row(number).state) == ("", "stale")
 
@@ -110,7 +111,7 @@ class TestForgettingAPerson:
         )
         job = Job(kind="observe", idempotency="observe:1", given=plain(given))
         OBSERVE.refuse_stale(job)
-        forget_person(ANNA, by="Mira")
+        forget_person(ANNA, by=trusted("Mira"))
 
         with pytest.raises(StaleError, match="was observed since"):
             OBSERVE.refuse_stale(job)
@@ -119,12 +120,15 @@ class TestForgettingAPerson:
     def test_it_counts_as_something_to_forget_as_long_as_nothing_was_learnt(self, quay, npc_ref):
         found = forgettable(ANNA, npc_ref=npc_ref)
 
-        assert (found.unlearnt, found) == (1, forget_person(ANNA, by="Mira", npc_ref=npc_ref))
+        assert (found.unlearnt, found) == (
+            1,
+            forget_person(ANNA, by=trusted("Mira"), npc_ref=npc_ref),
+        )
         assert forgettable(ANNA, npc_ref=npc_ref).unlearnt == 0
 
     def test_it_was_observed_from_now_on(self, quay):
         head = head_of(quay)
-        forget_person(ANNA, by="Mira")
+        forget_person(ANNA, by=trusted("Mira"))
 
         assert consolidated(quay.id).upto == (head.segment, head.seq)
         assert records_of(quay)[-1].meta["outcome"] == "a person who spoke was forgotten"
@@ -138,12 +142,12 @@ class TestForgettingAPerson:
         tell_observed(quay, Observed(outcome="1 remembered", state=state), asked=None)
         before = models.Record.objects.count()
         number = offer(inn)
-        forget_person(ANNA, by="Mira")
+        forget_person(ANNA, by=trusted("Mira"))
 
         assert models.Record.objects.count() == before
         assert row(number).state == "offered"
 
     def test_another_npc_that_is_to_remember_goes_on_learning(self, quay):
-        forget_person(ANNA, by="Mira", npc_ref="13")
+        forget_person(ANNA, by=trusted("Mira"), npc_ref="13")
 
         assert consolidated(quay.id) == Consolidated()

@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.memory.memories import Memory
 from evennia_ai.store import memories
@@ -18,7 +19,7 @@ NPC = "12"
 
 def added(text: str = "The ferry leaves at dawn.", *, most: int = 500, by="npc", **fields):
     new = a_memory(text, id=memories.NEW, **fields)
-    return memories.add(NPC, new, by=by, most=most)
+    return memories.add(NPC, new, by=trusted(by), most=most)
 
 
 def kept() -> list[str]:
@@ -98,7 +99,7 @@ def test_over_the_bound_the_least_worth_goes():
 
 
 def test_what_a_builder_wrote_goes_last():
-    added("A builder's word.", importance=1, author="Mira", by="Mira")
+    added("A builder's word.", importance=1, author="Mira", by=trusted("Mira"))
     added("Great fire.", importance=9, most=1)
 
     assert kept() == ["A builder's word."]
@@ -106,7 +107,9 @@ def test_what_a_builder_wrote_goes_last():
 
 def test_a_builder_changes_a_memory():
     made = added().memory
-    changed = memories.change(NPC, made.id, by="Mira", text="The ferry is lost.", importance=9)
+    changed = memories.change(
+        NPC, made.id, by=trusted("Mira"), text="The ferry is lost.", importance=9
+    )
 
     assert (changed.text, changed.importance, changed.revision) == ("The ferry is lost.", 9, 2)
     assert kept() == ["The ferry is lost."]
@@ -117,7 +120,7 @@ def test_a_builder_changes_a_memory():
 def test_a_change_that_changes_nothing_gives_no_revision():
     made = added(importance=5).memory
 
-    assert memories.change(NPC, made.id, by="Mira", importance=5).revision == 1
+    assert memories.change(NPC, made.id, by=trusted("Mira"), importance=5).revision == 1
 
 
 @pytest.mark.parametrize(
@@ -137,7 +140,7 @@ def test_a_bad_value_changes_nothing(fields):
     made = added().memory
 
     with pytest.raises(ComponentValueError, match=f"the memory's {next(iter(fields))}"):
-        memories.change(NPC, made.id, by="Mira", **fields)
+        memories.change(NPC, made.id, by=trusted("Mira"), **fields)
     with pytest.raises(ComponentValueError):
         added(**{"text": "Another one.", **fields})
     assert memories.held_by(NPC).memories == (made,)
@@ -145,31 +148,31 @@ def test_a_bad_value_changes_nothing(fields):
 
 def test_a_removed_memory_is_gone_and_its_changes_stay():
     made = added().memory
-    memories.remove(NPC, made.id, by="Mira")
+    memories.remove(NPC, made.id, by=trusted("Mira"))
 
     assert kept() == []
     assert actions(made) == ["created", "removed"]
     with pytest.raises(NotStoredError):
-        memories.remove(NPC, made.id, by="Mira")
+        memories.remove(NPC, made.id, by=trusted("Mira"))
 
 
 def test_a_memory_of_another_npc_is_not_there():
     made = added().memory
 
     with pytest.raises(NotStoredError):
-        memories.change("13", made.id, by="Mira", importance=9)
+        memories.change("13", made.id, by=trusted("Mira"), importance=9)
 
 
 def test_an_id_is_given_once():
     gone = added().memory
-    memories.remove(NPC, gone.id, by="Mira")
+    memories.remove(NPC, gone.id, by=trusted("Mira"))
 
     assert added().memory.id > gone.id
 
 
 def test_duplicates_become_one():
     one, other = added("Fire!", importance=4).memory, added("It burns.", importance=6).memory
-    left = memories.merge(NPC, one, [other], by="npc")
+    left = memories.merge(NPC, one, [other], by=trusted("npc"))
 
     assert kept() == ["Fire!"]
     assert (left.importance, actions(other)) == (7, ["created", "doubled"])
@@ -178,7 +181,7 @@ def test_duplicates_become_one():
 def test_faded_ones_go_together():
     one, other = added("Fire!").memory, added("It burns.").memory
 
-    assert memories.fade(NPC, [one.id, other.id, 999], by="npc") == 2
+    assert memories.fade(NPC, [one.id, other.id, 999], by=trusted("npc")) == 2
     assert kept() == []
 
 
@@ -213,8 +216,8 @@ def test_a_turn_that_was_not_written_recalled_nothing():
 
 def test_a_past_memory_comes_back_after_edits_and_removal():
     made = added().memory
-    memories.change(NPC, made.id, by="Mira", text="The ferry is lost.")
-    memories.remove(NPC, made.id, by="Mira")
+    memories.change(NPC, made.id, by=trusted("Mira"), text="The ferry is lost.")
+    memories.remove(NPC, made.id, by=trusted("Mira"))
 
     then = memories_then({made.id: (1, 2.5)})
     assert then == (replace(made, recalled_at=2.5),)

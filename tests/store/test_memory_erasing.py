@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
@@ -29,7 +30,9 @@ def quay():
 
 def learnt(text: str = SECRET, *, npc: str = NPC, **fields):
     fields = {"about": ANNA, **fields}
-    return memories.add(npc, a_memory(text, id=memories.NEW, **fields), by="npc", most=9).memory
+    return memories.add(
+        npc, a_memory(text, id=memories.NEW, **fields), by=trusted("npc"), most=9
+    ).memory
 
 
 def a_prompt_text(memory, **meta) -> NewRecord:
@@ -52,9 +55,9 @@ def everything() -> str:
 
 def test_nothing_of_it_is_left(quay):
     made = learnt()
-    memories.change(NPC, made.id, by="Mira", text="Anna hid the gold twice.")
+    memories.change(NPC, made.id, by=trusted("Mira"), text="Anna hid the gold twice.")
     append(quay, [a_prompt_text(made)])
-    count = erase_about(ANNA, by="Mira")
+    count = erase_about(ANNA, by=trusted("Mira"))
 
     assert count == 1
     assert "gold" not in everything()
@@ -68,10 +71,10 @@ def test_nothing_of_it_is_left(quay):
 
 def test_what_was_removed_before_goes_as_well(quay):
     made = learnt()
-    memories.remove(NPC, made.id, by="Mira")
+    memories.remove(NPC, made.id, by=trusted("Mira"))
 
     assert count_about(ANNA) == 1
-    assert erase_about(ANNA, by="Mira") == 1
+    assert erase_about(ANNA, by=trusted("Mira")) == 1
     assert "gold" not in everything()
 
 
@@ -79,7 +82,7 @@ def test_what_is_about_others_stays(quay):
     learnt("Ben sings.", about=BEN)
     learnt("The ferry is lost.", about="")
     learnt()
-    erase_about(ANNA, by="Mira")
+    erase_about(ANNA, by=trusted("Mira"))
 
     assert [m.text for m in memories.held_by(NPC).memories] == ["Ben sings.", "The ferry is lost."]
 
@@ -87,14 +90,14 @@ def test_what_is_about_others_stays(quay):
 def test_the_world_is_nobody_to_be_forgotten(quay):
     learnt("The ferry is lost.", about="")
 
-    assert (count_about(""), erase_about("", by="Mira")) == (0, 0)
+    assert (count_about(""), erase_about("", by=trusted("Mira"))) == (0, 0)
     assert len(memories.held_by(NPC).memories) == 1
 
 
 def test_one_npc_forgets_and_another_does_not(quay):
     learnt()
     learnt(npc="13")
-    erase_about(ANNA, by="Mira", npc_ref=NPC)
+    erase_about(ANNA, by=trusted("Mira"), npc_ref=NPC)
 
     assert memories.held_by(NPC).memories == ()
     assert len(memories.held_by("13").memories) == 1
@@ -103,7 +106,7 @@ def test_one_npc_forgets_and_another_does_not(quay):
 def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
     made = learnt()
     append(quay, [a_line("Good evening!"), a_prompt_text(made), a_line("Fog again.")])
-    erase_about(ANNA, by="Mira")
+    erase_about(ANNA, by=trusted("Mira"))
 
     assert said(quay) == ["Good evening!", "Fog again."]
     assert verify(quay) is None
@@ -117,7 +120,7 @@ def test_a_text_that_stayed_in_the_history_goes_out_of_it(quay):
     append(quay, [a_line("Good evening!")])
     append(quay, [a_prompt_text(made, stays=True, of="dynamic", before="1.1")])
     assert SECRET in said(quay)
-    erase_about(ANNA, by="Mira")
+    erase_about(ANNA, by=trusted("Mira"))
 
     assert said(quay) == ["Good evening!"]
     append(quay, [a_line("Fog again.")])
@@ -129,7 +132,7 @@ def test_a_prompt_of_another_memory_keeps_its_words(quay):
     made = learnt()
     other = learnt("Ben sings.", about=BEN)
     append(quay, [a_prompt_text(other)])
-    erase_about(ANNA, by="Mira")
+    erase_about(ANNA, by=trusted("Mira"))
 
     assert made.id != other.id
     assert "Ben sings." in everything()
@@ -138,7 +141,7 @@ def test_a_prompt_of_another_memory_keeps_its_words(quay):
 def test_a_turn_is_taken_as_ever_afterwards(quay):
     made = learnt()
     append(quay, [a_prompt_text(made)])
-    erase_about(ANNA, by="Mira")
+    erase_about(ANNA, by=trusted("Mira"))
 
     assert a_turn(quay).number == 1
 
@@ -147,7 +150,7 @@ def test_whispers_and_memories_go_together(quay):
     whispers = conversation(NPC, kind="private", partner_ref=ANNA)
     append(whispers, [a_line("The gold is mine.")])
     learnt()
-    done = forget_person(ANNA, by="Mira", npc_ref=NPC)
+    done = forget_person(ANNA, by=trusted("Mira"), npc_ref=NPC)
 
     assert (done.said.conversations, done.memories) == (1, 1)
     assert "gold" not in everything()
@@ -157,7 +160,7 @@ def test_all_of_it_goes_or_nothing(quay, monkeypatch):
     learnt()
     monkeypatch.setattr("evennia_ai.store.erasing.erase_private", _fails)
     with suppress(ZeroDivisionError):
-        forget_person(ANNA, by="Mira")
+        forget_person(ANNA, by=trusted("Mira"))
 
     forget_everything()
     assert [memory.text for memory in memories.held_by(NPC).memories] == [SECRET]
@@ -171,14 +174,14 @@ def test_people_are_those_something_is_remembered_of(quay):
     learnt()
     learnt("The ferry is lost.", about="")
     assert people() == (ANNA,)
-    erase_about(ANNA, by="Mira")
+    erase_about(ANNA, by=trusted("Mira"))
     assert people() == ()
 
 
 def test_a_conversation_is_still_forgotten_after_a_while(quay):
     made = learnt()
     append(quay, [a_line("Good evening!"), a_prompt_text(made)])
-    erase_about(ANNA, by="Mira")
+    erase_about(ANNA, by=trusted("Mira"))
 
     assert forget_old(4e9, keep_days=1).conversations == 1
     assert said(quay) == []

@@ -14,6 +14,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import NewRecord, RecordKind, canonical_json
 from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
@@ -92,11 +93,13 @@ def test_a_book_from_before_revisions_gets_its_first():
 
 def test_going_back_each_revision_of_a_book_is_a_whole_text_again():
     first = '{"a": {}}'
-    lorebooks.save_book("harbour", first, by="Mira")
+    lorebooks.save_book("harbour", first, by=trusted("Mira"))
     for number, (before, piece) in enumerate([("{}", '{"b": 1}'), ('{"b": 1}', '{"c": 2}')], 1):
         made = Difference(6, len(before), piece)
         text = made.made_in(first) if number == 1 else f'{{"a": {piece}}}'
-        lorebooks.save_difference("harbour", text, made, by="Tam", expected_revision=number)
+        lorebooks.save_difference(
+            "harbour", text, made, by=trusted("Tam"), expected_revision=number
+        )
     told = SimpleNamespace(objects=_Told())
 
     book_texts_migration.make_whole(_Apps(told), None)

@@ -7,6 +7,8 @@ one when it is done, and waits for a line on standard input between the two.
 import json
 import sys
 
+from evennia_ai.actors import trusted
+
 
 def start(database: str) -> None:
     import django
@@ -57,7 +59,7 @@ def edit(name: str) -> None:
     say(ready=True)
     sys.stdin.readline()
     try:
-        components.update("goals", by=name, content=f"{name} wins.", seen_revision=1)
+        components.update("goals", by=trusted(name), content=f"{name} wins.", seen_revision=1)
     except EditConflictError as error:
         say(conflict=error.changed_by)
     else:
@@ -68,8 +70,8 @@ def make_preset(name: str) -> None:
     """Put a preset in force."""
     from evennia_ai.store.authored import presets
 
-    number = presets.import_preset("Loom", "{}", by=name)
-    presets.approve("Loom", number or 0, grants=frozenset(), by=name)
+    number = presets.import_preset("Loom", "{}", by=trusted(name))
+    presets.approve("Loom", number or 0, grants=frozenset(), by=trusted(name))
     say(ready=True)
 
 
@@ -82,7 +84,7 @@ def switch_preset(name: str) -> None:
     say(ready=True)
     sys.stdin.readline()
     try:
-        presets.switch(seen, {name: True}, by=name)
+        presets.switch(seen, {name: True}, by=trusted(name))
     except EditConflictError as error:
         say(conflict=error.changed_by)
     else:
@@ -97,7 +99,9 @@ def edit_book(name: str) -> None:
     say(ready=True)
     sys.stdin.readline()
     try:
-        lorebooks.save_book("harbour", json.dumps({"n": name}), by=name, expected_revision=1)
+        lorebooks.save_book(
+            "harbour", json.dumps({"n": name}), by=trusted(name), expected_revision=1
+        )
     except EditConflictError as error:
         say(conflict=error.changed_by)
     else:
@@ -108,7 +112,7 @@ def make_book(name: str) -> None:
     """Make the lorebook that others edit."""
     from evennia_ai.store.authored import lorebooks
 
-    lorebooks.save_book("harbour", "{}", by=name)
+    lorebooks.save_book("harbour", "{}", by=trusted(name))
     say(ready=True)
 
 
@@ -125,9 +129,9 @@ def make_page(name: str) -> None:
     from evennia_ai.prompt.components import Scope
     from evennia_ai.store.knowledge import knowledge_bases, pages
 
-    knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=name)
-    knowledge_bases.bind("harbour", Scope(kind="npc", ref="12"), by=name)
-    pages.save_page("harbour", the_ferry("It crosses.", was="", by=name))
+    knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted(name))
+    knowledge_bases.bind("harbour", Scope(kind="npc", ref="12"), by=trusted(name))
+    pages.save_page("harbour", the_ferry("It crosses.", was="", by=trusted(name)))
     say(ready=True)
 
 
@@ -139,7 +143,7 @@ def edit_page(name: str) -> None:
     say(ready=True)
     sys.stdin.readline()
     try:
-        pages.save_page("harbour", the_ferry(f"{name} wins.", was="1", by=name))
+        pages.save_page("harbour", the_ferry(f"{name} wins.", was="1", by=trusted(name)))
     except EditConflictError as error:
         say(conflict=error.changed_by)
     else:
@@ -219,7 +223,7 @@ def reset_lore(name: str) -> None:
 
     say(ready=True)
     sys.stdin.readline()
-    say(removed=reset_lore(the_quay(), by=name))
+    say(removed=reset_lore(the_quay(), by=trusted(name)))
 
 
 def watch_lore(_: str) -> None:
@@ -259,12 +263,12 @@ def write_everything(number: int) -> None:
     from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history import conversations
 
-    components.update("goals", by="Mira", content=f"goal {number}")
-    cards.save_card("oren", json.dumps({"n": number}), by="Mira")
-    cards.assign("12", "oren", by="Mira")
-    lorebooks.save_book("harbour", json.dumps({"n": number}), by="Mira")
-    lorebooks.attach("harbour", GAME, by="Mira")
-    notes.set_note("12", by="Mira", content=f"note {number}")
+    components.update("goals", by=trusted("Mira"), content=f"goal {number}")
+    cards.save_card("oren", json.dumps({"n": number}), by=trusted("Mira"))
+    cards.assign("12", "oren", by=trusted("Mira"))
+    lorebooks.save_book("harbour", json.dumps({"n": number}), by=trusted("Mira"))
+    lorebooks.attach("harbour", GAME, by=trusted("Mira"))
+    notes.set_note("12", by=trusted("Mira"), content=f"note {number}")
     new = NewRecord(kind=RecordKind.EVENT, role="user", body=f"line {number}")
     conversations.append(the_quay(), [new])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from tests.game.conftest import _cast, beforehand, logged, stage
 from tests.store.conftest import _fresh
 
@@ -49,9 +50,11 @@ def _played(beforehand: Callable[..., Any]) -> Any:
         for line in LINES[:4]:
             stage.says(stage.anna, line)
         stage.says(stage.anna, f"Oren, {HOSTILE}?")
-        knowledge_bases.save_base(BaseInfo(key="library", name="Library"), by="builder")
+        knowledge_bases.save_base(BaseInfo(key="library", name="Library"), by=trusted("builder"))
         write("library", "Saltholm", "An island.")
-        wanted = PageDraft(page=read_page(page_name("Ebb"), HOSTILE), was="", by="lorekeeper")
+        wanted = PageDraft(
+            page=read_page(page_name("Ebb"), HOSTILE), was="", by=trusted("lorekeeper")
+        )
         return page_drafts.add("library", wanted, task=HOSTILE, context_meta={}).number
 
     return beforehand(play)

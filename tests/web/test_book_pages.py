@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.prompt.trace import Verdict
@@ -147,8 +148,8 @@ def test_a_bulk_edit_that_cannot_be_changes_nothing(played, browser, given, stat
 
 
 def test_what_a_lock_forbids_is_in_no_bulk_edit(played, browser):
-    lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by="builder")
-    lorebooks.set_entry_locks("harbour", "3", "view:perm(Admin)", by="builder")
+    lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by=trusted("builder"))
+    lorebooks.set_entry_locks("harbour", "3", "view:perm(Admin)", by=trusted("builder"))
     before, client = lorebooks.get_book("harbour"), browser("Builder")
     for uid, status in (("2", 403), ("3", 404)):
         asked = {"entry": ["1", uid], "seen": before.revision, "do": "off"}
@@ -181,8 +182,8 @@ def test_hidden_entries_are_in_no_difference_lint_or_matrix(played, browser):
     assert one is not None
     one |= {"id": 77, "keys": [], "content": CANARY, "comment": CANARY, "name": CANARY}
     listed.append(one)
-    lorebooks.save_book("harbour", json.dumps(book), by="builder")
-    lorebooks.set_entry_locks("harbour", "77", "view:perm(Admin)", by="builder")
+    lorebooks.save_book("harbour", json.dumps(book), by=trusted("builder"))
+    lorebooks.set_entry_locks("harbour", "77", "view:perm(Admin)", by=trusted("builder"))
     client = browser("Builder")
     pages = [
         f"/ai/lore/harbour/revision/{seen()}/",
@@ -232,7 +233,7 @@ def test_lints_are_those_of_the_game(played, browser):
                 ]
             }
         ),
-        by="builder",
+        by=trusted("builder"),
     )
     told = as_json(browser("Builder"), "/ai/lore/doubtful/lints/")
     assert told["count"] == len(told["lints"]) > 0

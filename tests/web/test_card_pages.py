@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.cards.loading import load_card
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.card_revisions import file_of
@@ -16,7 +17,7 @@ WORDS = "Tilda counts every plank."
 
 def taken_in(name, content):
     """The number of an import of these bytes."""
-    return cards.import_card(name, file_of(content, load_card(content)), by="builder")
+    return cards.import_card(name, file_of(content, load_card(content)), by=trusted("builder"))
 
 
 def content_of(answer):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.authored import cards, lorebooks, notes
@@ -48,24 +49,24 @@ def a_book():
 def hostile(played):
     """A game that is full of these texts; the addresses of its pages."""
     ref = played.npc.ai.ref
-    lorebooks.save_book("hostile", json.dumps(a_book()), by=TEXTS[0][:80])
+    lorebooks.save_book("hostile", json.dumps(a_book()), by=trusted(TEXTS[0][:80]))
     data = {**CARD, "alternate_greetings": TEXTS, "tags": [t[:60] for t in TEXTS[:40]]}
     data |= {"creator_notes": "\n".join(TEXTS[:20]), "character_version": TEXTS[3][:100]}
     card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
-    cards.save_card("hostile", json.dumps(card), by="builder")
-    knowledge_bases.save_base(BaseInfo(key="hostile", name="Hostile"), by="builder")
+    cards.save_card("hostile", json.dumps(card), by=trusted("builder"))
+    knowledge_bases.save_base(BaseInfo(key="hostile", name="Hostile"), by=trusted("builder"))
     drafts = []
     for number, text in enumerate(TEXTS[:60]):
         page = Page(name=page_name(f"Page {number}"), body=text)
-        made = PageDraft(page=page, was="", by="builder", note=text[:200])
+        made = PageDraft(page=page, was="", by=trusted("builder"), note=text[:200])
         pages.save_page("hostile", made)
         now = pages.page("hostile", page.name)
         wanted = PageDraft(
-            page=Page(name=page.name, body=f"New. {text}"), was=now.revision, by=text[:50]
+            page=Page(name=page.name, body=f"New. {text}"), was=now.revision, by=trusted(text[:50])
         )
         if number < 20:
             drafts.append(page_drafts.add("hostile", wanted, task=text, context_meta={}).number)
-    notes.set_note(ref, "main", content=TEXTS[1][:500], by="builder")
+    notes.set_note(ref, "main", content=TEXTS[1][:500], by=trusted("builder"))
     first = turns.last_turn(ref).number
     for text in together():
         played.talks_with(text)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name
 from evennia_ai.knowledge.restricted.mediation import PagePassage
@@ -26,11 +27,11 @@ CANARY = "canary-7731"
 @pytest.fixture
 def base(played):
     knowledge_bases.save_base(
-        BaseInfo(key="harbour", name="The Harbour", summary="Ships."), by="builder"
+        BaseInfo(key="harbour", name="The Harbour", summary="Ships."), by=trusted("builder")
     )
     write("harbour", "The Ferry", "The ferry sails at dusk. See [[The Bell]].")
     write("harbour", "The Bell", "The bell hung in the chapel.")
-    knowledge_bases.bind("harbour", Scope(kind="npc", ref=played.npc.ai.ref), by="builder")
+    knowledge_bases.bind("harbour", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder"))
     return "harbour"
 
 
@@ -38,7 +39,7 @@ def base(played):
 def draft(base):
     now = pages.page(base, page_name("The Bell"))
     wanted = read_page(now.name, "The bell hung in the chapel until the winter of the ice.")
-    made = PageDraft(page=wanted, was=now.revision, by="lorekeeper", note="")
+    made = PageDraft(page=wanted, was=now.revision, by=trusted("lorekeeper"), note="")
     return page_drafts.add(base, made, task="Say until when.", context_meta={}).number
 
 
@@ -77,7 +78,7 @@ def test_a_search_as_an_npc_finds_what_the_npc_finds_and_stores_nothing(played, 
     assert knowledge_searches.bases_of(played.npc.ai.ref) == frozenset()
     text = client.post(f"/ai/kb/{base}/", asked).content.decode()
     assert "Oren finds 1 passage." in text
-    knowledge_bases.unbind(base, Scope(kind="npc", ref=played.npc.ai.ref), by="builder")
+    knowledge_bases.unbind(base, Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder"))
     assert "may not search this base" in client.post(f"/ai/kb/{base}/", asked).content.decode()
 
 
@@ -119,7 +120,7 @@ def test_a_draft_of_a_page_that_was_changed_since_is_not_written(base, draft, br
 
 def test_who_may_not_change_a_base_decides_about_no_draft(base, draft, browser):
     info = knowledge_bases.get_base(base)
-    knowledge_bases.save_base(replace(info, locks="edit:perm(Admin)"), by="builder")
+    knowledge_bases.save_base(replace(info, locks="edit:perm(Admin)"), by=trusted("builder"))
     client = browser("Builder")
     for do in ("approve", "refuse"):
         assert client.post(f"/ai/drafts/{draft}/", {"do": do}).status_code == 403
@@ -150,12 +151,14 @@ def vaulted(stage, text):
 
 @pytest.fixture
 def cellar(played, base):
-    knowledge_bases.save_base(BaseInfo(key="cellar", name="Cellar", restricted=True), by="builder")
+    knowledge_bases.save_base(
+        BaseInfo(key="cellar", name="Cellar", restricted=True), by=trusted("builder")
+    )
     page = write("cellar", "Quay", f"Under the quay: {CANARY}.")
     wanted = read_page(page.name, f"Under the old quay: {CANARY}.")
-    made = PageDraft(page=wanted, was=page.revision, by="lorekeeper")
+    made = PageDraft(page=wanted, was=page.revision, by=trusted("lorekeeper"))
     number = page_drafts.add("cellar", made, task="Older.", context_meta={}).number
-    knowledge_bases.bind("cellar", Scope(kind="npc", ref=played.npc.ai.ref), by="builder")
+    knowledge_bases.bind("cellar", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder"))
     vaulted(played, f"Under the quay: {CANARY}.")
     return number
 
@@ -187,7 +190,7 @@ def test_restricted_texts_stand_on_no_page_but_the_vault_s(cellar, browser, rank
 
 def test_a_hidden_base_and_a_hidden_page_are_not_there(cellar, base, browser):
     info = knowledge_bases.get_base("cellar")
-    knowledge_bases.save_base(replace(info, locks="view:perm(Admin)"), by="builder")
+    knowledge_bases.save_base(replace(info, locks="view:perm(Admin)"), by=trusted("builder"))
     write(base, "Hidden", f"---\nlocks: view:perm(Admin)\n---\nA ledger: {CANARY}.")
     forget_everything()
     client = browser("Builder")

@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import evennia_ai
+from evennia_ai.actors import trusted
 from evennia_ai.game.mind import door as game_door
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.minds.parse_cache import parsed_card
@@ -235,7 +236,7 @@ def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
     ref = played.npc.ai.ref
     for text, learnt in (("Anna fears the tide.", "aloud"), ("The silver is below.", "private")):
         new = Memory(id=memories.NEW, text=text, created_at=1.0, learnt=learnt)
-        memories.add(ref, new, by="builder", most=50)
+        memories.add(ref, new, by=trusted("builder"), most=50)
     builder = browser("Builder").get(f"/ai/npc/{ref}/memory/").content.decode()
     assert "Anna fears the tide." in builder and "silver" not in builder
     told = as_json(browser("Admin"), f"/ai/npc/{ref}/memory/?find=silver")
@@ -247,7 +248,7 @@ def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
 def test_what_is_set_for_an_npc_and_from_where(played, browser):
     from evennia_ai.game.npc_settings import changed
 
-    changed(played.npc, by="builder", mode="decide")
+    changed(played.npc, by=trusted("builder"), mode="decide")
     told = as_json(browser("Builder"), f"/ai/npc/{played.npc.ai.ref}/settings/")["settings"]
     by_name = {one["name"]: one for one in told}
     assert by_name["mode"] == {"name": "mode", "value": "decide", "is_own": True}
@@ -375,7 +376,7 @@ def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_o
     client = browser("Builder")
     address = f"{turn_page(played)}?with=note:gulls.order=20&with=component:weather.depth=4"
     form = saved_form(client, address)
-    components.update("weather", content="It pours.", injection_depth=1, by="tilda")
+    components.update("weather", content="It pours.", injection_depth=1, by=trusted("tilda"))
     answer = client.post(turn_page(played), form)
     forget_everything()
     assert (answer.status_code, "tilda" in answer.content.decode()) == (409, True)
@@ -384,7 +385,7 @@ def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_o
 
 
 def test_an_entry_whose_lock_forbids_it_is_not_changed(played, browser):
-    lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by="builder")
+    lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by=trusted("builder"))
     address = f"{turn_page(played, 3)}?with=lore:harbour%232.depth=1"
     form = saved_form(browser("Builder"), address)
     revision = lorebooks.get_book("harbour").revision
@@ -484,7 +485,7 @@ def test_what_cannot_be_saved_comes_back_with_what_was_typed(played, browser):
     answer = client.post(address, form)
     assert (answer.status_code, "New words." in answer.content.decode()) == (400, True)
     assert "the order must be a number" in answer.content.decode()
-    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="builder")
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("builder"))
     assert client.post(address, {**form, "order": "3"}).status_code == 403
     assert "New words." not in lorebooks.get_book("harbour").source
 
@@ -495,7 +496,7 @@ def test_who_edits_an_entry_of_a_book_that_was_changed_meanwhile_is_told(played,
     form = {**form_of(client, address), "content": "Mine."}
     source = json.loads(lorebooks.get_book("harbour").source)
     source["entries"][0]["content"] = "Theirs."
-    lorebooks.save_book("harbour", json.dumps(source), by="tilda")
+    lorebooks.save_book("harbour", json.dumps(source), by=trusted("tilda"))
     answer = client.post(address, form)
     text = answer.content.decode()
     assert (answer.status_code, "tilda" in text, "Mine." in text) == (409, True, True)
@@ -561,7 +562,7 @@ def test_a_card_that_cannot_be_made_or_was_changed_meanwhile_comes_back(played, 
     assert (twice.status_code, "Typed words." in twice.content.decode()) == (400, True)
     form = form_of(client, "/ai/cards/oren/edit/")
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**CARD, "nickname": "Ned"}}
-    cards.save_card("oren", json.dumps(data), by="tilda")
+    cards.save_card("oren", json.dumps(data), by=trusted("tilda"))
     answer = client.post("/ai/cards/oren/edit/", {**form, "personality": "Typed words."})
     text = answer.content.decode()
     assert (answer.status_code, "tilda" in text, "Typed words." in text) == (409, True, True)
@@ -609,11 +610,11 @@ def test_what_a_lock_hides_stands_on_no_page(played, browser):
             }
         ]
     }
-    lorebooks.save_book("secrets", json.dumps(book), by="builder")
+    lorebooks.save_book("secrets", json.dumps(book), by=trusted("builder"))
     played.talks_with("Aye.")
     played.says(played.anna, "Oren, the lamp?")
     number = turns.last_turn(played.npc.ai.ref).number
-    lorebooks.set_book_locks("secrets", "view:perm(Admin)", by="builder")
+    lorebooks.set_book_locks("secrets", "view:perm(Admin)", by=trusted("builder"))
     forget_everything()
     pages = [
         *addresses(played),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.page import Page, PageDraft, PageMeta, page_name
 
 
@@ -10,4 +11,6 @@ def a_page(title: str, body: str = "Stone.", **meta: Any) -> Page:
 
 
 def a_draft(title: str, body: str = "Stone.", *, was: str = "", **meta: Any) -> PageDraft:
-    return PageDraft(page=a_page(title, body, **meta), was=was, by="Anna", note="A new page")
+    return PageDraft(
+        page=a_page(title, body, **meta), was=was, by=trusted("Anna"), note="A new page"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.files import read_folder
 from evennia_ai.knowledge.pages.page import BackendError, PageDraft, page_name
 from evennia_ai.net.bridge import AsyncBridge
@@ -38,7 +39,7 @@ def filled(installed: RealWiki) -> RealWiki:
     bridge = AsyncBridge(reactor)
     backend = MediaWikiBackend("harbour", installed.site(), bridge)
     for page in PAGES:
-        draft = PageDraft(page=page, was="", by="Mira")
+        draft = PageDraft(page=page, was="", by=trusted("Mira"))
         assert reactor.outcome_of(backend.write(draft), within_seconds=60).name == page.name
     bridge.stop()
     installed.remember()
@@ -152,7 +153,7 @@ def demo(filled: RealWiki) -> RealWiki:
     filled.forget()
     for page in read_folder(DEMO / "harbour").pages:
         reactor.outcome_of(
-            backend.write(PageDraft(page=page, was="", by="Mira")), within_seconds=60
+            backend.write(PageDraft(page=page, was="", by=trusted("Mira"))), within_seconds=60
         )
     bridge.stop()
     filled.remember()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from evennia_ai.actors import Actor, trusted
 from evennia_ai.errors import EvenniaAIError
 
 if TYPE_CHECKING:  # settings come with Twisted, which no command on files alone waits for
@@ -71,12 +72,12 @@ def _folder_of_game(folder: Path) -> Path:
     return folder.resolve()
 
 
-def typed_by() -> str:
-    """Who types here, for the revisions."""
+def machine_owner() -> Actor:
+    """Return who types here. The shell of the machine is trusted: it could edit the database."""
     try:
-        return f"command line ({getpass.getuser()})"
+        return trusted(f"command line ({getpass.getuser()})")
     except (ImportError, KeyError, OSError):  # nobody has a name here
-        return "command line"
+        return trusted("command line")
 
 
 def _start_django(path: Path, databases: Callable[[Databases], Databases] | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 from evennia_ai.cards.exporting import Form, dump_card, left_out
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import read_reported, write_report, written_in_words
-from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import write_file, write_lines
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.components import NO_GRANTS, Grants, in_order
@@ -92,8 +92,8 @@ def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | Non
     """Store a card's file: waiting, or in force with `grants` where they are not None."""
     name, file = _name_for(name), log.file_of(content, found)
     if grants is not None:
-        return _approved(store.save_card(name, file, grants=grants, by=typed_by()))
-    number = store.import_card(name, file, by=typed_by())
+        return _approved(store.save_card(name, file, grants=grants, by=machine_owner()))
+    number = store.import_card(name, file, by=machine_owner())
     return _unchanged(store.get_card(name)) if number is None else _waiting(name, number)
 
 

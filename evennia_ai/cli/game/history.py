@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.game.cast import name_of, players_called, which
 from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
@@ -89,7 +89,7 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
             raise FormatError("transcript", problem)
         else:
             file.seek(0)
-            made = import_lines(file, npc_ref=ref)
+            made = import_lines(file, npc_ref=ref, by=machine_owner())
     told = f"{source}: {record_rows.length(made)} records, conversation {_named(made)} of {npc}"
     write_lines([visible(told)])
     return 0
@@ -110,7 +110,7 @@ def _chat_taken_in(
     npc_name = name_of(ref)
     known = played_in(chat, [npc_name, char_name_of(npc_name, ref)], wanted=played)
     chat_source = ChatSource(
-        file=source.name, sha256=digest, played=known, speaker_ref=players[0], by=typed_by()
+        file=source.name, sha256=digest, played=known, speaker_ref=players[0], by=machine_owner()
     )
     return import_chat(chat, chat_source, npc_ref=ref)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import BAD_INPUT, refuse, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
@@ -118,7 +118,7 @@ def _taken_in(
     if not dry_run:
         page_imports.import_folder(
             plan,
-            by=typed_by(),
+            by=machine_owner(),
             remove=remove,
             progress=lambda done, total: progress("pages", done, total),
         )

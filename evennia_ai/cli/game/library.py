@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.game.models.naming import game_id, game_name
 from evennia_ai.knowledge.pages.page import PageName
@@ -36,9 +36,9 @@ def publish(text: str) -> int:
     kept: Sequence[PageName] = ()
     if kind == "card":
         name = known_name(name)
-        is_new = publish_card(name, game=game_id(), game_name=game_name(), by=typed_by())
+        is_new = publish_card(name, game=game_id(), game_name=game_name(), by=machine_owner())
     else:
-        done = publish_base(name, game=game_id(), game_name=game_name(), by=typed_by())
+        done = publish_base(name, game=game_id(), game_name=game_name(), by=machine_owner())
         is_new, kept = done.is_new, done.kept
     lines = [f"stays at home: {one.full} (its lock asks for more than permissions)" for one in kept]
     end = "is in the library from now on" if is_new else "is in the library as it is now already"
@@ -51,7 +51,7 @@ def use(text: str) -> int:
     kind, name = named(text)
     with shelf.reading():
         found = shelf.entry(kind, name)
-    take(found, by=typed_by())
+    take(found, by=machine_owner())
     then = f"it waits: card/approve {name} in the game" if kind == "card" else "it follows from now"
     write_lines([visible(f"{found.typed} of the game {found.game_name} is taken; {then}")])
     return 0
@@ -59,7 +59,7 @@ def use(text: str) -> int:
 
 def remove(text: str) -> int:
     """Take a base or a card out of the library."""
-    shelf.remove(*named(text))
+    shelf.remove(*named(text), by=machine_owner())
     write_lines([visible(f"{text} is in the library no more; games that use it keep it")])
     return 0
 

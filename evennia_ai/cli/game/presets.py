@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import write_file, write_lines
 from evennia_ai.cli.presets import read_reported, write_report
 from evennia_ai.errors import ComponentValueError, FormatError
@@ -86,7 +86,7 @@ def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: in
 
 def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
     """Store a preset's JSON: waiting, or in force with `grants` where they are not None."""
-    number = store.import_preset(name, source, by=typed_by())
+    number = store.import_preset(name, source, by=machine_owner())
     if number is None:
         known = store.get_preset(name)
         if grants is None or grants == known.grants:
@@ -94,7 +94,7 @@ def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
         return _regranted(known, grants)
     if grants is None:
         return _waiting(name, number)
-    approved = store.approve(name, number, grants=grants, by=typed_by())
+    approved = store.approve(name, number, grants=grants, by=machine_owner())
     return _in_force(
         approved,
         f"Preset {name}, revision {approved.revision}, is in force. To let it count somewhere, in"
@@ -106,9 +106,9 @@ def _regranted(known: StoredPreset, grants: Grants) -> _Taken:
     """The preset that is in force already, with exactly these grants."""
     after = known
     if grants - known.grants:
-        after = store.grant(known.name, grants, by=typed_by())
+        after = store.grant(known.name, grants, by=machine_owner())
     if known.grants - grants:
-        after = store.revoke(known.name, known.grants - grants, by=typed_by())
+        after = store.revoke(known.name, known.grants - grants, by=machine_owner())
     return _in_force(after, f"This very file is preset {known.name}; its grants were changed.")
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, StrictCommand, counted, in_words, name_of
 from evennia_ai.commands.naming import npc_and_number, npc_named, turn_of
 from evennia_ai.commands.prompt_shown import part_called
@@ -33,7 +34,7 @@ class BranchSwitches(StrictCommand):
             return
         npc, number = npc_and_number(self.caller, self.lhs, what="turn")
         if number is not None:
-            self.show(_opened_lines(self.caller, npc, number, by=self.typed_by))
+            self.show(_opened_lines(self.caller, npc, number, by=self.actor))
         if self.rhs:
             waiting = f"{npc.key} thinks about it; please wait."
             self.tell_of(_saying(self.caller, npc, self.rhs), by=self.show, waiting=waiting)
@@ -52,11 +53,11 @@ class BranchSwitches(StrictCommand):
         wanted = self.wanted("ai/branch/close <npc>")
         gone = next((ref for ref in _of_the_gone(self.caller) if wanted == name_of(ref)), None)
         if gone is not None:
-            done = erase_branches(gone, str(self.caller.id), by=self.typed_by)
+            done = erase_branches(gone, str(self.caller.id), by=self.actor)
             self.say(f"Your branch of {wanted}, who is no more, is erased: {_told(done)}.")
             return
         npc = npc_named(self.caller, wanted)
-        self.say(_closed(self.caller, npc, by=self.typed_by))
+        self.say(_closed(self.caller, npc, by=self.actor))
 
 
 def _list_lines(caller: Any) -> list[str]:
@@ -80,7 +81,7 @@ def _of_the_gone(caller: Any) -> tuple[str, ...]:
     return tuple(ref for ref in known if object_of(ref) is None)
 
 
-def _opened_lines(caller: Any, npc: NPC, number: int, *, by: str) -> list[str]:
+def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
     """Open a branch from a turn; what it is of, and what to type."""
     turn = turn_of(npc, number)
     seer = seer_for(caller, npc.ai.ref)
@@ -156,7 +157,7 @@ def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Itera
     yield from context_lines(caller, npc, turn, part, command="ai/branch/prompt")
 
 
-def _closed(caller: Any, npc: NPC, *, by: str) -> str:
+def _closed(caller: Any, npc: NPC, *, by: Actor) -> str:
     """Throw the branches of whoever types away; what went, in a line."""
     _branch_of(caller, npc)
     done = erase_branches(npc.ai.ref, str(caller.id), by=by)

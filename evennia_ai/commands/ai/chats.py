@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.ai.history import (
     SUFFIX,
     exportable,
@@ -41,6 +42,11 @@ _MOST_OTHERS: Final = 8
 class FileSwitches(StrictCommand):
     """`ai/export` and `ai/import`."""
 
+    @property
+    def _admin(self) -> Actor:
+        """Return who typed this, with the rank Admin, which an import asks for."""
+        return self.acting_under(f"cmd:{ADMIN_LOCK}")
+
     def export(self) -> None:
         usage = "ai/export <npc>[/<conversation>] [= <name>]"
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
@@ -66,13 +72,13 @@ class FileSwitches(StrictCommand):
                 f"{path.name} is a transcript, which says itself with whom it was; name the file"
                 " alone. Nothing was taken over."
             )
-        self.say(imported(npc, path, content))
+        self.say(imported(npc, path, content, by=self._admin))
         return None
 
     def _chat_imported(
         self, npc: NPC, path: Path, content: bytes, rest: str
     ) -> Generator[Any, Any, None]:
-        chat, source = _chat_read(self.caller, npc, path, content, rest, by=self.typed_by)
+        chat, source = _chat_read(self.caller, npc, path, content, rest, by=self._admin)
         if not (yield from self.agreed(f"{_in_words(chat, source, npc)} Take it over?")):
             self.say("Nothing was taken over.")
             return
@@ -96,7 +102,7 @@ def _file_and_rest(text: str) -> tuple[str, str]:
 
 
 def _chat_read(
-    caller: Any, npc: NPC, path: Path, content: bytes, rest: str, *, by: str
+    caller: Any, npc: NPC, path: Path, content: bytes, rest: str, *, by: Actor
 ) -> tuple[Chat, ChatSource]:
     """The chat in a file, and whom it is of; `rest` is what was typed behind the file's name."""
     told = _BEHIND.fullmatch(rest)

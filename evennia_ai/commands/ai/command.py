@@ -284,21 +284,21 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
     def compact(self) -> None:
         npc = self._npc("ai/compact <npc>")
         waiting = f"What {npc.key} remembers of its room is being summarised; please wait."
-        self.tell_of(compacting(npc, by=self.typed_by), by=self.say, waiting=waiting)
+        self.tell_of(compacting(npc, by=self.actor), by=self.say, waiting=waiting)
 
     def memory(self) -> None:
         wanted = self.wanted("ai/memory <npc>[/<page> | /#<id>] [= <text>]")
         if self.rhs is None:
             self.show(memory_lines(self.caller, wanted))
         else:
-            self.say(memory_written(self.caller, wanted, self.rhs, by=self.typed_by))
+            self.say(memory_written(self.caller, wanted, self.rhs, by=self.actor))
 
     def tools(self) -> None:
         npc = npc_named(self.caller, self.wanted("ai/tools <npc> [= <tools>]"))
         if self.rhs is None:
             self.show(tools_lines(npc))
         else:
-            self.say(tools_chosen(npc, self.rhs, by=self.typed_by))
+            self.say(tools_chosen(npc, self.rhs, by=self.actor))
 
     def mode(self) -> None:
         self._looked_or_set("ai/mode <npc> [= <mode>]", mode_lines, mode_set)
@@ -347,7 +347,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
             return
         if not self.rhs:
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        self.say(write(npc, self.rhs, by=self.typed_by))
+        self.say(write(npc, self.rhs, by=self.actor))
 
     def _npc(self, usage: str) -> Any:
         self._refuse_right_side(usage)
@@ -358,9 +358,9 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
             raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
 
     def _forgotten(self, player_ref: str, npc: NPC | None) -> Generator[Any, Any, None]:
-        by = self.typed_by
+        by = self.actor
         self.say((yield from forgetting(player_ref, npc, by=by, agreed=self.agreed)))
 
     def _room_forgotten(self) -> Generator[Any, Any, None]:
-        by, asked = self.typed_by, self.agreed
+        by, asked = self.actor, self.agreed
         self.say((yield from room_forgetting(self.caller, self.lhs, by=by, agreed=asked)))

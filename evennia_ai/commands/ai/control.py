@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, StrictCommand, in_words
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
 from evennia_ai.game.mind.viewers import seer_for
@@ -41,7 +42,7 @@ _BUSY: Final = "{npc} is answering just now; try again in a moment. Nothing was 
 _RECORD: Final = re.compile(r"(.+)/\s*#([0-9]{1,18})(?:\.([0-9]{1,4}))?\s*")
 
 
-def begun_anew(npc: NPC, number: int | None, *, by: str) -> "Deferred[str]":
+def begun_anew(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
     """Have the NPC begin anew; one line that says what stays."""
     where = _where(npc, number)
     npc.ai.attention.drop_waiting("a builder had it begin anew")
@@ -56,7 +57,7 @@ def begun_anew(npc: NPC, number: int | None, *, by: str) -> "Deferred[str]":
     return _written(partial(control.reset, where, by=by)).addCallback(told)
 
 
-def undone(npc: NPC, number: int | None, count: int, *, by: str) -> "Deferred[str]":
+def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[str]":
     """Take the newest exchanges back; one line that says which, and what is not undone."""
     where = _where(npc, number)
     waiting = npc.ai.waiting_records()
@@ -76,7 +77,7 @@ def undone(npc: NPC, number: int | None, count: int, *, by: str) -> "Deferred[st
     return _written(write).addCallback(told)
 
 
-def retried(npc: NPC, number: int | None, hint: str, *, by: str) -> "Deferred[str]":
+def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[str]":
     """Have the last event answered again; one line that says which, and what is not undone."""
     where = _where(npc, number)
     newest = next(control.exchanges(where, waiting=npc.ai.waiting_records()), None)
@@ -102,7 +103,7 @@ def retried(npc: NPC, number: int | None, hint: str, *, by: str) -> "Deferred[st
     return _written(write).addCallback(told)
 
 
-def corrected(caller: Any, wanted: str, text: str, *, by: str) -> "Deferred[str]":
+def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[str]":
     """Have other words stand where the NPC said something; one line."""
     found = _RECORD.fullmatch(wanted)
     if found is None:
@@ -232,7 +233,7 @@ class ControlSwitches(StrictCommand):
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
-        self.tell_of(begun_anew(npc, number, by=self.typed_by), by=self.say)
+        self.tell_of(begun_anew(npc, number, by=self.actor), by=self.say)
 
     def undo(self) -> None:
         usage = "ai/undo <npc>[/<conversation>] [= <how many exchanges>]"
@@ -243,7 +244,7 @@ class ControlSwitches(StrictCommand):
                 f"At most {MOST_UNDONE} exchanges are taken back at once; ai/reset {npc.key}"
                 " begins anew. Nothing was changed."
             )
-        self.tell_of(undone(npc, number, count, by=self.typed_by), by=self.say)
+        self.tell_of(undone(npc, number, count, by=self.actor), by=self.say)
 
     def retry(self) -> None:
         usage = "ai/retry <npc>[/<conversation>] [= <hint>]"
@@ -254,8 +255,8 @@ class ControlSwitches(StrictCommand):
                 f"The hint has {len(hint)} characters; at most {MOST_HINT} are taken."
                 " Nothing was changed."
             )
-        self.tell_of(retried(npc, number, hint, by=self.typed_by), by=self.say)
+        self.tell_of(retried(npc, number, hint, by=self.actor), by=self.say)
 
     def correct(self) -> None:
         wanted, text = self.both("ai/correct <npc>/#<number> = <text>")
-        self.tell_of(corrected(self.caller, wanted, text, by=self.typed_by), by=self.say)
+        self.tell_of(corrected(self.caller, wanted, text, by=self.actor), by=self.say)

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, day_and_time, in_words
 from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in, shown_path
 from evennia_ai.commands.prompt_shown import run_in_words, runs
@@ -351,9 +352,9 @@ def file_read(name: str) -> tuple[Path, bytes]:
     return path, content
 
 
-def imported(npc: NPC, path: Path, content: bytes) -> str:
+def imported(npc: NPC, path: Path, content: bytes, *, by: Actor) -> str:
     """Take over the conversation in a file; what was taken over."""
-    made = import_lines(content.splitlines(), npc_ref=npc.ai.ref)
+    made = import_lines(content.splitlines(), npc_ref=npc.ai.ref, by=by)
     return f"{npc.key} remembers {in_words(made)} now, {length(made)} records from {path.name}."
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.game.inputs.facts import hours_now
@@ -66,7 +67,7 @@ def memory_lines(caller: Any, text: str) -> list[str]:
     return _list_lines(caller, npc, page or 1)
 
 
-def memory_written(caller: Any, text: str, words: str, *, by: str) -> str:
+def memory_written(caller: Any, text: str, words: str, *, by: Actor) -> str:
     """Write what stands right of "="; what became of it in one line."""
     if not words:
         raise CommandError(f"There is no text behind '='; nothing was changed. Usage: {USAGE}")
@@ -86,7 +87,7 @@ def _refuse_hidden(caller: Any, npc: NPC, memory_id: int) -> None:
         raise CommandError(f"Memory #{memory_id} of {npc.key}: {mark} Nothing was changed.")
 
 
-def _added(caller: Any, npc: NPC, words: str, *, by: str) -> str:
+def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
     given = _ABOUT.fullmatch(words)
     about = ""
     if given is not None:
@@ -100,7 +101,7 @@ def _added(caller: Any, npc: NPC, words: str, *, by: str) -> str:
         created_at=now,
         recalled_at=now,
         place_ref=str(npc.location.id) if npc.location else "",
-        author=by,
+        author=by.name,
     )
     done = kept(npc.ai.ref, new, by=by, most=conf().memory.kept)
     assert done.memory is not None
@@ -118,7 +119,7 @@ def _warning(npc: NPC, text: str, about: str) -> str:
     )
 
 
-def _changed(npc: NPC, memory_id: int, words: str, *, by: str) -> str:
+def _changed(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
     if words.lower() in _REMOVE:
         gone = store.remove(npc.ai.ref, memory_id, by=by)
         return f"{npc.key} does not remember {_title(gone)} any more: {gone.text}"
@@ -250,7 +251,7 @@ def player_named(caller: Any, name: str) -> str:
 
 
 def forgetting(
-    player_ref: str, npc: NPC | None, *, by: str, agreed: Callable[[str], Asked]
+    player_ref: str, npc: NPC | None, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
     """Ask, then erase what an NPC, or without one every NPC, has of a player; what came of it."""
     npc_ref = npc.ai.ref if npc else None
@@ -269,7 +270,7 @@ def forgetting(
 
 
 def room_forgetting(
-    caller: Any, text: str, *, by: str, agreed: Callable[[str], Asked]
+    caller: Any, text: str, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
     """Ask, then erase what all NPCs heard and learnt in a room; what came of it."""
     place_ref = _room_named(caller, text)

@@ -224,7 +224,7 @@ class OperatingSwitches(StrictCommand):
 
     def pause(self) -> None:
         npc = npc_named(self.caller, self.wanted("ai/pause <npc> [= <reason>]"))
-        done = emergency.pause(npc, by=self.typed_by, reason=self.rhs or "")
+        done = emergency.pause(npc, by=self.actor, reason=self.rhs or "")
         self.say(
             f"{npc.key} is paused until ai/resume {npc.key}; it still hears and remembers."
             f"{_in_words(done)}"
@@ -234,13 +234,13 @@ class OperatingSwitches(StrictCommand):
         if self.rhs is not None:
             raise CommandError("Usage: ai/resume <npc>, without '='. Nothing was changed.")
         npc = npc_named(self.caller, self.wanted("ai/resume <npc>"))
-        if not emergency.resume(npc, by=self.typed_by):
+        if not emergency.resume(npc, by=self.actor):
             raise CommandError(f"{npc.key} is not paused.")
         self.say(f"{npc.key} goes on.{_still_stopped()}")
 
     def stop_all(self) -> None:
         reason = self._reason("ai/stopall [= <reason>]")
-        done = emergency.stop_all(by=self.typed_by, reason=reason)
+        done = emergency.stop_all(by=self.actor, reason=reason)
         self.say(
             "ALL NPCs of the game are stopped until ai/startall: no model is asked for anything."
             f" They still hear and remember.{_in_words(done)}"
@@ -249,7 +249,7 @@ class OperatingSwitches(StrictCommand):
     def start_all(self) -> None:
         if (self.args or "").strip():
             raise CommandError("Usage: ai/startall, and nothing else. Nothing was changed.")
-        if not emergency.start_all(by=self.typed_by):
+        if not emergency.start_all(by=self.actor):
             raise CommandError("The game's NPCs are not stopped.")
         self.say("The game's NPCs answer again. Those that are paused stay so: see ai/list.")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError
 from evennia_ai.endpoints import Access, Models, NotReady
 from evennia_ai.foreign.fields import near
@@ -71,7 +72,7 @@ def set_lines(npc: NPC) -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def set_told(npc: NPC, typed: str, *, by: str) -> str:
+def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
     """Change one setting as it was typed, `<name> <value>` or `<name>` alone; what is told."""
     name, _, text = typed.partition(" ")
     row = _row(name.strip().lower())
@@ -121,7 +122,7 @@ def profile_of(npc: NPC) -> list[str]:
     return [f"{npc.key} speaks with {first}, {whose}{instead}."]
 
 
-def profile_told(npc: NPC, name: str, *, by: str) -> str:
+def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
     """Have an NPC speak with the profile of this name; what is told."""
     models = runtime().models
     usual = models.of_role("speaker")[0].profile.name
@@ -132,7 +133,7 @@ def profile_told(npc: NPC, name: str, *, by: str) -> str:
     return f"{npc.key} speaks with {name} now; it was {before}.{warned}"
 
 
-def _reset(npc: NPC, row: Row, *, by: str) -> str:
+def _reset(npc: NPC, row: Row, *, by: Actor) -> str:
     """Give a setting back to the profile or the game; what it was is told."""
     before = _shown(row, _origins(npc))
     was_set = row.field in given_to(npc)
@@ -314,7 +315,7 @@ def mode_lines(npc: NPC) -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def mode_set(npc: NPC, typed: str, *, by: str) -> str:
+def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
     """Have an NPC listen as it was typed; what is told."""
     mode = typed.strip().lower()
     if mode not in MODES:
@@ -348,7 +349,7 @@ def tools_lines(npc: NPC) -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def tools_chosen(npc: NPC, text: str, *, by: str) -> str:
+def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:
     """Give an NPC the tools that `text` means; what it has then, in one line."""
     words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
     names = _wanted(_names(choice_of(npc)), words)

@@ -6,6 +6,7 @@ from typing import Final
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, counted, day_and_time, in_words, name_of
 from evennia_ai.game.mind import overview
 from evennia_ai.game.mind.npc_list import NPCList
@@ -282,7 +283,7 @@ def _times(times: int) -> str:
     return "once" if times == 1 else f"{times} times"
 
 
-def compacting(npc: NPC, *, by: str) -> "Deferred[str]":
+def compacting(npc: NPC, *, by: Actor) -> "Deferred[str]":
     """Compact what the NPC remembers of its room; one line that says what came of it."""
 
     def told(outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Generator
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
     SeveralCalledSoError,
@@ -181,7 +182,7 @@ class CmdComponent(ComponentFields):
                 content=text,
                 scope=scope,
             ),
-            by=self.typed_by,
+            by=self.actor,
         )
         remarks = component_shown.remarks(made)
         chosen = "; component/move gives it another ID" if component_id is None else ""
@@ -258,7 +259,7 @@ class CmdComponent(ComponentFields):
             registry = store.registry()
             self.say(
                 component_shown.context_changed(
-                    self.lhs, self.rhs, registry=registry, by=self.typed_by
+                    self.lhs, self.rhs, registry=registry, by=self.actor
                 )
             )
 
@@ -269,30 +270,30 @@ class CmdComponent(ComponentFields):
         if not (yield from self.agreed(question)):
             self.say(f"{named} stays.")
             return
-        now = store.registry().get(component.key, scope=component.scope)
-        if now != component:
-            self.say(f"{named} was changed while you were asked, so it stays; look at it again.")
-            return
-        store.remove(component.key, by=self.typed_by, scope=component.scope)
+        store.remove(
+            component.key,
+            by=self.actor,
+            scope=component.scope,
+            seen_revision=component.revision,
+        )
         self.say(f"Removed {named}.")
 
     def _revert_after_yes(
         self, key: str, scope: Scope, then: PromptComponent
     ) -> Generator[str, Any, None]:
-        def now() -> PromptComponent | None:
-            return next((c for c in store.registry() if (c.key, c.scope) == (key, scope)), None)
-
-        number, changes = then.revision, component_shown.differences_of(now(), then)
-        if not (yield from self.goes_back(labelled(then), number, changes=changes, now=now)):
+        now = next((c for c in store.registry() if (c.key, c.scope) == (key, scope)), None)
+        seen = store.revisions(key, scope=scope)[-1].number
+        number, changes = then.revision, component_shown.differences_of(now, then)
+        if not (yield from self.goes_back(labelled(then), number, changes=changes)):
             return
-        back = store.revert(key, number, by=self.typed_by, scope=scope)
+        back = store.revert(key, number, by=self.actor, scope=scope, seen_revision=seen)
         self.say(
             f"{labelled(back)} is what it was at revision {number}; this is revision"
             f" {back.revision}. It {place_in_words(back)}."
         )
 
     def _open_editor(self, component: PromptComponent) -> None:
-        edited = _edited(component, by=self.typed_by)
+        edited = _edited(component)
         open_editor(self.caller, "component", edited, label=labelled(component))
 
     def _key_and_scope(self, switch: str) -> tuple[str, Scope]:
@@ -326,13 +327,12 @@ def _new_id(typed: str) -> int:
         raise CommandError(f"{error} {_BEGINS_SO}{typed} ...") from None
 
 
-def _edited(component: PromptComponent, *, by: str) -> Edited:
+def _edited(component: PromptComponent) -> Edited:
     scope = component.scope
     return {
         "key": component.key,
         "scope": (scope.kind, scope.ref),
         "revision": component.revision,
-        "by": by,
     }
 
 
@@ -345,13 +345,13 @@ def _load(_caller: Any, edited: Edited) -> str:
     return store.registry().get(edited["key"], scope=_scope_of(edited)).content
 
 
-def _save(_caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
-    by, seen = edited["by"], edited["revision"]
+def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, str]:
+    seen = edited["revision"]
     saved = store.update(
         edited["key"], by=by, scope=_scope_of(edited), seen_revision=seen, content=text
     )
     told = f"Saved {labelled(saved)} as revision {saved.revision}.{component_shown.remarks(saved)}"
-    return _edited(saved, by=by), told
+    return _edited(saved), told
 
 
-KINDS["component"] = Kind(_load, _save)
+KINDS["component"] = Kind(_load, _save, CmdComponent.locks)

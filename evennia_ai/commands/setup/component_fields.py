@@ -96,7 +96,7 @@ class ComponentFields(StrictCommand):
     def _changed(self, component: PromptComponent, **fields: Any) -> None:
         changed = store.update(
             component.key,
-            by=self.typed_by,
+            by=self.actor,
             scope=component.scope,
             seen_revision=component.revision,
             **fields,

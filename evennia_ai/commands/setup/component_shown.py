@@ -6,6 +6,7 @@ Also what `component/context` does: which components are off in which kind of ev
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.cards.components import FIELDS
 from evennia_ai.commands.base import FIELD_WORDS, CommandError, day_and_time, revision_in_words
 from evennia_ai.game.inputs.gather import NAMES
@@ -281,7 +282,7 @@ def context_shown(name: str) -> list[str]:
     return lines
 
 
-def context_changed(name: str, wish: str, *, registry: ComponentRegistry, by: str) -> str:
+def context_changed(name: str, wish: str, *, registry: ComponentRegistry, by: Actor) -> str:
     """Do what is wished of a context, and say how it is now."""
     before = store.context(name.lower())
     now = store.switch_off(before.name, _off(before, wish, registry=registry), by=by)

@@ -1,8 +1,10 @@
 """Texts in Evennia's line editor: of a component, an entry of lore, a page of knowledge.
 
 The editor survives a reload, so Evennia keeps its functions by their import path, and an attribute
-of the builder says what is edited. Its kind finds the text again by that, asks for locks again, and
-compares the revision that was loaded: whoever was second is told, and nothing is overwritten.
+of the builder says what is edited. Its kind finds the text again by that. A builder may have lost
+their rights since, so each save makes a new actor, which the store asks. The store also compares
+the revision that was loaded: the builder who saves second gets an error, and nothing is
+overwritten. The text stays in the editor.
 What is saved beside the game may be done when the editor was left already.
 """
 
@@ -15,8 +17,10 @@ from evennia.utils.eveditor import EvEditor
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import shown_line, unexpected
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.mind.actors import actor_of
 from evennia_ai.game.speech.output import shown_block
 
 ATTRIBUTE: Final = "edited_text"
@@ -35,8 +39,11 @@ class Kind(NamedTuple):
     load: Callable[[Any, Edited], str]
     """The text, for who edits it."""
 
-    save: Callable[[Any, Edited, str], "Saved | Deferred[Saved]"]
+    save: Callable[[Any, Edited, str, Actor], "Saved | Deferred[Saved]"]
     """Stores a text; what is kept from then on, and what is told. EvenniaAIError: it is refused."""
+
+    locks: str
+    """The lock of the command that edits this kind; its access type `cmd` is asked at each save."""
 
 
 KINDS: Final[dict[str, Kind]] = {}
@@ -65,7 +72,8 @@ def load_text(caller: Any) -> str:
 def save_text(caller: Any, text: str) -> bool:
     """Store the editor's text; true where it was stored, for EvEditor."""
     edited = _loaded(caller)
-    saving = maybeDeferred(KINDS[edited["kind"]].save, caller, edited, text)
+    kind = KINDS[edited["kind"]]
+    saving = maybeDeferred(kind.save, caller, edited, text, actor_of(caller, kind.locks))
     is_stored: list[bool] = []
     saving.addCallbacks(
         partial(_stored, caller, edited), partial(_refused, caller, edited, text)

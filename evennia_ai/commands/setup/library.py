@@ -83,10 +83,10 @@ class CmdLibrary(BackgroundWork):
     def publish(self) -> Steps:
         self.refuse_value()
         kind, name = named(self.wanted("library/publish <base> | card:<name>"))
-        whose = {"game": game_id(), "game_name": game_name(), "by": self.typed_by}
+        game, by = {"game": game_id(), "game_name": game_name()}, self.actor
         if kind == "card":
             name = known_name(name)
-            is_new = yield self._asked_of_library(partial(publish_card, name, **whose))
+            is_new = yield self._asked_of_library(partial(publish_card, name, by=by, **game))
             self.say(_published(copies.typed(kind, name), is_new=is_new))
             return
         info = base_to_change(self.caller, name)
@@ -95,14 +95,14 @@ class CmdLibrary(BackgroundWork):
                 f"Knowledge base '{info.key}' has pages that you may not see, so it is not yours to"
                 " publish. Nothing was changed."
             )
-        done = yield self._asked_of_library(partial(publish_base, info.key, **whose))
+        done = yield self._asked_of_library(partial(publish_base, info.key, by=by, **game))
         self.show(_told_of_base(info.key, done))
 
     @waits
     def use(self) -> Steps:
         self.refuse_value()
         kind, name = named(self.wanted("library/use <base> | card:<name>"))
-        by = self.typed_by
+        by = self.actor
 
         def taken() -> Entry:
             with reading(seconds=LOOKING_SECONDS):
@@ -127,7 +127,7 @@ class CmdLibrary(BackgroundWork):
         kind, name = named(self.wanted("library/own <base> | card:<name>"))
         if kind == "base":
             base_to_change(self.caller, name)
-        if not copies.forget(kind, name):
+        if not copies.make_own(kind, name, by=self.actor):
             raise CommandError(
                 f"{copies.typed(kind, name)} does not come from the library. Nothing was changed."
             )

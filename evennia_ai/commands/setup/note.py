@@ -1,9 +1,9 @@
 """The command `note`: the author's notes of an NPC, each called by a key."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.base import (
     BUILDER_LOCK,
     CommandError,
@@ -16,7 +16,6 @@ from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_ke
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
-from evennia_ai.errors import NotStoredError
 from evennia_ai.foreign.fields import near
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.prompt.components import (
@@ -150,7 +149,7 @@ class CmdNote(StrictCommand):
         self.refuse_value()
         npc, key = npc_and_key(self.caller, self.wanted(f"note/edit {_NAMED}"))
         note = _note(npc, key or NOTE) or StoredNote(key=key or NOTE)
-        edited = _edited(npc.ai.ref, note, by=self.typed_by)
+        edited = _edited(npc.ai.ref, note)
         open_editor(self.caller, _KIND, edited, label=f"note {labelled(npc, note.key)}")
 
     def switch_on(self) -> None:
@@ -166,7 +165,7 @@ class CmdNote(StrictCommand):
         if key and _note(npc, key) is None:
             raise CommandError(_no_such(npc, key))
         known = [note.key for note in store.notes_for(npc.ai.ref)]
-        gone = store.clear_notes(npc.ai.ref, key or None, by=self.typed_by)
+        gone = store.clear_notes(npc.ai.ref, key or None, by=self.actor)
         if not gone:
             self.say(f"{npc.key} had no note.")
             return
@@ -207,10 +206,12 @@ class CmdNote(StrictCommand):
     def _revert_after_yes(self, npc: NPC, then: StoredNote) -> Generator[str, Any, None]:
         label, number = labelled(npc, then.key), then.revision
         changes = _between(_said(_note(npc, then.key)), _said(then))
-        now = partial(_note, npc, then.key)
-        if not (yield from self.goes_back(f"note {label}", number, changes=changes, now=now)):
+        seen = store.note_changes(npc.ai.ref, then.key)[-1].number
+        if not (yield from self.goes_back(f"note {label}", number, changes=changes)):
             return
-        after = store.revert_note(npc.ai.ref, then.key, number, by=self.typed_by)
+        after = store.revert_note(
+            npc.ai.ref, then.key, number, by=self.actor, expected_revision=seen
+        )
         self.say(f"It is what it was at revision {number}. {label}: {in_words(after)}")
 
     def _set_word(self, field: str, known: Sequence[str]) -> None:
@@ -258,7 +259,7 @@ class CmdNote(StrictCommand):
     def _write(self, npc: NPC, key: str, **fields: Any) -> None:
         """Store what is given, and say what it replaced."""
         before = _note(npc, key)
-        after = store.set_note(npc.ai.ref, key, by=self.typed_by, **fields)
+        after = store.set_note(npc.ai.ref, key, by=self.actor, **fields)
         if before is not None and after.revision == before.revision:
             self.say(f"Note {labelled(npc, key)} is so already; nothing was changed.")
             return
@@ -349,8 +350,8 @@ def _said(note: StoredNote | None) -> Mapping[str, Any]:
     return {} if note is None else store.said(note)
 
 
-def _edited(npc_ref: str, note: StoredNote, *, by: str) -> Edited:
-    return {"npc": npc_ref, "key": note.key, "revision": note.revision, "by": by}
+def _edited(npc_ref: str, note: StoredNote) -> Edited:
+    return {"npc": npc_ref, "key": note.key, "revision": note.revision}
 
 
 def _load(_caller: Any, edited: Edited) -> str:
@@ -358,13 +359,11 @@ def _load(_caller: Any, edited: Edited) -> str:
     return "" if note is None else note.content
 
 
-def _save(_caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
-    npc_ref, key, by, seen = (edited[name] for name in ("npc", "key", "by", "revision"))
-    if seen and store.note_or_none(npc_ref, key) is None:
-        raise NotStoredError("note", key)
+def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, str]:
+    npc_ref, key, seen = (edited[name] for name in ("npc", "key", "revision"))
     after = store.set_note(npc_ref, key, by=by, expected_revision=seen, content=text)
     told = f"Saved note '{key}', revision {after.revision}: {in_words(after)}{_remark(after)}"
-    return _edited(npc_ref, after, by=by), told
+    return _edited(npc_ref, after), told
 
 
-KINDS[_KIND] = Kind(_load, _save)
+KINDS[_KIND] = Kind(_load, _save, CmdNote.locks)

@@ -13,6 +13,7 @@ from typing import Final
 from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.presence import NPC, scopes_of
 from evennia_ai.knowledge.pages.page import BaseInfo
@@ -74,7 +75,7 @@ def notice(npc: NPC) -> None:
 
 def _keep(npc: NPC, info: BaseInfo) -> None:
     try:
-        hold((info.key,), str(npc.id))
+        hold((info.key,), str(npc.id), by=THE_GAME)
     except StoreError as error:  # it is held now, and is looked at again the next time
         logger.log_err(f"evennia_ai: that NPC {npc.id} guards '{info.key}' is not kept: {error}")
 

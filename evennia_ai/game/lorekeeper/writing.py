@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import author
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.lorekeeper.asking import may_read
@@ -233,5 +234,5 @@ def _draft(
     who = str(written.by.key)[:180]
     note = " ".join(written.task.split())[:200]
     return PageDraft(
-        page=new, was=now.revision if now else "", by=f"lorekeeper for {who}", note=note
+        page=new, was=now.revision if now else "", by=author(f"lorekeeper for {who}"), note=note
     ), ""

@@ -16,12 +16,14 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 from twisted.python.threadable import isInIOThread
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import NotStoredError
 from evennia_ai.game.knowledge import search
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
+from evennia_ai.game.mind.actors import actor_of
 from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named, object_names
-from evennia_ai.game.mind.viewers import allows, viewer_of
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import HasMind, object_of
@@ -37,9 +39,9 @@ __all__ = [
     "breakers",
     "called",
     "doing",
-    "may_edit",
     "named",
     "object_names",
+    "page_actor",
     "pause",
     "played_by",
     "preview",
@@ -56,9 +58,9 @@ TOOLS: Final = "tools"
 _WHY: Final = "stopped on the web page"
 
 
-def may_edit(account: Any, locks: str) -> bool:
-    """Whether a lock string lets an account change what it is on."""
-    return allows(account, locks, "edit")
+def page_actor(account: Any, rank: str, *, address: str) -> Actor:
+    """Return an account that uses a page which is for this rank and the ranks above."""
+    return actor_of(account, f"cmd:perm({rank})", addresses=[address])
 
 
 def played_by(account: Any) -> tuple[str, ...]:
@@ -181,22 +183,22 @@ async def _searched(npc: Any, base: str, words: str) -> FoundBy:
     return FoundBy(may_search=True, guards=guards, passages=found.chunks)
 
 
-def pause(ref: str, *, by: str) -> None:
+def pause(ref: str, *, by: Actor) -> None:
     """Have one NPC ask no model until `resume`; what it is at is given up."""
     _in_the_reactor(lambda: emergency.pause(_npc(ref), by=by, reason=_WHY))
 
 
-def resume(ref: str, *, by: str) -> None:
+def resume(ref: str, *, by: Actor) -> None:
     """Let a paused NPC go on."""
     _in_the_reactor(lambda: emergency.resume(_npc(ref), by=by))
 
 
-def stop_all(*, by: str) -> None:
+def stop_all(*, by: Actor) -> None:
     """Stop the whole game's NPCs until `start_all`."""
     _in_the_reactor(lambda: emergency.stop_all(by=by, reason=_WHY))
 
 
-def start_all(*, by: str) -> None:
+def start_all(*, by: Actor) -> None:
     """Let the game's NPCs answer again."""
     _in_the_reactor(lambda: emergency.start_all(by=by))
 

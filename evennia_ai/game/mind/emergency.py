@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from evennia.utils import logger
 
+from evennia_ai.actors import Actor
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC, object_of
@@ -24,7 +25,7 @@ class Stopped:
     given_up: int
 
 
-def stop_all(*, by: str, reason: str = "") -> Stopped:
+def stop_all(*, by: Actor, reason: str = "") -> Stopped:
     """Stop the whole game's NPCs until `start_all`. StoreError: nothing was stopped."""
     why = _halted(GAME_REF, by=by, reason=reason)
     live = runtime()
@@ -34,12 +35,12 @@ def stop_all(*, by: str, reason: str = "") -> Stopped:
     return _given_up(under_way, why, dropped=dropped)
 
 
-def start_all(*, by: str) -> bool:
+def start_all(*, by: Actor) -> bool:
     """Let the game's NPCs answer again; whether they were stopped. StoreError: nothing changed."""
     return _released(GAME_REF, by=by)
 
 
-def pause(npc: NPC, *, by: str, reason: str = "") -> Stopped:
+def pause(npc: NPC, *, by: Actor, reason: str = "") -> Stopped:
     """Have one NPC ask no model until `resume`. StoreError: it goes on."""
     ref = str(npc.id)
     why = _halted(ref, by=by, reason=reason)
@@ -47,14 +48,14 @@ def pause(npc: NPC, *, by: str, reason: str = "") -> Stopped:
     return _given_up(under_way, why, dropped=npc.ai.attention.stopped(why))
 
 
-def resume(npc: NPC, *, by: str) -> bool:
+def resume(npc: NPC, *, by: Actor) -> bool:
     """Let a paused NPC go on; whether it was paused. StoreError: it stays paused."""
     return _released(str(npc.id), by=by)
 
 
-def _halted(npc_ref: str, *, by: str, reason: str) -> str:
-    new = Halt(npc_ref=npc_ref, halted_by=by, halted_at=time.time(), reason=reason)
-    halt(new)
+def _halted(npc_ref: str, *, by: Actor, reason: str) -> str:
+    new = Halt(npc_ref=npc_ref, halted_by=by.name, halted_at=time.time(), reason=reason)
+    halt(new, by=by)
     logger.log_warn(f"evennia_ai: {_whose(npc_ref)} {new}")
     return str(new)
 
@@ -66,8 +67,8 @@ def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stop
     return Stopped(dropped=dropped, given_up=len(calls))
 
 
-def _released(npc_ref: str, *, by: str) -> bool:
-    was_halted = release(npc_ref)
+def _released(npc_ref: str, *, by: Actor) -> bool:
+    was_halted = release(npc_ref, by=by)
     if was_halted:
         logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")
     return was_halted

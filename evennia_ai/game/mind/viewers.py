@@ -33,6 +33,9 @@ def viewer_of(looker: Any) -> Viewer:
     return Viewer(
         may_view=lambda locks: allows(looker, locks, "view"),
         hears_whispers=allows(looker, HEARS_WHISPERS, "view"),
+        note_reading=lambda what: logger.log_sec(
+            f"evennia_ai: {looker.key} reads {what}, said in private"
+        ),
         help_page=lambda base, name: HelpBackend(base).fetch([name])[0],
         as_recorded=result_text,
     )

@@ -15,6 +15,7 @@ from typing import Any, Final
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.npc_settings import changed, settings_of
 from evennia_ai.game.senses.events import Event
@@ -180,7 +181,7 @@ def choice_of(npc: NPC) -> Choice:
     )
 
 
-def chosen(npc: NPC, names: Iterable[str], *, by: str) -> Choice:
+def chosen(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
     """Give an NPC these tools and no others; SettingError, and nothing changed, where it cannot."""
     wanted = tuple(sorted(set(names)))
     changed(npc, by=by, tools=wanted or None)

@@ -17,6 +17,7 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.python.failure import Failure
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import (
     EvenniaAIError,
     StaleError,
@@ -136,11 +137,13 @@ class Compactor:
         done = Deferred.fromCoroutine(self._compacted(wanted))
         return done.addErrback(_given_up, wanted).addCallback(ended)
 
-    def compact_room(self, mind: Mind, *, by: str) -> "Deferred[Outcome]":
+    def compact_room(self, mind: Mind, *, by: Actor) -> "Deferred[Outcome]":
         """Compact what an NPC remembers of the room it is in, as a builder wants it.
 
-        BudgetError: no prompt can be made, so nobody knows how much room there is.
+        NotPermittedError: they may not. BudgetError: no prompt can be made, so nobody knows how
+        much room there is.
         """
+        by.check(f"compacting what {mind.npc.key} remembers")
         if mind.is_busy:
             return succeed(Outcome(told="it is answering somebody; try again in a moment"))
         room = mind.npc.location
@@ -151,7 +154,7 @@ class Compactor:
         wanted = Wanted(
             conversation=where,
             npc_name=mind.view().char_name,
-            asked_by=by,
+            asked_by=by.name,
             is_pressing=True,
             fullness=fullness_of(mind.preview(), cut=windows(where.id).cut),
         )

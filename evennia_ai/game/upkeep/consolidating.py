@@ -21,7 +21,7 @@ from evennia_ai.errors import EvenniaAIError, ReplayError, StaleError
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.upkeep.conversation_jobs import job_about
-from evennia_ai.game.upkeep.remembering import considered, kept
+from evennia_ai.game.upkeep.remembering import THE_NPC, considered, kept
 from evennia_ai.game.work.applying import Ending, GameKind
 from evennia_ai.game.work.in_process import InThread, done_here
 from evennia_ai.game.work.work import Work
@@ -234,9 +234,9 @@ class Consolidator:
             self._tidied.popitem(last=False)
         held = memories.held_by(npc_ref)
         for first, others in _doubles(held):
-            memories.merge(npc_ref, first, others, by=OF_NPC)
+            memories.merge(npc_ref, first, others, by=THE_NPC)
         if gone := self._faded(memories.held_by(npc_ref), now):
-            memories.fade(npc_ref, (memory.id for memory in gone), by=OF_NPC)
+            memories.fade(npc_ref, (memory.id for memory in gone), by=THE_NPC)
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
 
     def _faded(self, held: Held, now: float) -> list[Memory]:
@@ -274,7 +274,7 @@ class Consolidator:
         """Keep what may be remembered; what came of it."""
         made, npc_ref = judged.made, given.npc_ref
         allowed = [one.memory(given) for one in judged.observations if not one.refusal]
-        new = [kept(npc_ref, one, by=OF_NPC, most=self._settings.kept) for one in allowed]
+        new = [kept(npc_ref, one, by=THE_NPC, most=self._settings.kept) for one in allowed]
         refusals = [one.refusal for one in judged.observations if one.refusal]
         told = f"{len(new)} remembered, {len(refusals)} refused"
         if refusals:

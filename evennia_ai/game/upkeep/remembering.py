@@ -11,6 +11,7 @@ from typing import Final
 
 from evennia.utils import logger
 
+from evennia_ai.actors import Actor, trusted
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.senses.labels import label_of
 from evennia_ai.game.senses.presence import bystanders, names_of, object_of, seen_here
@@ -35,6 +36,8 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
 from evennia_ai.text.word_forms import Languages
 
+THE_NPC: Final = trusted(OF_NPC)
+"""The actor of what an NPC remembers and forgets by itself."""
 MOST_RECALLED: Final = 20
 SCENE_MESSAGES: Final = 12
 """Newest messages among which those are that something was learnt from."""
@@ -94,7 +97,7 @@ def remember(
     )
     if isinstance(new, str):
         return Remembered(refusal=new)
-    return kept(npc_ref, new, by=OF_NPC, most=rules.kept)
+    return kept(npc_ref, new, by=THE_NPC, most=rules.kept)
 
 
 def considered(
@@ -139,7 +142,7 @@ def considered(
     )
 
 
-def kept(npc_ref: str, new: Memory, *, by: str, most: int) -> Remembered:
+def kept(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
     """Keep a memory that was checked; what had to make room for it is logged."""
     added = memories.add(npc_ref, new, by=by, most=most)
     if added.dropped:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import FormatError
 from evennia_ai.history.chats.chat import KIND, NARRATOR, Chat, ChatMessage, values_sha256
 from evennia_ai.history.corrections import CORRECTS
@@ -40,8 +41,8 @@ class ChatSource:
     """The name in the chat of the character that the NPC is."""
     speaker_ref: str = ""
     """The reference of the player's character who was the user, "" for a name alone."""
-    by: str = ""
-    """Who took it in."""
+    by: Actor
+    """Who imports it."""
 
 
 def played_in(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
@@ -71,7 +72,7 @@ def records_of_chat(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
             "file": source.file,
             "sha256": source.sha256,
             VALUES: values_sha256(chat),
-            "by": source.by,
+            "by": source.by.name,
             "user": chat.user,
             "played": source.played,
             "messages": len(chat.messages),

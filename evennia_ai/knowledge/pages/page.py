@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_args
 from unicodedata import normalize
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import EvenniaAIError
 
 Namespace = Literal["Main", "Instructions", "Sources", "Talk"]
@@ -325,7 +326,7 @@ class PageDraft:
 
     page: Page
     was: str
-    by: str
+    by: Actor
     note: str = ""
 
 

@@ -139,6 +139,18 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     return _checked({**whole, "data": saying_last_id(whole["data"], last)})
 
 
+def changed_entries(older: Mapping[str, Any], newer: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the entries that are not alike in two books, those of one book included.
+
+    FormatError: one of them cannot be read as a book.
+    """
+    before, after = (
+        {one.uid: one.raw for one in _named(_listed(_editable(book)))} for book in (older, newer)
+    )
+    both = before.keys() | after.keys()
+    return frozenset(uid for uid in both if before.get(uid) != after.get(uid))
+
+
 def content_at(book: Mapping[str, Any], index: int) -> str:
     """The content of the entry of this index as it is written, its decorators among it."""
     raw = list(in_order(unwrapped(book)["entries"]))[index][1]

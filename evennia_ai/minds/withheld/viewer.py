@@ -17,6 +17,8 @@ class Viewer:
     """Whether a lock string lets them view what it is on."""
     hears_whispers: bool
     """Whether they may read what was said to the NPC in private, and what it answered there."""
+    note_reading: Callable[[str], None]
+    """Log that they read something that was said in private; the text says what."""
     help_page: Callable[[str, PageName], Page | None]
     """The page of this name in a base that is the game's help."""
     as_recorded: Callable[[str], str]

@@ -27,27 +27,42 @@ class HiddenWhispers:
     """What was said to one NPC in private, from somebody who may not read it.
 
     That there was a conversation, with whom and how long is told; its words are not, nor what the
-    NPC learnt from them.
+    NPC learnt from them. If somebody may read the words, each conversation that they read is
+    logged once.
     """
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._hides: Final = not viewer.hears_whispers
         self._npc_ref: Final = npc_of(npc_ref)
+        self._note_reading: Final = viewer.note_reading
+        self._noted: Final[set[str]] = set()
 
     @cached_property
     def _kinds(self) -> dict[int, str]:
         """The kinds of the NPC's conversations, and of those of its branches that were met."""
-        known = conversations.conversations_of(self._npc_ref) if self._hides else ()
+        known = conversations.conversations_of(self._npc_ref)
         return {one.id: one.kind for one in known}
 
     @cached_property
     def are_some(self) -> bool:
-        """Whether there is anything to hide: a branch copies what its NPC has."""
+        """True if anything was said in private, so that it must be hidden or its reading logged.
+
+        A branch copies what its NPC has.
+        """
         return "private" in self._kinds.values()
 
+    def _read(self, what: str) -> None:
+        """Log that words were read, once for each `what`."""
+        if what not in self._noted:
+            self._noted.add(what)
+            self._note_reading(f"{what} of NPC {self._npc_ref}")
+
     def without_words(self, record: Record) -> Record:
-        """The record as it may be seen."""
+        """Return the record as it may be seen; log it if its words were said in private."""
         if not self.are_some or record.kind in NOT_SAID or not self._is_private(record):
+            return record
+        if not self._hides:
+            self._read(f"conversation {record.conversation}")
             return record
         calls = [{**call, "arguments": WHISPERED} for call in record.meta.get("tool_calls", ())]
         meta = {**record.meta, "tool_calls": calls} if calls else record.meta
@@ -60,11 +75,18 @@ class HiddenWhispers:
 
     def mark_of_memory(self, memory: Memory) -> str:
         """What stands in place of a memory's text, "" where it may be seen."""
-        return WHISPERED if self._hides and memory.learnt == "private" else ""
+        if memory.learnt != "private":
+            return ""
+        if not self._hides:
+            self._read("memories")
+            return ""
+        return WHISPERED
 
     def mark_of_memory_id(self, number: str) -> str:
         """The same for the memory of this number; of one that is gone nothing is known."""
         if not self.are_some or not number.isdecimal():
             return ""
         found = memories.held_by(self._npc_ref).find(int(number))
-        return WHISPERED if found is None else self.mark_of_memory(found)
+        if found is not None:
+            return self.mark_of_memory(found)
+        return WHISPERED if self._hides else ""

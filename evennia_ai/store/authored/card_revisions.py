@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from django.db.models import QuerySet
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.cards.limits import as_text
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.errors import StoreError
@@ -96,7 +97,7 @@ class CardChange(Change):
 
 
 def record_card_revision(
-    name: str, file: models.CardFile, *, action: Action, grants: Grants, by: str
+    name: str, file: models.CardFile, *, action: Action, grants: Grants, by: Actor
 ) -> int:
     """Write down one change, in the transaction that makes it; the number it got."""
     number = _revisions.next_number(name=name)
@@ -143,6 +144,11 @@ def waiting_names() -> tuple[str, ...]:
 def count_waiting() -> int:
     """How many imports wait, of all names."""
     return _revisions.count_waiting()
+
+
+def refuse_unread(name: str, newest_seen: int | None) -> None:
+    """Raise EditConflictError if a card was changed, or imported, since this revision."""
+    _revisions.refuse_stale(f"card '{name}'", newest_seen, name=name)
 
 
 def refuse_too_many(before: Sequence[str], *, most: int) -> None:

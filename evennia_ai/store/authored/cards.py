@@ -12,6 +12,7 @@ from typing import Final
 from django.db.models.functions import Lower
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import (
     EditConflictError,
     NotStoredError,
@@ -41,7 +42,7 @@ class StoredCard:
     carrier: str = "json"
 
 
-def import_card(name: str, file: CardFile, *, by: str) -> int | None:
+def import_card(name: str, file: CardFile, *, by: Actor) -> int | None:
     """Let a file wait under `name` until it is approved or rejected; the number of the import.
 
     A file that waits already keeps its number; None where it is in force and nothing waits.
@@ -52,33 +53,42 @@ def import_card(name: str, file: CardFile, *, by: str) -> int | None:
     return let_wait(name, file, by=by)
 
 
-def let_wait(name: str, file: CardFile, *, by: str) -> int | None:
+def let_wait(name: str, file: CardFile, *, by: Actor) -> int | None:
     """The same also for what comes from the library; for the store alone."""
     checked_name(name, what="card")
-    with changing(CARDS, f"importing card '{name}'"):
+    with changing(CARDS, f"importing card '{name}'", by=by):
         before = log.waiting_names()
         number = _waiting_import(name, file, by=by)
         log.refuse_too_many(before, most=MOST_WAITING)
         return number
 
 
-def approve(name: str, number: int, *, grants: Grants, by: str) -> StoredCard:
+def approve(
+    name: str, number: int, *, grants: Grants, by: Actor, newest_seen: int | None = None
+) -> StoredCard:
     """Put an import in force with these grants; it answers all imports that wait.
 
     Whoever plays the card greets nobody until a greeting of this file is chosen.
 
     NotStoredError: there is no such import. StoreError: the revision is no import that waits.
+    EditConflictError: another import came after the revision `newest_seen`, which would be
+    answered unread.
     """
-    with changing(CARDS, f"approving card '{name}'"):
+    with changing(CARDS, f"approving card '{name}'", by=by):
+        log.refuse_unread(name, newest_seen)
         row = log.revision_row(name, number)
         if all(number != one.number for one in log.waiting(name)):
             raise StoreError(f"revision {number} of card '{name}' is no import that waits")
         return _put(name, row.file, action="approved", grants=grants, by=by)
 
 
-def reject(name: str, *, by: str) -> int:
-    """Let no import of this name wait any longer; how many did."""
-    with changing(CARDS, f"rejecting imports of card '{name}'"):
+def reject(name: str, *, by: Actor, newest_seen: int | None = None) -> int:
+    """Let no import of this name wait any longer; how many did.
+
+    EditConflictError: another import came after the revision `newest_seen`.
+    """
+    with changing(CARDS, f"rejecting imports of card '{name}'", by=by):
+        log.refuse_unread(name, newest_seen)
         imports = log.waiting(name)
         if imports:
             row = log.revision_row(name, imports[-1].number)
@@ -86,37 +96,40 @@ def reject(name: str, *, by: str) -> int:
     return len(imports)
 
 
-def grant(name: str, grants: Grants, *, by: str) -> StoredCard:
+def grant(name: str, grants: Grants, *, by: Actor) -> StoredCard:
     """Give a card in force more grants; those it has already change nothing."""
-    with changing(CARDS, f"granting to card '{name}'"):
+    with changing(CARDS, f"granting to card '{name}'", by=by):
         card = get_card(name)
         return _regranted(card, card.grants | grants, action="granted", by=by)
 
 
-def revoke(name: str, grants: Grants, *, by: str) -> StoredCard:
+def revoke(name: str, grants: Grants, *, by: Actor) -> StoredCard:
     """Take grants from a card in force; those it has not change nothing."""
-    with changing(CARDS, f"revoking grants of card '{name}'"):
+    with changing(CARDS, f"revoking grants of card '{name}'", by=by):
         card = get_card(name)
         return _regranted(card, card.grants - grants, action="revoked", by=by)
 
 
-def revert(name: str, number: int, *, by: str) -> StoredCard:
+def revert(name: str, number: int, *, by: Actor, seen_revision: int | None = None) -> StoredCard:
     """Put the file and the grants of an earlier revision in force again.
 
-    Errors as `card_revisions.in_force_then`.
+    Errors as `card_revisions.in_force_then`. EditConflictError: another revision is in force than
+    `seen_revision`; 0 is none.
     """
-    with changing(CARDS, f"reverting card '{name}'"):
+    with changing(CARDS, f"reverting card '{name}'", by=by):
+        _refuse_stale(name, seen_revision)
         then, _ = log.in_force_then(name, number)
         file = log.revision_row(name, number).file
         return _put(name, file, action="reverted", grants=then.grants, by=by)
 
 
-def remove(name: str, *, by: str) -> None:
+def remove(name: str, *, by: Actor, seen_revision: int | None = None) -> None:
     """Let a card be in force no longer; its revisions stay, and can be gone back to.
 
-    StoreError: an NPC plays it.
+    StoreError: an NPC plays it. EditConflictError: it was changed since `seen_revision`.
     """
-    with changing(CARDS, f"removing card '{name}'"):
+    with changing(CARDS, f"removing card '{name}'", by=by):
+        _refuse_stale(name, seen_revision)
         card = get_card(name)
         row = models.Card.objects.get(name=name)
         players = sorted(row.cardassignment_set.values_list("npc_ref", flat=True))
@@ -130,7 +143,7 @@ def remove(name: str, *, by: str) -> None:
 
 
 def save_card(
-    name: str, source: str | CardFile, *, by: str, grants: Grants = ALL_GRANTS
+    name: str, source: str | CardFile, *, by: Actor, grants: Grants = ALL_GRANTS
 ) -> StoredCard:
     """Import a card and approve it at once, for the code of a game, which vouches for its cards.
 
@@ -140,26 +153,26 @@ def save_card(
     """
     file = json_file(source) if isinstance(source, str) else source
     copies.refuse_copy("card", name)
-    with changing(CARDS, f"saving card '{name}'"):
+    with changing(CARDS, f"saving card '{name}'", by=by):
         number = _waiting_import(checked_name(name, what="card"), file, by=by)
         if number is not None:
             return approve(name, number, grants=grants, by=by)
         return _regranted(get_card(name), grants, action="granted", by=by)
 
 
-def create_card(name: str, file: CardFile, *, by: str) -> StoredCard:
+def create_card(name: str, file: CardFile, *, by: Actor) -> StoredCard:
     """Put a card in force that a builder wrote in the game, with every grant: the builder vouches.
 
     StoreError: a card of this name is in force. FormatError: as for `save_card`.
     """
-    with changing(CARDS, f"creating card '{name}'"):
+    with changing(CARDS, f"creating card '{name}'", by=by):
         if models.Card.objects.filter(name=checked_name(name, what="card")).exists():
             raise StoreError(f"there is a card '{name}' already; card/set writes in it")
         row = kept_file(file, what=f"card '{name}'")
         return _put(name, row, action="created", grants=ALL_GRANTS, by=by)
 
 
-def edit_card(card: StoredCard, file: CardFile, *, keeps_greetings: bool, by: str) -> StoredCard:
+def edit_card(card: StoredCard, file: CardFile, *, keeps_greetings: bool, by: Actor) -> StoredCard:
     """Put what a builder made of a card in its place, with the grants it has.
 
     `keeps_greetings`: every greeting that was chosen has its number still. EditConflictError:
@@ -167,7 +180,7 @@ def edit_card(card: StoredCard, file: CardFile, *, keeps_greetings: bool, by: st
     for `save_card`.
     """
     copies.refuse_copy("card", card.name)
-    with changing(CARDS, f"editing card '{card.name}'"):
+    with changing(CARDS, f"editing card '{card.name}'", by=by):
         current = card_or_none(card.name)
         if current is None or current.sha256 != card.sha256:
             raise EditConflictError(
@@ -213,7 +226,16 @@ def card_names() -> tuple[str, ...]:
     return tuple(models.Card.objects.order_by(Lower("name"), "name").values_list("name", flat=True))
 
 
-def _waiting_import(name: str, file: CardFile, *, by: str) -> int | None:
+def _refuse_stale(name: str, seen_revision: int | None) -> None:
+    """Raise EditConflictError if another revision is in force than `seen_revision`; 0 is none."""
+    row = models.Card.objects.filter(name=name).first()
+    if seen_revision not in (None, row.revision if row else 0):
+        raise EditConflictError(
+            f"card '{name}'", seen_revision, log.newest_number(name), log.last_changed_by(name)
+        )
+
+
+def _waiting_import(name: str, file: CardFile, *, by: Actor) -> int | None:
     """Let a file wait, in the transaction that wants it."""
     row = kept_file(file, what=f"card '{name}'")
     card = models.Card.objects.filter(name=name).first()
@@ -226,7 +248,7 @@ def _waiting_import(name: str, file: CardFile, *, by: str) -> int | None:
     return log.record_card_revision(name, row, action="imported", grants=NO_GRANTS, by=by)
 
 
-def _regranted(card: StoredCard, grants: Grants, *, action: Action, by: str) -> StoredCard:
+def _regranted(card: StoredCard, grants: Grants, *, action: Action, by: Actor) -> StoredCard:
     if grants == card.grants:
         return card
     row = models.Card.objects.select_related("file").get(name=card.name)
@@ -239,7 +261,7 @@ def _put(
     *,
     action: Action,
     grants: Grants,
-    by: str,
+    by: Actor,
     keeps_greetings: bool = False,
 ) -> StoredCard:
     """Put a file with these grants in force, in the transaction that wants it."""
@@ -290,17 +312,17 @@ class Assignment:
     assigned_by: str
 
 
-def assign(npc_ref: str, card_name: str, *, by: str) -> StoredCard:
+def assign(npc_ref: str, card_name: str, *, by: Actor) -> StoredCard:
     """Let an NPC play a card, in place of the one it played; it opens with no greeting."""
     card = get_card(card_name)
-    with changing(CARDS, f"assigning card '{card_name}'"):
+    with changing(CARDS, f"assigning card '{card_name}'", by=by):
         row = models.Card.objects.filter(name=card_name).first()
         models.CardAssignment.objects.update_or_create(
             npc_ref=npc_ref,
             defaults={
                 "card": row,
                 "greeting": None,
-                "assigned_by": by,
+                "assigned_by": by.name,
                 "assigned_at": time.time(),
             },
         )
@@ -308,23 +330,29 @@ def assign(npc_ref: str, card_name: str, *, by: str) -> StoredCard:
     return card
 
 
-def unassign(npc_ref: str, *, by: str) -> bool:
+def unassign(npc_ref: str, *, by: Actor) -> bool:
     """Let an NPC play no card; whether it played one."""
-    with changing(CARDS, f"taking the card from NPC {npc_ref} for {by}"):
+    with changing(CARDS, f"taking the card from NPC {npc_ref} for {by}", by=by):
         removed, _ = models.CardAssignment.objects.filter(npc_ref=npc_ref).delete()
         assignment_of.written(npc_ref)
     return removed > 0
 
 
-def set_greeting(npc_ref: str, index: int | None, *, by: str) -> None:
+def set_greeting(
+    npc_ref: str, index: int | None, *, by: Actor, seen_revision: int | None = None
+) -> None:
     """Let an NPC open its conversations with a greeting of its card, or with none.
 
-    NotStoredError: the NPC plays no card.
+    NotStoredError: the NPC plays no card. EditConflictError: the card was changed since
+    `seen_revision`, so the index may be that of another greeting.
     """
-    with changing(CARDS, f"setting the greeting of NPC {npc_ref} for {by}"):
+    with changing(CARDS, f"setting the greeting of NPC {npc_ref} for {by}", by=by):
         rows = models.CardAssignment.objects.filter(npc_ref=npc_ref)
-        if not rows.update(greeting=index):
+        name = rows.values_list("card__name", flat=True).first()
+        if name is None:
             raise NotStoredError("card that is played by NPC", npc_ref)
+        _refuse_stale(name, seen_revision)
+        rows.update(greeting=index)
         assignment_of.written(npc_ref)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import (
     ComponentValueError,
     EditConflictError,
@@ -58,7 +59,7 @@ class ComponentRevision(Change):
     """None for a removal."""
 
 
-def create(component: PromptComponent, *, by: str) -> PromptComponent:
+def create(component: PromptComponent, *, by: Actor) -> PromptComponent:
     """Store a new component; the component with its revision.
 
     DuplicateComponentError: its key or ID is taken in its scope. TemplateError: its content is no
@@ -66,7 +67,7 @@ def create(component: PromptComponent, *, by: str) -> PromptComponent:
     """
     if component.is_static:
         raise StaticComponentError(component.key, "created")
-    with changing(COMPONENTS, f"creating component '{component.key}'"):
+    with changing(COMPONENTS, f"creating component '{component.key}'", by=by):
         _load().created(component)
         _check(component)
         return _save(None, component, action="created", by=by)
@@ -75,7 +76,7 @@ def create(component: PromptComponent, *, by: str) -> PromptComponent:
 def update(
     wanted: str | int,
     *,
-    by: str,
+    by: Actor,
     scope: Scope = GAME,
     seen_revision: int | None = None,
     **fields: Any,
@@ -88,16 +89,22 @@ def update(
     refused = [name for name in _KEPT if name in fields]
     if refused:
         raise ComponentValueError(refused[0], fields[refused[0]], "left as it is")
-    with changing(COMPONENTS, f"changing component '{wanted}'"):
+    with changing(COMPONENTS, f"changing component '{wanted}'", by=by):
         return _update(wanted, scope, seen_revision, fields, action="updated", by=by)
 
 
-def remove(wanted: str | int, *, by: str, scope: Scope = GAME) -> None:
-    """Remove a custom component; its revisions stay, and it can be reverted to one of them."""
-    with changing(COMPONENTS, f"removing component '{wanted}'"):
+def remove(
+    wanted: str | int, *, by: Actor, scope: Scope = GAME, seen_revision: int | None = None
+) -> None:
+    """Remove a custom component; its revisions stay, and it can be reverted to one of them.
+
+    EditConflictError: it was changed since `seen_revision`.
+    """
+    with changing(COMPONENTS, f"removing component '{wanted}'", by=by):
         current = _load()
         current.removed(wanted, scope=scope)
         old = current.get(wanted, scope=scope)
+        _refuse_stale(old, seen_revision)
         _record(action="removed", by=by, old=old, new=None)
         models.Component.objects.filter(**_named(old.key, old.scope)).delete()
         registry.all_written()
@@ -125,13 +132,22 @@ def component_then(key: str, number: int, *, scope: Scope) -> PromptComponent:
     return then
 
 
-def revert(key: str, number: int, *, by: str, scope: Scope = GAME) -> PromptComponent:
+def revert(
+    key: str,
+    number: int,
+    *,
+    by: Actor,
+    scope: Scope = GAME,
+    seen_revision: int | None = None,
+) -> PromptComponent:
     """Give a component the value of an earlier revision, as a change of its own.
 
     A component that was removed comes back. NotStoredError: there is no such revision, or it is
-    the one that removed the component.
+    the one that removed the component. EditConflictError: it was changed or removed since
+    `seen_revision`, its newest then.
     """
-    with changing(COMPONENTS, f"reverting component '{key}'"):
+    with changing(COMPONENTS, f"reverting component '{key}'", by=by):
+        _revisions.refuse_stale(f"component '{key}'", seen_revision, **_named(key, scope))
         then = component_then(key, number, scope=scope)
         current = _load()
         try:
@@ -150,13 +166,11 @@ def _update(
     fields: dict[str, Any],
     *,
     action: str,
-    by: str,
+    by: Actor,
 ) -> PromptComponent:
     current = _load()
     old = current.get(wanted, scope=scope)
-    if seen_revision is not None and seen_revision != old.revision:
-        by_whom = _revisions.last_changed_by(**_named(old.key, old.scope))
-        raise EditConflictError(f"component '{old.key}'", seen_revision, old.revision, by_whom)
+    _refuse_stale(old, seen_revision)
     new = current.updated(wanted, scope=scope, **fields).get(
         fields.get("key", old.key), scope=scope
     )
@@ -164,6 +178,12 @@ def _update(
         return old
     _check(new)
     return _save(old, new, action=action, by=by)
+
+
+def _refuse_stale(old: PromptComponent, seen_revision: int | None) -> None:
+    if seen_revision is not None and seen_revision != old.revision:
+        by_whom = _revisions.last_changed_by(**_named(old.key, old.scope))
+        raise EditConflictError(f"component '{old.key}'", seen_revision, old.revision, by_whom)
 
 
 def _check(component: PromptComponent) -> None:
@@ -176,7 +196,7 @@ def _check(component: PromptComponent) -> None:
 
 
 def _save(
-    old: PromptComponent | None, new: PromptComponent, *, action: str, by: str
+    old: PromptComponent | None, new: PromptComponent, *, action: str, by: Actor
 ) -> PromptComponent:
     number = _record(action=action, by=by, old=old, new=new)
     saved = new.changed(revision=number)
@@ -188,7 +208,7 @@ def _save(
 
 
 def _record(
-    *, action: str, by: str, old: PromptComponent | None, new: PromptComponent | None
+    *, action: str, by: Actor, old: PromptComponent | None, new: PromptComponent | None
 ) -> int:
     """Write down one change, in the transaction that makes it; the number it got."""
     component = new or old
@@ -292,14 +312,14 @@ def context(name: str) -> PromptContext:
     raise NotStoredError("context", name, CONTEXT_NAMES)
 
 
-def switch_off(name: str, keys: Iterable[str], *, by: str) -> PromptContext:
+def switch_off(name: str, keys: Iterable[str], *, by: Actor) -> PromptContext:
     """Leave exactly the components of these keys out of the prompts of a context.
 
     What is so already makes no revision. NotStoredError: there is no such context.
     """
     off = frozenset(keys)
     context(name)
-    with changing(CONTEXTS, f"changing context '{name}'"):
+    with changing(CONTEXTS, f"changing context '{name}'", by=by):
         rows = models.ContextRevision.objects.filter(context=name).order_by("-number")
         newest = rows.first()
         if (frozenset(json.loads(newest.off)) if newest else frozenset()) != off:
@@ -307,7 +327,7 @@ def switch_off(name: str, keys: Iterable[str], *, by: str) -> PromptContext:
                 context=name,
                 number=newest.number + 1 if newest else 1,
                 off=canonical_json(sorted(off)),
-                changed_by=by,
+                changed_by=by.name,
                 changed_at=time.time(),
             )
             contexts.all_written()

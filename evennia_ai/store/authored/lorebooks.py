@@ -13,9 +13,11 @@ from typing import Final, NamedTuple
 from django.db.models import Q
 
 from evennia_ai import models
-from evennia_ai.errors import EditConflictError, NotStoredError
+from evennia_ai.actors import ACCESS, Actor
+from evennia_ai.errors import EditConflictError, FormatError, NotStoredError
 from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.book import ATTACH_RANK
+from evennia_ai.lorebook.editing.edits import changed_entries
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import book_texts
@@ -30,6 +32,7 @@ from evennia_ai.store.core.authoring import (
 )
 from evennia_ai.store.core.snapshots import LOREBOOKS, Snapshots, changing, value_of
 
+_WITHOUT_ENTRIES: Final = '{"entries": []}'
 # Scopes that name something: all but the game.
 _NAMED_KINDS: Final = ("zone", "room", "npc", "faction", "player")
 
@@ -80,7 +83,7 @@ def save_book(
     name: str,
     source: str,
     *,
-    by: str,
+    by: Actor,
     expected_revision: int | None = None,
 ) -> StoredBook:
     """Store a lorebook under `name`, in place of the one that has it.
@@ -99,28 +102,35 @@ def checked_text(name: str, source: str, *, most: int) -> CheckedText:
 
 
 def save_checked(
-    name: str, text: CheckedText, *, by: str, expected_revision: int | None = None
+    name: str, text: CheckedText, *, by: Actor, expected_revision: int | None = None
 ) -> StoredBook:
     """Store a text that was looked at; else as `save_book`."""
     checked_name(name, what="lorebook")
-    with changing(LOREBOOKS, f"saving lorebook '{name}'"):
+    doing = f"saving lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
         row = _row_or_none(name)
+        if row is not None:
+            _refuse_locked(row, doing, by=by)
+            _refuse_locked_entries(row, text.source, doing, by=by)
         _refuse_stale(name, row, expected_revision)
         action = "updated" if row else "created"
         return _saved(name, row, text, action=action, by=by)
 
 
 def save_difference(
-    name: str, source: str, made: Difference, *, by: str, expected_revision: int
+    name: str, source: str, made: Difference, *, by: Actor, expected_revision: int
 ) -> StoredBook:
     """Store what the text of `expected_revision` is with one object in it `made` another.
 
     `source` is the text with it. Nothing but the difference is checked and written. Errors as
     `save_book`; NotStoredError: there is no such book.
     """
-    with changing(LOREBOOKS, f"saving lorebook '{name}'"):
+    doing = f"saving lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
         row = _row(name)
+        _refuse_locked(row, doing, by=by)
         _refuse_stale(name, row, expected_revision)
+        _refuse_locked_entries(row, source, doing, by=by)
         over, most = book_texts.written_over(name, row.revision), conf().max_source_characters
         if over is None:
             text = checked_text(name, source, most=most)
@@ -140,10 +150,13 @@ def book_names() -> tuple[str, ...]:
     return tuple(models.Lorebook.objects.order_by("name").values_list("name", flat=True))
 
 
-def remove_book(name: str, *, by: str, expected_revision: int | None = None) -> None:
+def remove_book(name: str, *, by: Actor, expected_revision: int | None = None) -> None:
     """Remove a lorebook and its attachments; its revisions stay, and it can be reverted to one."""
-    with changing(LOREBOOKS, f"removing lorebook '{name}'"):
+    doing = f"removing lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
         row = _row(name)
+        _refuse_locked(row, doing, by=by)
+        _refuse_locked_entries(row, _WITHOUT_ENTRIES, doing, by=by)
         _refuse_stale(name, row, expected_revision)
         row.revision = _next_number(row)
         _record(row, action="removed", by=by)
@@ -189,24 +202,34 @@ def book_then(name: str, number: int) -> BookRevision:
     return then
 
 
-def revert_book(name: str, number: int, *, by: str) -> StoredBook:
+def revert_book(
+    name: str, number: int, *, by: Actor, expected_revision: int | None = None
+) -> StoredBook:
     """Give a lorebook the text of an earlier revision, as a change of its own.
 
     A book that was removed comes back with the locks it had, attached nowhere. Errors as
-    `book_then`.
+    `book_then`. EditConflictError: it was changed or removed since `expected_revision`, its newest
+    then. NotPermittedError: a lock of the book, or of any entry it has or had, forbids it.
     """
-    with changing(LOREBOOKS, f"reverting lorebook '{name}'"):
+    doing = f"reverting lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
+        _revisions.refuse_stale(f"lorebook '{name}'", expected_revision, name=name)
         then = book_then(name, number)
         row = _row_or_none(name) or _row_like(_removal_after(name, number))
+        if row is not None:
+            _refuse_locked(row, doing, by=by)
+            by.check_locks(doing, f"an entry of lorebook '{name}'", _entry_locks(row).values())
         text = checked_text(name, str(then.source), most=conf().max_source_characters)
         return _saved(name, row, text, action="reverted", by=by)
 
 
-def set_book_locks(name: str, locks: str, *, by: str) -> StoredBook:
+def set_book_locks(name: str, locks: str, *, by: Actor) -> StoredBook:
     """Say who may see and change a lorebook, as an Evennia lock string; "" takes it away."""
     check_locks(locks)
-    with changing(LOREBOOKS, f"locking lorebook '{name}' for {by}"):
+    doing = f"locking lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
         row = _row(name)
+        _refuse_locked(row, doing, by=by)
         if row.locks != locks:
             row.locks = locks
             row.save(update_fields=["locks"])
@@ -216,38 +239,47 @@ def set_book_locks(name: str, locks: str, *, by: str) -> StoredBook:
 
 def entry_locks(name: str) -> dict[str, str]:
     """The lock strings of a lorebook's entries by their uid; entries without one are left out."""
-    return dict(json.loads(_row(name).entry_locks))
+    return _entry_locks(_row(name))
 
 
-def set_entry_locks(name: str, uid: str, locks: str, *, by: str) -> None:
+def set_entry_locks(name: str, uid: str, locks: str, *, by: Actor) -> None:
     """Say who may see and change one entry; "" takes it away."""
     check_locks(locks)
-    with changing(LOREBOOKS, f"locking entry {uid} of lorebook '{name}' for {by}"):
+    doing = f"locking entry {uid} of lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
         row = _row(name)
-        kept = json.loads(row.entry_locks)
+        kept = _entry_locks(row)
+        _refuse_locked(row, doing, by=by)
+        by.check_locks(doing, f"entry {uid}", [kept.get(uid, "")])
         kept.pop(uid, None)
         row.entry_locks = canonical_json({**kept, uid: locks} if locks else kept)
         row.save(update_fields=["entry_locks"])
 
 
-def attach(name: str, scope: Scope, *, by: str) -> None:
+def attach(name: str, scope: Scope, *, by: Actor) -> None:
     """Let a lorebook count in `scope`; again changes nothing."""
     check_scope(scope, kinds=_NAMED_KINDS)
-    with changing(LOREBOOKS, f"attaching lorebook '{name}'"):
+    doing = f"attaching lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
+        row = _row(name)
+        _refuse_locked(row, doing, by=by)
         models.LorebookAttachment.objects.get_or_create(
-            lorebook=_row(name),
+            lorebook=row,
             scope_kind=scope.kind,
             scope_ref=scope.ref,
-            defaults={"attached_by": by, "attached_at": time.time()},
+            defaults={"attached_by": by.name, "attached_at": time.time()},
         )
         _attached.written(scope)
 
 
-def detach(name: str, scope: Scope, *, by: str) -> bool:
+def detach(name: str, scope: Scope, *, by: Actor) -> bool:
     """Let a lorebook no longer count in `scope`; whether it did."""
-    with changing(LOREBOOKS, f"detaching lorebook '{name}' for {by}"):
+    doing = f"detaching lorebook '{name}'"
+    with changing(LOREBOOKS, doing, by=by):
+        row = _row(name)
+        _refuse_locked(row, doing, by=by)
         removed, _ = models.LorebookAttachment.objects.filter(
-            lorebook=_row(name), scope_kind=scope.kind, scope_ref=scope.ref
+            lorebook=row, scope_kind=scope.kind, scope_ref=scope.ref
         ).delete()
         _attached.written(scope)
     return removed > 0
@@ -274,7 +306,7 @@ def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
 
 
 def _saved(
-    name: str, row: models.Lorebook | None, text: CheckedText, *, action: str, by: str
+    name: str, row: models.Lorebook | None, text: CheckedText, *, action: str, by: Actor
 ) -> StoredBook:
     """The book with this text as a whole; a row that has no key yet is of one that comes back."""
     if row is not None and row.pk is not None and _value(row).source == text.source:
@@ -300,12 +332,12 @@ def _recorded(
     source: str,
     *,
     action: str,
-    by: str,
+    by: Actor,
     difference: tuple[int, Difference] | None = None,
 ) -> StoredBook:
     """The book with a new text, and the change of it written down."""
     row.revision = _next_number(row)
-    row.added_by, row.added_at = by, time.time()
+    row.added_by, row.added_at = by.name, time.time()
     row.save()
     over, made = difference or (None, None)
     _record(row, action=action, by=by, source=json.dumps(made) if made else source, over=over)
@@ -315,7 +347,7 @@ def _recorded(
 
 
 def _record(
-    row: models.Lorebook, *, action: str, by: str, source: str = "", over: int | None = None
+    row: models.Lorebook, *, action: str, by: Actor, source: str = "", over: int | None = None
 ) -> None:
     """Write down what `row` is now, in the transaction that changes it."""
     _revisions.write(
@@ -344,6 +376,38 @@ def _row_like(removal: models.LorebookRevision | None) -> models.Lorebook | None
 
 def _next_number(row: models.Lorebook) -> int:
     return _revisions.next_number(least=row.revision if row.pk else 0, name=row.name)
+
+
+def _entry_locks(row: models.Lorebook) -> dict[str, str]:
+    """Return the locks of a book's entries by uid, those of removed entries included."""
+    return dict(json.loads(row.entry_locks))
+
+
+def _refuse_locked(row: models.Lorebook, doing: str, *, by: Actor) -> None:
+    """Raise NotPermittedError if the lock of a book forbids a change.
+
+    A book that somebody may not see does not exist for them: NotStoredError.
+    """
+    if not by.sees(row.locks):
+        raise NotStoredError("lorebook", row.name)
+    by.check_locks(doing, f"lorebook '{row.name}'", [row.locks])
+
+
+def _refuse_locked_entries(row: models.Lorebook, source: str, doing: str, *, by: Actor) -> None:
+    """Raise NotPermittedError if a text changes an entry that its lock forbids to see or change."""
+    kept = {
+        uid: lock
+        for uid, lock in _entry_locks(row).items()
+        if not all(by.passes(lock, access) for access in ACCESS)
+    }
+    if not kept:
+        return
+    try:
+        changed = changed_entries(json.loads(_value(row).source), json.loads(source))
+    except FormatError:  # nobody can tell which entries a text changes that is no book
+        changed = frozenset(kept)
+    locks = (lock for uid, lock in kept.items() if uid in changed)
+    by.check_locks(doing, f"an entry of lorebook '{row.name}' that this would change", locks)
 
 
 def _refuse_stale(name: str, row: models.Lorebook | None, expected_revision: int | None) -> None:

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import (
     ComponentValueError,
-    EditConflictError,
     NotStoredError,
     StoreError,
 )
@@ -98,7 +98,7 @@ def set_note(
     npc_ref: str,
     key: str = NOTE,
     *,
-    by: str,
+    by: Actor,
     expected_revision: int | None = None,
     **given: Any,
 ) -> StoredNote:
@@ -108,32 +108,35 @@ def set_note(
     EditConflictError says who changed the note since. ComponentValueError: a value is not allowed.
     TemplateError: the content is no valid template. StoreError: the NPC has too many notes.
     """
-    with changing(NOTES, f"setting the note '{key}' of NPC {npc_ref}"):
+    with changing(NOTES, f"setting the note '{key}' of NPC {npc_ref}", by=by):
         old = note_or_none(npc_ref, key)
-        if old is not None and expected_revision not in (None, old.revision):
-            by_whom = _revisions.last_changed_by(npc_ref=npc_ref, key=key)
-            raise EditConflictError(f"note '{key}'", expected_revision, old.revision, by_whom)
+        if expected_revision not in (None, old.revision if old else 0):
+            _revisions.refuse_stale(f"note '{key}'", expected_revision, npc_ref=npc_ref, key=key)
         note = replace(old or StoredNote(key=key), **given)
         if note == old:
             return old
         return _put(npc_ref, note, action="updated" if old else "created", by=by)
 
 
-def revert_note(npc_ref: str, key: str, number: int, *, by: str) -> StoredNote:
+def revert_note(
+    npc_ref: str, key: str, number: int, *, by: Actor, expected_revision: int | None = None
+) -> StoredNote:
     """Make a note what it was at a revision, as a change of its own; a removed one comes back.
 
     NotStoredError: there is no such revision, or it is the one that removed the note.
+    EditConflictError: it was changed or removed since `expected_revision`, its newest then.
     """
-    with changing(NOTES, f"reverting the note '{key}' of NPC {npc_ref}"):
+    with changing(NOTES, f"reverting the note '{key}' of NPC {npc_ref}", by=by):
+        _revisions.refuse_stale(f"note '{key}'", expected_revision, npc_ref=npc_ref, key=key)
         then, old = note_then(npc_ref, key, number), note_or_none(npc_ref, key)
         if old is not None and said(old) == said(then):
             return old
         return _put(npc_ref, then, action="reverted", by=by)
 
 
-def clear_notes(npc_ref: str, key: str | None = None, *, by: str) -> int:
+def clear_notes(npc_ref: str, key: str | None = None, *, by: Actor) -> int:
     """Remove the note of this key, or all notes of an NPC; how many that were."""
-    with changing(NOTES, f"clearing the notes of NPC {npc_ref} for {by}"):
+    with changing(NOTES, f"clearing the notes of NPC {npc_ref} for {by}", by=by):
         gone = [note for note in _load(npc_ref) if key in (None, note.key)]
         for note in gone:
             record_note_revision(npc_ref, note.key, action="removed", value=None, by=by)
@@ -173,7 +176,7 @@ def key_named(named: str | int) -> str:
 
 
 def record_note_revision(
-    npc_ref: str, key: str, *, action: Action, value: Mapping[str, Any] | None, by: str
+    npc_ref: str, key: str, *, action: Action, value: Mapping[str, Any] | None, by: Actor
 ) -> int:
     """Write down one change, in the transaction that makes it; the number it got."""
     told = "" if value is None else canonical_json(dict(value))
@@ -203,7 +206,7 @@ def _change(row: Any) -> NoteChange:
     return value_of(NoteChange, row, value=value)
 
 
-def _put(npc_ref: str, note: StoredNote, *, action: Action, by: str) -> StoredNote:
+def _put(npc_ref: str, note: StoredNote, *, action: Action, by: Actor) -> StoredNote:
     """Write a note and the change of it down, in the transaction that wants it."""
     if not note.key:
         raise ComponentValueError("the note's key", "", "a word")
@@ -215,7 +218,7 @@ def _put(npc_ref: str, note: StoredNote, *, action: Action, by: str) -> StoredNo
     note = replace(note, revision=number)
     columns = {f.name: getattr(note, f.name) for f in fields(note)}
     models.Note.objects.update_or_create(
-        npc_ref=npc_ref, key=note.key, defaults={**columns, "changed_by": by}
+        npc_ref=npc_ref, key=note.key, defaults={**columns, "changed_by": by.name}
     )
     notes_for.written(npc_ref)
     return note

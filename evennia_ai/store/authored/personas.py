@@ -9,6 +9,7 @@ import time
 from typing import Final
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
 from evennia_ai.prompt.personas import MOST_DEPTH, PERSONA_PLACES, Persona
@@ -17,14 +18,16 @@ from evennia_ai.store.core.snapshots import PERSONAS, Snapshots, changing
 _CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
-def set_persona(owner_ref: str, persona: Persona, *, most_characters: int) -> Persona:
+def set_persona(owner_ref: str, persona: Persona, *, most_characters: int, by: Actor) -> Persona:
     """Write down what a character's player says of it, in the place of what was said before.
 
     ComponentValueError: it is longer than `most_characters`, has control characters, or its place
-    is none.
+    is none. NotPermittedError: `by` does not play the character.
     """
     _check(persona, most_characters)
-    with changing(PERSONAS, f"writing the persona of {owner_ref}"):
+    doing = f"writing the persona of {owner_ref}"
+    with changing(PERSONAS, doing, by=by):
+        by.check_own(doing, owner_ref)
         models.Persona.objects.update_or_create(
             owner_ref=owner_ref,
             defaults={
@@ -38,9 +41,20 @@ def set_persona(owner_ref: str, persona: Persona, *, most_characters: int) -> Pe
     return persona
 
 
-def clear_persona(owner_ref: str) -> bool:
-    """Take a character's persona away; whether there was one."""
-    with changing(PERSONAS, f"clearing the persona of {owner_ref}"):
+def clear_persona(owner_ref: str, *, by: Actor) -> bool:
+    """Take a character's persona away; whether there was one.
+
+    NotPermittedError: `by` does not play the character.
+    """
+    doing = f"clearing the persona of {owner_ref}"
+    with changing(PERSONAS, doing, by=by):
+        by.check_own(doing, owner_ref)
+        return erase_persona_text(owner_ref, by=by)
+
+
+def erase_persona_text(owner_ref: str, *, by: Actor) -> bool:
+    """Take a persona away because a builder has a person forgotten; whether there was one."""
+    with changing(PERSONAS, f"erasing the persona of {owner_ref}", by=by):
         removed, _ = models.Persona.objects.filter(owner_ref=owner_ref).delete()
         persona_of.written(owner_ref)
     return removed > 0

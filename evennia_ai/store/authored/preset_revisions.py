@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from django.db.models import QuerySet
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import StoreError
 from evennia_ai.history.records import canonical_json
 from evennia_ai.prompt.components import Grant, Grants
@@ -66,7 +67,7 @@ def record_preset_revision(
     action: Action,
     grants: Grants,
     switches: Switches,
-    by: str,
+    by: Actor,
 ) -> int:
     """Write down one change, in the transaction that makes it; the number it got."""
     return _revisions.write(
@@ -113,6 +114,11 @@ def is_known(name: str, source_sha256: str) -> bool:
 def waiting_names() -> tuple[str, ...]:
     """The names under which imports wait, in alphabetical order."""
     return _revisions.waiting_names()
+
+
+def refuse_unread(name: str, newest_seen: int | None) -> None:
+    """Raise EditConflictError if a preset was changed, or imported, since this revision."""
+    _revisions.refuse_stale(f"preset '{name}'", newest_seen, name=name)
 
 
 def refuse_too_many(before: Sequence[str], *, most: int) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import EditConflictError, NotStoredError, StoreError
 from evennia_ai.prompt.components import NO_GRANTS, SCOPE_RANK, Grants, Scope
 from evennia_ai.store.authored import preset_revisions as log
@@ -41,14 +42,14 @@ class StoredPreset:
     """Each prompt that was switched in the game, by its identifier, and whether it is on."""
 
 
-def import_preset(name: str, source: str, *, by: str) -> int | None:
+def import_preset(name: str, source: str, *, by: Actor) -> int | None:
     """Let a preset's JSON wait under `name` until it is answered; the number of the import.
 
     `source` has no secrets any more. One that waits already keeps its number; None where it is in
     force and nothing waits. FormatError: it is no strict JSON object. StoreError: too many wait.
     """
     checked_name(name, what="preset")
-    with changing(PRESETS, f"importing preset '{name}'"):
+    with changing(PRESETS, f"importing preset '{name}'", by=by):
         before = log.waiting_names()
         file = kept_file(source, what=f"preset '{name}'")
         number = _waiting_import(name, file, by=by)
@@ -56,21 +57,30 @@ def import_preset(name: str, source: str, *, by: str) -> int | None:
         return number
 
 
-def approve(name: str, number: int, *, grants: Grants, by: str) -> StoredPreset:
+def approve(
+    name: str, number: int, *, grants: Grants, by: Actor, newest_seen: int | None = None
+) -> StoredPreset:
     """Put an import in force with these grants; it answers all imports that wait.
 
     NotStoredError: there is no such import. StoreError: the revision is no import that waits.
+    EditConflictError: another import came after the revision `newest_seen`, which would be
+    answered unread.
     """
-    with changing(PRESETS, f"approving preset '{name}'"):
+    with changing(PRESETS, f"approving preset '{name}'", by=by):
+        log.refuse_unread(name, newest_seen)
         row = log.revision_row(name, number)
         if all(number != one.number for one in log.waiting(name)):
             raise StoreError(f"revision {number} of preset '{name}' is no import that waits")
         return _put(name, row.file, action="approved", grants=grants, switches={}, by=by)
 
 
-def reject(name: str, *, by: str) -> int:
-    """Let no import of this name wait any longer; how many did."""
-    with changing(PRESETS, f"rejecting imports of preset '{name}'"):
+def reject(name: str, *, by: Actor, newest_seen: int | None = None) -> int:
+    """Let no import of this name wait any longer; how many did.
+
+    EditConflictError: another import came after the revision `newest_seen`.
+    """
+    with changing(PRESETS, f"rejecting imports of preset '{name}'", by=by):
+        log.refuse_unread(name, newest_seen)
         imports = log.waiting(name)
         if imports:
             row = log.revision_row(name, imports[-1].number)
@@ -80,26 +90,26 @@ def reject(name: str, *, by: str) -> int:
     return len(imports)
 
 
-def grant(name: str, grants: Grants, *, by: str) -> StoredPreset:
+def grant(name: str, grants: Grants, *, by: Actor) -> StoredPreset:
     """Give a preset in force more grants; those it has already change nothing."""
-    with changing(PRESETS, f"granting to preset '{name}'"):
+    with changing(PRESETS, f"granting to preset '{name}'", by=by):
         preset = _in_force(name)
         return _regranted(preset, preset.grants | grants, action="granted", by=by)
 
 
-def revoke(name: str, grants: Grants, *, by: str) -> StoredPreset:
+def revoke(name: str, grants: Grants, *, by: Actor) -> StoredPreset:
     """Take grants from a preset in force; those it has not change nothing."""
-    with changing(PRESETS, f"revoking grants of preset '{name}'"):
+    with changing(PRESETS, f"revoking grants of preset '{name}'", by=by):
         preset = _in_force(name)
         return _regranted(preset, preset.grants - grants, action="revoked", by=by)
 
 
-def switch(preset: StoredPreset, switches: Switches, *, by: str) -> StoredPreset:
+def switch(preset: StoredPreset, switches: Switches, *, by: Actor) -> StoredPreset:
     """Let prompts of a preset, by their identifiers, be on or off, and leave all others.
 
     The same again changes nothing. EditConflictError: `preset` is not what is in force any more.
     """
-    with changing(PRESETS, f"switching prompts of preset '{preset.name}'"):
+    with changing(PRESETS, f"switching prompts of preset '{preset.name}'", by=by):
         current = _load_preset(preset.name)  # from its rows: another process may have changed it
         if current != preset:
             raise EditConflictError(
@@ -117,12 +127,14 @@ def switch(preset: StoredPreset, switches: Switches, *, by: str) -> StoredPreset
         )
 
 
-def revert(name: str, number: int, *, by: str) -> StoredPreset:
+def revert(name: str, number: int, *, by: Actor, seen_revision: int | None = None) -> StoredPreset:
     """Put file, grants and switches of an earlier revision in force again.
 
-    Errors as `preset_revisions.in_force_then`.
+    Errors as `preset_revisions.in_force_then`. EditConflictError: another revision is in force than
+    `seen_revision`; 0 is none.
     """
-    with changing(PRESETS, f"reverting preset '{name}'"):
+    with changing(PRESETS, f"reverting preset '{name}'", by=by):
+        _refuse_stale(name, seen_revision)
         then, _ = log.in_force_then(name, number)
         file = log.revision_row(name, number).file
         return _put(
@@ -130,12 +142,14 @@ def revert(name: str, number: int, *, by: str) -> StoredPreset:
         )
 
 
-def remove(name: str, *, by: str) -> None:
+def remove(name: str, *, by: Actor, seen_revision: int | None = None) -> None:
     """Let a preset be in force no longer; its revisions stay, and can be gone back to.
 
-    StoreError: it is assigned somewhere.
+    StoreError: it is assigned somewhere. EditConflictError: it was changed since
+    `seen_revision`.
     """
-    with changing(PRESETS, f"removing preset '{name}'"):
+    with changing(PRESETS, f"removing preset '{name}'", by=by):
+        _refuse_stale(name, seen_revision)
         preset = _in_force(name)
         if scopes := assigned_to(name):
             named = ", ".join(str(scope) for scope in scopes[:10])
@@ -176,20 +190,20 @@ def preset_names() -> tuple[str, ...]:
     return tuple(models.Preset.objects.order_by("name").values_list("name", flat=True))
 
 
-def assign(name: str, scope: Scope, *, by: str) -> StoredPreset:
+def assign(name: str, scope: Scope, *, by: Actor) -> StoredPreset:
     """Let a preset count in a scope, in place of the one that did.
 
     ComponentValueError: it is no scope of components.
     """
     check_scope(scope, kinds=_NAMED_KINDS)
-    with changing(PRESETS, f"assigning preset '{name}'"):
+    with changing(PRESETS, f"assigning preset '{name}'", by=by):
         preset = get_preset(name)
         models.PresetAssignment.objects.update_or_create(
             scope_kind=scope.kind,
             scope_ref=scope.ref,
             defaults={
                 "preset": models.Preset.objects.get(name=name),
-                "assigned_by": by,
+                "assigned_by": by.name,
                 "assigned_at": time.time(),
             },
         )
@@ -197,9 +211,9 @@ def assign(name: str, scope: Scope, *, by: str) -> StoredPreset:
     return preset
 
 
-def unassign(scope: Scope, *, by: str) -> bool:
+def unassign(scope: Scope, *, by: Actor) -> bool:
     """Let no preset count in a scope; whether one did."""
-    with changing(PRESETS, f"taking the preset from {scope} for {by}"):
+    with changing(PRESETS, f"taking the preset from {scope} for {by}", by=by):
         rows = models.PresetAssignment.objects.filter(scope_kind=scope.kind, scope_ref=scope.ref)
         removed, _ = rows.delete()
         assignments.all_written()
@@ -235,7 +249,16 @@ def known_name(wanted: str) -> str:
     return in_known_case(wanted, preset_names(), log.names())
 
 
-def _waiting_import(name: str, file: models.PresetFile, *, by: str) -> int | None:
+def _refuse_stale(name: str, seen_revision: int | None) -> None:
+    """Raise EditConflictError if another revision is in force than `seen_revision`; 0 is none."""
+    row = models.Preset.objects.filter(name=name).first()
+    if seen_revision not in (None, row.revision if row else 0):
+        raise EditConflictError(
+            f"preset '{name}'", seen_revision, log.newest_number(name), log.last_changed_by(name)
+        )
+
+
+def _waiting_import(name: str, file: models.PresetFile, *, by: Actor) -> int | None:
     """Let a file wait, in the transaction that wants it."""
     preset = models.Preset.objects.filter(name=name).first()
     imports = log.waiting(name)
@@ -249,7 +272,7 @@ def _waiting_import(name: str, file: models.PresetFile, *, by: str) -> int | Non
     )
 
 
-def _regranted(preset: StoredPreset, grants: Grants, *, action: Action, by: str) -> StoredPreset:
+def _regranted(preset: StoredPreset, grants: Grants, *, action: Action, by: Actor) -> StoredPreset:
     if grants == preset.grants:
         return preset
     file = models.Preset.objects.select_related("file").get(name=preset.name).file
@@ -264,7 +287,7 @@ def _put(
     action: Action,
     grants: Grants,
     switches: Switches,
-    by: str,
+    by: Actor,
 ) -> StoredPreset:
     """Put a file with these grants and switches in force, in the transaction that wants it."""
     number = log.record_preset_revision(

@@ -14,7 +14,8 @@ from typing import Any, Final, NoReturn
 
 from django.db.models import Max, Model, QuerySet
 
-from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
+from evennia_ai.actors import Actor
+from evennia_ai.errors import ComponentValueError, EditConflictError, FormatError, NotStoredError
 from evennia_ai.history.records import storable
 from evennia_ai.prompt.components import GAME, Scope
 
@@ -115,6 +116,15 @@ class Revisions:
         newest = self.of(**key).order_by("-number").values_list("changed_by", flat=True).first()
         return "somebody" if newest is None else newest
 
+    def refuse_stale(self, what: str, seen: int | None, **key: Any) -> None:
+        """Raise EditConflictError if a thing was changed since its revision `seen`.
+
+        Removals count as changes. None is a change that was made from no revision.
+        """
+        newest = self.newest_number(**key)
+        if seen is not None and seen != newest:
+            raise EditConflictError(what, seen, newest, self.last_changed_by(**key))
+
     def numbered(self, rows: QuerySet, number: int, *, what: str) -> Any:
         """The row of this number among `rows`; NotStoredError names the numbers there are."""
         row = rows.filter(number=number).first()
@@ -123,15 +133,15 @@ class Revisions:
             raise NotStoredError(f"revision of {what} with number", number, known)
         return row
 
-    def write(self, number: int, *, action: str, by: str, **columns: Any) -> int:
+    def write(self, number: int, *, action: str, by: Actor, **columns: Any) -> int:
         """Write down one change, in the transaction that makes it; its number."""
         self.write_all([{"number": number, "action": action, **columns}], by=by)
         return number
 
-    def write_all(self, changes: Iterable[Mapping[str, Any]], *, by: str) -> None:
+    def write_all(self, changes: Iterable[Mapping[str, Any]], *, by: Actor) -> None:
         """Write down changes of several things, each as its columns, with its number and action."""
         now = time.time()
         self._table.objects.bulk_create(
-            [self._table(changed_by=by, changed_at=now, **columns) for columns in changes],
+            [self._table(changed_by=by.name, changed_at=now, **columns) for columns in changes],
             batch_size=100,
         )

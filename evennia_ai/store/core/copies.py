@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.store.core.snapshots import value_of
+from evennia_ai.store.core.snapshots import one_change, value_of
 
 Kind = Literal["base", "card"]
 _CARD: Final = "card:"
@@ -107,6 +108,12 @@ def keep(copy: Copy) -> None:
 def mark(kind: Kind, name: str, *, is_gone: bool) -> None:
     """Write down whether it is in the library no more."""
     models.LibraryCopy.objects.filter(kind=kind, name=name).update(is_gone=is_gone)
+
+
+def make_own(kind: Kind, name: str, *, by: Actor) -> bool:
+    """Make a copy this game's own, so that it is edited here; whether it came from the library."""
+    with one_change(f"making {typed(kind, name)} this game's own", by=by):
+        return forget(kind, name)
 
 
 def forget(kind: Kind, name: str) -> bool:

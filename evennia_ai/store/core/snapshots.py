@@ -22,6 +22,7 @@ from weakref import WeakSet
 
 from django.db import DatabaseError, connection, transaction
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import StoreError
 from evennia_ai.models import StateRevision
 from evennia_ai.store.core.locks import waiting_a_moment
@@ -347,14 +348,31 @@ def one_transaction(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def changing(kind: str, doing: str) -> Iterator[None]:
-    """A transaction that writes one kind of authored thing; writers of one kind take turns."""
+def one_change(doing: str, *, by: Actor) -> Iterator[None]:
+    """Open a transaction for a change that somebody asked for, of things without a state revision.
+
+    NotPermittedError: `by` may change nothing any more; then nothing was written. The check comes
+    last: on SQLite a transaction that reads first may not get to write.
+    """
+    with one_transaction(doing):
+        yield
+        by.check(doing)
+
+
+@contextmanager
+def changing(kind: str, doing: str, *, by: Actor) -> Iterator[None]:
+    """Open a transaction that writes one kind of authored thing; writers of one kind take turns.
+
+    NotPermittedError: `by` may change nothing any more. This is where rights are checked, because
+    nothing can change them between this check and the write. `doing` names the change, for errors.
+    """
     with one_transaction(doing):
         with connection.cursor() as cursor:
             cursor.execute(_RAISE, [kind])
             raised = cursor.fetchone()
         if raised is None:
             StateRevision.objects.create(name=kind, number=1)
+        by.check(doing)
         transaction.on_commit(partial(_changed_here, kind, 1 if raised is None else raised[0]))
         yield
 

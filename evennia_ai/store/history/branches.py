@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.history.corrections import CORRECTS
 from evennia_ai.history.projection import record_of
@@ -25,7 +26,7 @@ from evennia_ai.history.records import (
 )
 from evennia_ai.lorebook.activation.timers import LoreState, state_from
 from evennia_ai.prompt.history import History
-from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.store.core.snapshots import one_change
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import (
     ConversationRef,
@@ -141,7 +142,7 @@ def copied(turn: StoredTurn) -> tuple[Record, ...]:
     return tuple(_records(history, first))
 
 
-def opened(turn: StoredTurn, *, by_ref: str, by: str) -> Branch:
+def opened(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
     """Commit a branch from what the answer left that the turn was a part of.
 
     One that the builder has already stays as it is, in the segment before. BranchError: there can
@@ -161,7 +162,7 @@ def opened(turn: StoredTurn, *, by_ref: str, by: str) -> Branch:
     )
     meta = {
         "of": BRANCH,
-        "by": by,
+        "by": by.name,
         "turn": last.number,
         "conversation": where.id,
         "event": last.event_record,
@@ -169,7 +170,7 @@ def opened(turn: StoredTurn, *, by_ref: str, by: str) -> Branch:
     begin = windows(branch.id).end
     begin = begin.next_segment() if begin.seq else begin
     told = NewRecord(kind=RecordKind.SNAPSHOT, role="system", meta=meta)
-    with one_transaction(f"opening a branch of NPC {where.npc_ref} from turn {last.number}"):
+    with one_change(f"opening a branch of NPC {where.npc_ref} from turn {last.number}", by=by):
         begin = replace(begin, totals=_totals(history, first))
         *_, begins = conversations.written_all(branch, begin, [*_copies(shown), told])
         remember_lore(branch, lore, turn=0)

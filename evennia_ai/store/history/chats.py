@@ -23,7 +23,7 @@ from evennia_ai.history.chats.chat_records import (
     records_of_chat,
 )
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.store.core.snapshots import one_change
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, End, record_from, ref_of
 from evennia_ai.store.history.windows import windows
@@ -82,7 +82,7 @@ def import_chat(chat: Chat, source: ChatSource, *, npc_ref: str) -> Conversation
         raise StoreError(f"{source.file} is {known} already; nothing was taken over")
     partner_ref = source.speaker_ref or f"{_OF_NAME}{source.sha256[:_HASH_CHARACTERS]}"
     _refuse_where_more_counts(npc_ref, partner_ref)
-    with one_transaction(f"taking over {source.file} for NPC {npc_ref}"):
+    with one_change(f"taking over {source.file} for NPC {npc_ref}", by=source.by):
         where = conversations.conversation(npc_ref, kind="private", partner_ref=partner_ref)
         _write(where, records_of_chat(chat, source))
         conversations.written_past(where)

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import StoreError
 from evennia_ai.history.corrections import (
     CORRECTIBLE,
@@ -33,7 +34,7 @@ from evennia_ai.history.records import (
     is_staying,
 )
 from evennia_ai.lorebook.activation.timers import state_from
-from evennia_ai.store.core.snapshots import changing, one_transaction
+from evennia_ai.store.core.snapshots import changing, one_change
 from evennia_ai.store.history.conversations import appended, opening_summary, segment_begun
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 from evennia_ai.store.history.transcripts import WITHOUT_END
@@ -83,7 +84,7 @@ class Exchange:
         return tuple(dict.fromkeys(str(call["name"]) for call in called))
 
 
-def reset(conversation: ConversationRef, *, by: str) -> Record:
+def reset(conversation: ConversationRef, *, by: Actor) -> Record:
     """Have the NPC begin anew in this conversation: nothing of it counts; the record that says so.
 
     What its lore remembers goes with it; memories, notes and all that is authored stay.
@@ -92,7 +93,7 @@ def reset(conversation: ConversationRef, *, by: str) -> Record:
     if not len(windows(conversation.id).history):
         raise StoreError("nothing said there counts any more; nothing was changed")
     _read_first(conversation)
-    with changing(HISTORY, f"beginning {conversation} anew"):
+    with changing(HISTORY, f"beginning {conversation} anew", by=by):
         record = _controlled(conversation, "reset", by=by, tail=(), totals=MessageTotals())
         reset_lore(conversation, by=by)
     return record
@@ -116,7 +117,7 @@ def exchanges(
 
 
 def undo(
-    conversation: ConversationRef, count: int, *, by: str, waiting: Collection[str] = ()
+    conversation: ConversationRef, count: int, *, by: Actor, waiting: Collection[str] = ()
 ) -> tuple[Exchange, ...]:
     """Have the newest exchanges count no more, at most `count`; those, the newest first.
 
@@ -131,7 +132,7 @@ def undo(
 
 
 def take_back_answer(
-    conversation: ConversationRef, exchange: Exchange, *, by: str, hint: str = ""
+    conversation: ConversationRef, exchange: Exchange, *, by: Actor, hint: str = ""
 ) -> Record:
     """Have the answer of the newest exchange count no more, so that its event is answered again.
 
@@ -146,7 +147,7 @@ def correct(
     record: Record,
     text: str,
     *,
-    by: str,
+    by: Actor,
     which: int | None = None,
     tools: Mapping[str, Spoken] = NO_TOOLS,
 ) -> Record:
@@ -163,9 +164,9 @@ def correct(
     results = {str(one.meta["tool_call_id"]): one for one in shown if "tool_call_id" in one.meta}
     now = now or record
     said = _meant(record, utterances(now, results, tools=tools), which)
-    instead = corrected(now, results, said, text, tools=tools, by=by)
+    instead = corrected(now, results, said, text, tools=tools, by=by.name)
     totals = _read_first(conversation)
-    with one_transaction(f"correcting a record of {conversation}"):
+    with one_change(f"correcting a record of {conversation}", by=by):
         new = appended(conversation, [one for _, one in instead])
         now_there = {old.id: one for (old, _), one in zip(instead, new, strict=True)}
         tail = [now_there.get(one.id, one) for one in shown]
@@ -216,7 +217,7 @@ def _withdraw(
     taken: Sequence[Exchange],
     records: Iterable[Record],
     *,
-    by: str,
+    by: Actor,
     hint: str = "",
 ) -> Record:
     """Begin a segment without these records, with what the lore remembered before `taken`."""
@@ -228,7 +229,7 @@ def _withdraw(
     withdrawn = [record for record in shown if record.id in gone]
     tail = [record for record in shown if record.id not in gone]
     first = _first_turn(conversation, taken)
-    with one_transaction(f"taking back in {conversation}"):
+    with one_change(f"taking back in {conversation}", by=by):
         record = _controlled(
             conversation,
             what,
@@ -257,7 +258,7 @@ def _controlled(
     conversation: ConversationRef,
     what: Control,
     *,
-    by: str,
+    by: Actor,
     tail: Sequence[Record],
     totals: MessageTotals,
     withdrawn: Sequence[Record] = (),
@@ -266,7 +267,7 @@ def _controlled(
     """The control, written in the current transaction unless a turn is under way."""
     first = control_record(
         what,
-        by=by,
+        by=by.name,
         tail=tail,
         totals=totals,
         lore=lore_states(conversation.id).to_plain(),

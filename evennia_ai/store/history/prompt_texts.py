@@ -9,6 +9,7 @@ from typing import Final
 from django.db.models import Q
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.history import conversations
@@ -39,7 +40,7 @@ def conversations_showing(shown: Q) -> list[ConversationRef]:
 
 
 def erase_texts(
-    conversation: ConversationRef, shown: Sequence[Q], *, of: str = OF_MEMORIES, by: str
+    conversation: ConversationRef, shown: Sequence[Q], *, of: str = OF_MEMORIES, by: Actor
 ) -> None:
     """Take the words out of the prompts' texts that are found by one of these, with a record."""
     rows = models.Record.objects.filter(
@@ -47,7 +48,7 @@ def erase_texts(
     )
     count = sum(rows.filter(one).exclude(meta=ERASED_META).erase() for one in shown)
     if count:
-        meta = {"by": by, "of": of, "records": count}
+        meta = {"by": by.name, "of": of, "records": count}
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
         conversations.append(conversation, [told])
         windows.written(conversation.id)

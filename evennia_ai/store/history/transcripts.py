@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import StoreError
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.transcripts import (
@@ -28,7 +29,7 @@ from evennia_ai.history.transcripts import (
 )
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.lorebook.activation.timers import LoreState, state_from
-from evennia_ai.store.core.snapshots import one_transaction, value_of
+from evennia_ai.store.core.snapshots import one_change, value_of
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import (
     ConversationRef,
@@ -62,7 +63,7 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
     yield last_line(records=len(places), turns=count)
 
 
-def import_lines(lines: Iterable[str | bytes], *, npc_ref: str) -> ConversationRef:
+def import_lines(lines: Iterable[str | bytes], *, npc_ref: str, by: Actor) -> ConversationRef:
     """A new conversation of this NPC with what the lines tell; the same history, byte for byte.
 
     Bytes are those of UTF-8.
@@ -73,7 +74,7 @@ def import_lines(lines: Iterable[str | bytes], *, npc_ref: str) -> ConversationR
     reader, source = TranscriptReader(), iter(lines)
     header = reader.header(next(source, ""))
     first_number = turns.next_number(npc_ref)
-    with one_transaction(f"importing a conversation of NPC {npc_ref}"):
+    with one_change(f"importing a conversation of NPC {npc_ref}", by=by):
         conversation = _opened(header, npc_ref)
         taken = _Taken(conversation, reader)
         for line in source:

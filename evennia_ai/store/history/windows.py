@@ -17,6 +17,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import StoreError
 from evennia_ai.history.projection import extended, let_go, let_go_records, project_newest
 from evennia_ai.history.records import CONVERSATION, NewRecord, Record, RecordKind, canonical_json
@@ -384,13 +385,13 @@ def remember_lore(conversation: ConversationRef, state: LoreState, *, turn: int)
     lore_states.wrote(conversation.id, state)
 
 
-def reset_lore(conversation: ConversationRef, *, by: str) -> bool:
+def reset_lore(conversation: ConversationRef, *, by: Actor) -> bool:
     """Let the lore of the conversation begin anew; whether it remembered anything.
 
     The process where the NPC speaks notices a reset of another process at its next refresh; a
     turn it takes before that remembers on.
     """
-    with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}"):
+    with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}", by=by):
         removed, _ = models.LoreState.objects.filter(conversation_id=conversation.id).delete()
         lore_states.written(conversation.id)
     return removed > 0

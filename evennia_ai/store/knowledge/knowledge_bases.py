@@ -16,7 +16,8 @@ from typing import Any, Final, get_args, get_type_hints
 from django.db.models import F
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.actors import Actor
+from evennia_ai.errors import ComponentValueError, EditConflictError, NotStoredError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
@@ -46,9 +47,9 @@ def holds(key: str) -> tuple[Hold, ...]:
     return tuple(value_of(Hold, row, locks=tuple(row.locks.splitlines())) for row in rows)
 
 
-def hold(keys: Iterable[str], npc_ref: str) -> None:
+def hold(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
     """Have an NPC guard these bases for good; again changes nothing."""
-    with changing(KNOWLEDGE, f"holding NPC {npc_ref}"):
+    with changing(KNOWLEDGE, f"holding NPC {npc_ref}", by=by):
         for key in keys:
             models.KnowledgeHold.objects.get_or_create(
                 base_key=key, npc_ref=npc_ref, defaults={"held_since": time.time()}
@@ -56,13 +57,32 @@ def hold(keys: Iterable[str], npc_ref: str) -> None:
             held_refs.written(key)
 
 
-def release(key: str, npc_ref: str) -> None:
-    """Let an NPC go; NotStoredError: it does not guard the base for good."""
-    with changing(KNOWLEDGE, f"letting NPC {npc_ref} go"):
+def release(key: str, npc_ref: str, *, by: Actor) -> None:
+    """Let an NPC go; NotStoredError: it does not guard the base for good.
+
+    NotPermittedError: the lock of the base, or of one of its key that was removed, forbids it.
+    """
+    doing = f"letting NPC {npc_ref} go"
+    with changing(KNOWLEDGE, doing, by=by):
+        if row := models.KnowledgeBase.objects.filter(key=key).first():
+            refuse_locked(row, doing, by=by)
+        kept = (lock for one in holds(key) if one.npc_ref == npc_ref for lock in one.locks)
+        by.check_locks(doing, f"a knowledge base '{key}' that was removed", kept)
         gone, _ = models.KnowledgeHold.objects.filter(base_key=key, npc_ref=npc_ref).delete()
         if not gone:
             raise NotStoredError(f"hold of knowledge base '{key}'", npc_ref)
         held_refs.written(key)
+
+
+def refuse_locked(row: models.KnowledgeBase, doing: str, *, by: Actor) -> None:
+    """Raise NotPermittedError if the lock of a base forbids to see or to change it."""
+    by.check_locks(doing, f"knowledge base '{row.key}'", [row.locks])
+
+
+def _refuse_stale(row: models.KnowledgeBase, expected_revision: int | None) -> None:
+    if expected_revision not in (None, row.revision):
+        what = f"knowledge base '{row.key}'"
+        raise EditConflictError(what, expected_revision, row.revision, row.changed_by)
 
 
 def base_removed(key: str, locks: str) -> None:
@@ -112,23 +132,29 @@ def get_base(key: str) -> BaseInfo:
     return found
 
 
-def save_base(info: BaseInfo, *, by: str) -> BaseInfo:
+def save_base(info: BaseInfo, *, by: Actor, expected_revision: int | None = None) -> BaseInfo:
     """Store what is told of a base, in place of what was told; the same again changes nothing.
 
     Its counts and its revision are the store's own. ComponentValueError: a value is not allowed;
     nothing was written. CopyError: it would change what comes from the library.
+    EditConflictError: it was changed since `expected_revision`. NotPermittedError: its lock
+    forbids it.
     """
     copy = copies.copy_of("base", info.key)
     if copy is not None:
         refuse_edit(copy, _value(base_row(info.key)), info)
-    return write_base(info, by=by)
+    return write_base(info, by=by, expected_revision=expected_revision)
 
 
-def write_base(info: BaseInfo, *, by: str) -> BaseInfo:
-    """The same also for what comes from the library; for the store alone."""
+def write_base(info: BaseInfo, *, by: Actor, expected_revision: int | None = None) -> BaseInfo:
+    """Do the same also for what comes from the library; for the store alone."""
     check_base(info)
-    with changing(KNOWLEDGE, f"saving knowledge base '{info.key}'"):
+    doing = f"saving knowledge base '{info.key}'"
+    with changing(KNOWLEDGE, doing, by=by):
         row = models.KnowledgeBase.objects.filter(key=info.key).first()
+        if row is not None:
+            refuse_locked(row, doing, by=by)
+            _refuse_stale(row, expected_revision)
         if row is not None and _columns(_value(row)) == _columns(info):
             return _value(row)
         new = row or models.KnowledgeBase(
@@ -137,29 +163,35 @@ def write_base(info: BaseInfo, *, by: str) -> BaseInfo:
         for column, value in _columns(info).items():
             setattr(new, column, value)
         new.revision += 1
-        new.changed_by, new.changed_at = by, time.time()
+        new.changed_by, new.changed_at = by.name, time.time()
         new.save()
         base_written()
         return _value(new)
 
 
-def set_restricted(key: str, restricted: bool, *, by: str) -> BaseInfo:
+def set_restricted(key: str, restricted: bool, *, by: Actor) -> BaseInfo:
     """Let a base be restricted, or free; NotStoredError: there is none of this key."""
-    with changing(KNOWLEDGE, f"restricting knowledge base '{key}'"):
+    doing = f"restricting knowledge base '{key}'"
+    with changing(KNOWLEDGE, doing, by=by):
         return save_base(replace(_value(base_row(key)), restricted=restricted), by=by)
 
 
-def remove_base(key: str, *, by: str) -> None:
+def remove_base(key: str, *, by: Actor, expected_revision: int | None = None) -> None:
     """Remove a base, its pages and its bindings; the revisions of its pages stay.
 
     Drafts that wait for it are refused, and its vault is emptied. NotStoredError: there is no base
-    of this key.
+    of this key. EditConflictError: it was changed since `expected_revision`. NotPermittedError: its
+    lock, or that of one of its pages, forbids it.
     """
-    with changing(KNOWLEDGE, f"removing knowledge base '{key}'"):
+    doing = f"removing knowledge base '{key}'"
+    with changing(KNOWLEDGE, doing, by=by):
         row = base_row(key)
+        refuse_locked(row, doing, by=by)
+        _refuse_stale(row, expected_revision)
+        page_rows.refuse_locked_pages(row, doing, by=by)
         page_rows.record_removal_of_all(row, by=by)
         models.KnowledgeDraft.objects.filter(base_key=key, state="waiting").update(
-            state="refused", decided_by=by, decided_at=time.time()
+            state="refused", decided_by=by.name, decided_at=time.time()
         )
         # Another base may get the key, and its lock would open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
@@ -317,27 +349,33 @@ _bases: Final = snapshots.Snapshot(KNOWLEDGE, _load)
 _ids: Final = snapshots.Snapshot(KNOWLEDGE, _load_ids)
 
 
-def bind(key: str, scope: Scope, *, by: str) -> None:
+def bind(key: str, scope: Scope, *, by: Actor) -> None:
     """Let a base count in `scope`; again changes nothing.
 
     NotStoredError: there is no such base. ComponentValueError: it is no scope.
     """
     check_scope(scope, kinds=_SCOPE_KINDS[1:])
-    with changing(KNOWLEDGE, f"binding knowledge base '{key}'"):
+    doing = f"binding knowledge base '{key}'"
+    with changing(KNOWLEDGE, doing, by=by):
+        row = base_row(key)
+        refuse_locked(row, doing, by=by)
         models.KnowledgeBinding.objects.get_or_create(
-            base=base_row(key),
+            base=row,
             scope_kind=scope.kind,
             scope_ref=scope.ref,
-            defaults={"bound_by": by, "bound_at": time.time()},
+            defaults={"bound_by": by.name, "bound_at": time.time()},
         )
         base_written()
 
 
-def unbind(key: str, scope: Scope, *, by: str) -> bool:
+def unbind(key: str, scope: Scope, *, by: Actor) -> bool:
     """Let a base no longer count in `scope`; whether it did."""
-    with changing(KNOWLEDGE, f"unbinding knowledge base '{key}' for {by}"):
+    doing = f"unbinding knowledge base '{key}'"
+    with changing(KNOWLEDGE, doing, by=by):
+        row = base_row(key)
+        refuse_locked(row, doing, by=by)
         removed, _ = models.KnowledgeBinding.objects.filter(
-            base=base_row(key), scope_kind=scope.kind, scope_ref=scope.ref
+            base=row, scope_kind=scope.kind, scope_ref=scope.ref
         ).delete()
         base_written()
     return removed > 0

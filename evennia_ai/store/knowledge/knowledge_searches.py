@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
+from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.restricted.mediation import PagePassage, words_told
-from evennia_ai.store.core.snapshots import one_transaction, value_of
+from evennia_ai.store.core.snapshots import one_change, one_transaction, value_of
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
+from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked
 
 NEWEST: Final = 20
 
@@ -167,18 +170,20 @@ def of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
     return tuple(map(_search_from, rows))
 
 
-def open_vault(base: str, *, by: str, limit: int = NEWEST) -> tuple[KeptChunk, ...]:
+def open_vault(base: str, *, by: Actor, limit: int = NEWEST) -> tuple[KeptChunk, ...]:
     """The newest passages in the vault of a base, newest search first; that `by` read is kept.
 
-    Whoever calls this has asked the lock of the base. StoreError: it is not written down, and so
-    nothing is read.
+    StoreError: it is not written down, and so nothing is read. NotStoredError: there is no such
+    base that `by` may see.
     """
-    with one_transaction(f"opening the vault of {base}"):
+    with one_change(f"opening the vault of {base}", by=by):
         rows = models.VaultedChunk.objects.filter(base_key=base)
         found = [_chunk_from(row) for row in rows.order_by("-search_id", "place")[:limit]]
         models.VaultReading.objects.create(
-            base_key=base, read_by=by, read_at=time.time(), chunks=len(found)
+            base_key=base, read_by=by.name, read_at=time.time(), chunks=len(found)
         )
+        if not by.sees(base_row(base).locks):
+            raise NotStoredError("knowledge base", base)
     return tuple(found)
 
 
@@ -188,12 +193,13 @@ def readings(base: str) -> tuple[Reading, ...]:
     return tuple(Reading(by=row.read_by, at=row.read_at, chunks=row.chunks) for row in rows)
 
 
-def empty_vault(base: str) -> int:
+def empty_vault(base: str, *, by: Actor) -> int:
     """Throw away what is in the vault of a base; how many passages there were."""
-    with one_transaction(f"emptying the vault of {base}"):
+    with one_change(f"emptying the vault of {base}", by=by):
         rows = models.VaultedChunk.objects.filter(base_key=base)
         count = rows.count()
         rows.delete()
+        refuse_locked(base_row(base), f"emptying the vault of {base}", by=by)
     return int(count)
 
 

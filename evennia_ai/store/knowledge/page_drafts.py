@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from evennia_ai import models
+from evennia_ai.actors import Actor, author
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages.page import PageDraft
-from evennia_ai.store.core.snapshots import one_transaction, value_of
-from evennia_ai.store.knowledge.knowledge_bases import base_row
+from evennia_ai.store.core.snapshots import one_change, one_transaction, value_of
+from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked
 from evennia_ai.store.knowledge.page_rows import check_page, page_value, written_columns
 
 DraftState = Literal["waiting", "approved", "refused"]
@@ -70,7 +71,7 @@ def add(
         row = models.KnowledgeDraft.objects.create(
             base_key=base,
             was=draft.was,
-            made_by=draft.by,
+            made_by=draft.by.name,
             made_at=time.time(),
             note=storable(draft.note),
             task=storable(task),
@@ -93,21 +94,28 @@ def draft(number: int) -> StoredDraft | None:
     return _value(row) if row else None
 
 
-def decide(number: int, *, approved: bool, by: str) -> StoredDraft:
+def decide(number: int, *, approved: bool, by: Actor) -> StoredDraft:
     """Let a draft wait no longer; as it is then.
 
     NotStoredError: there is none of this number. StoreError: somebody decided already.
     """
-    with one_transaction(f"deciding draft {number}"):
+    with one_change(f"deciding draft {number}", by=by):
         decided = models.KnowledgeDraft.objects.filter(pk=number, state="waiting").update(
-            state="approved" if approved else "refused", decided_by=by, decided_at=time.time()
+            state="approved" if approved else "refused", decided_by=by.name, decided_at=time.time()
         )
+        if row := models.KnowledgeBase.objects.filter(key__in=_base_of(number)).first():
+            refuse_locked(row, f"deciding draft {number}", by=by)
         now = draft(number)
         if now is None:
             raise NotStoredError("draft", number)
         if not decided:
             raise StoreError(f"draft {number} was {now.state} by {now.decided_by} already")
         return now
+
+
+def _base_of(number: int) -> Any:
+    """Select the key of the base that a draft is for."""
+    return models.KnowledgeDraft.objects.filter(pk=number).values("base_key")
 
 
 def _refuse_too_many(base: str) -> None:
@@ -125,7 +133,7 @@ def _value(row: models.KnowledgeDraft) -> StoredDraft:
         row,
         number=row.pk,
         base=row.base_key,
-        draft=PageDraft(page=page, was=row.was, by=row.made_by, note=row.note),
+        draft=PageDraft(page=page, was=row.was, by=author(row.made_by), note=row.note),
         context_meta=json.loads(row.context_meta),
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.knowledge.pages.files import PageFolder
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName
@@ -106,7 +107,7 @@ def plan_pages(
 def import_pages(
     plan: ImportPlan,
     *,
-    by: str,
+    by: Actor,
     note: str = "imported",
     remove: bool = False,
     progress: Progress | None = None,
@@ -118,7 +119,7 @@ def import_pages(
     """
     total = plan.changes + (len(plan.gone) if remove else 0)
     tell = progress or _nobody
-    with changing(KNOWLEDGE, f"importing pages into knowledge base '{plan.base}'"):
+    with changing(KNOWLEDGE, f"importing pages into knowledge base '{plan.base}'", by=by):
         known = own_base(plan.base)
         if plan.changes:
             changes = _changes(known, plan)
@@ -215,7 +216,7 @@ def plan_folder(folder: PageFolder, *, folder_name: str) -> FolderPlan:
 def import_folder(
     wanted: FolderPlan,
     *,
-    by: str,
+    by: Actor,
     remove: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
@@ -225,7 +226,7 @@ def import_folder(
     since the plan was made. CopyError: the base comes from the library.
     """
     refuse_copy("base", wanted.info.key)
-    with changing(KNOWLEDGE, f"importing knowledge base '{wanted.info.key}'"):
+    with changing(KNOWLEDGE, f"importing knowledge base '{wanted.info.key}'", by=by):
         if wanted.is_new or wanted.fields:
             save_base(wanted.info, by=by)
         import_pages(wanted.pages, by=by, remove=remove, progress=progress)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from django.db.models import Max
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
@@ -142,11 +143,27 @@ def last_changed_by(base: str, name: PageName) -> str:
     return REVISIONS.last_changed_by(**key_of(base, name))
 
 
+def refuse_locked_pages(
+    base: models.KnowledgeBase, doing: str, *, by: Actor, rows: Iterable[Row] | None = None
+) -> None:
+    """Raise NotPermittedError if the lock of one of these pages forbids to see or to change it.
+
+    Without `rows` every page of the base is asked. The error names no page, because somebody may
+    not even know of it.
+    """
+    if rows is None:
+        stored = Row.objects.filter(base=base).exclude(locks="")
+        locks = set(stored.values_list("locks", flat=True).distinct())
+    else:
+        locks = {row.locks for row in rows}
+    by.check_locks(doing, f"a page of knowledge base '{base.key}' that this would change", locks)
+
+
 def record(
     base: str,
     changed: Iterable[tuple[models.KnowledgePage, str]],
     *,
-    by: str,
+    by: Actor,
     note: str,
 ) -> None:
     """Write down what pages are now, each with the action that made it so.
@@ -169,7 +186,7 @@ def record(
     )
 
 
-def record_removal_of_all(base: models.KnowledgeBase, *, by: str) -> None:
+def record_removal_of_all(base: models.KnowledgeBase, *, by: Actor) -> None:
     """Write down that every page of a base is removed, in the transaction that does it."""
     rows = models.KnowledgePage.objects.filter(base=base)
     gone = []

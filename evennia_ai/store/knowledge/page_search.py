@@ -15,6 +15,7 @@ from typing import Final
 from django.db import DatabaseError, connection
 
 from evennia_ai import models
+from evennia_ai.actors import THE_GAME
 from evennia_ai.errors import StoreError
 from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
 from evennia_ai.knowledge.postings import (
@@ -113,7 +114,7 @@ def index_anew(languages: Languages) -> None:
     """Have all pages found in these languages, in bases where they are found in others."""
     wanted = indexed_for(languages)
     for row in models.KnowledgeBase.objects.exclude(indexed_for=wanted):
-        with changing(KNOWLEDGE, f"indexing knowledge base '{row.key}'"):
+        with changing(KNOWLEDGE, f"indexing knowledge base '{row.key}'", by=THE_GAME):
             models.KnowledgePosting.objects.filter(base=row).delete()
             row.indexed_for = wanted
             row.save(update_fields=["indexed_for"])

@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import connection
 
 from evennia_ai import models
+from evennia_ai.actors import Actor
 from evennia_ai.errors import NotStoredError, PageConflictError, StoreError
 from evennia_ai.knowledge.pages.markup import links_of
 from evennia_ai.knowledge.pages.page import (
@@ -26,7 +27,12 @@ from evennia_ai.knowledge.pages.page import (
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
-from evennia_ai.store.knowledge.knowledge_bases import base_id, base_row, pages_changed
+from evennia_ai.store.knowledge.knowledge_bases import (
+    base_id,
+    base_row,
+    pages_changed,
+    refuse_locked,
+)
 from evennia_ai.store.knowledge.page_rows import (
     MOST_NAMES,
     REVISIONS,
@@ -39,6 +45,7 @@ from evennia_ai.store.knowledge.page_rows import (
     page_columns,
     page_value,
     record,
+    refuse_locked_pages,
     rows_named,
     title_row,
 )
@@ -98,7 +105,7 @@ def write_all(
     base: models.KnowledgeBase,
     changes: Sequence[PageWrite],
     *,
-    by: str,
+    by: Actor,
     note: str = "",
     done: Callable[[int], None] = lambda _: None,
 ) -> list[Row]:
@@ -107,6 +114,9 @@ def write_all(
     `done` is told after each batch how many are written. ComponentValueError: a page cannot be
     stored.
     """
+    doing = f"writing pages of knowledge base '{base.key}'"
+    refuse_locked(base, doing, by=by)
+    refuse_locked_pages(base, doing, by=by, rows=[one.row for one in changes if one.row])
     written: list[Row] = []
     changed: list[PageChange] = []
     for start in range(0, len(changes), BATCH):
@@ -125,8 +135,11 @@ def write_all(
     return written
 
 
-def remove_all(base: models.KnowledgeBase, rows: Sequence[Row], *, by: str) -> None:
+def remove_all(base: models.KnowledgeBase, rows: Sequence[Row], *, by: Actor) -> None:
     """Remove pages; their revisions stay."""
+    doing = f"removing pages of knowledge base '{base.key}'"
+    refuse_locked(base, doing, by=by)
+    refuse_locked_pages(base, doing, by=by, rows=rows)
     for row in rows:
         row.revision += 1
     record(base.key, [(row, "removed") for row in rows], by=by, note="")
@@ -147,7 +160,7 @@ def _was(base: models.KnowledgeBase, row: Row | None) -> Page | None:
 
 
 def _write(
-    base: models.KnowledgeBase, changes: Sequence[PageWrite], *, by: str, note: str
+    base: models.KnowledgeBase, changes: Sequence[PageWrite], *, by: Actor, note: str
 ) -> list[Row]:
     characters = -sum(change.row.characters for change in changes if change.row)
     numbers = newest_numbers(base.key, (named(change.page.name) for change in changes))
@@ -297,7 +310,7 @@ def save_page(base: str, draft: PageDraft) -> Page:
     it. NotStoredError: there is no such base. ComponentValueError: the page cannot be stored.
     """
     name = draft.page.name
-    with changing(KNOWLEDGE, f"saving page '{name}'"):
+    with changing(KNOWLEDGE, f"saving page '{name}'", by=draft.by):
         known = _own_to_edit(base)
         row = title_row(known.pk, name)
         refuse_stale(base, name, row, draft.was)
@@ -307,27 +320,32 @@ def save_page(base: str, draft: PageDraft) -> Page:
         return _value(base, row)
 
 
-def remove_page(base: str, name: PageName, *, was: str, by: str) -> None:
+def remove_page(base: str, name: PageName, *, was: str, by: Actor) -> None:
     """Remove a page; its revisions stay.
 
     PageConflictError: it has another revision than `was` by now. NotStoredError: there is no such
     page; an alias or a redirect to it is none.
     """
-    with changing(KNOWLEDGE, f"removing page '{name}'"):
+    with changing(KNOWLEDGE, f"removing page '{name}'", by=by):
         known = _own_to_edit(base)
         row = _title_row(known, name)
         refuse_stale(base, name, row, was)
         remove_all(known, [row], by=by)
 
 
-def rename_page(base: str, name: PageName, new: PageName, *, by: str) -> Page:
+def rename_page(
+    base: str, name: PageName, new: PageName, *, by: Actor, was: str | None = None
+) -> Page:
     """Give a page another name and leave a redirect; its talk page goes with it.
 
+    PageConflictError: it has another revision than `was` by now.
     A redirect to the page that has the new name gives way. NotStoredError: there is no such page.
     StoreError: another page has the new name.
     """
-    with changing(KNOWLEDGE, f"renaming page '{name}'"):
+    with changing(KNOWLEDGE, f"renaming page '{name}'", by=by):
         known = _own_to_edit(base)
+        if was is not None:
+            refuse_stale(base, name, title_row(known.pk, name), was)
         moved = _renamed(known, name, new, by=by)
         talked = title_row(known.pk, name.talk)
         if name.talk != name and talked and title_row(known.pk, new.talk) is None:
@@ -360,7 +378,7 @@ def removed_with_locks() -> bool:
     return bool(rows.exclude(locks="").exists())
 
 
-def _renamed(known: models.KnowledgeBase, name: PageName, new: PageName, *, by: str) -> Page:
+def _renamed(known: models.KnowledgeBase, name: PageName, new: PageName, *, by: Actor) -> Page:
     row = _title_row(known, name)
     old = _value(known.key, row)
     target: Row | None = row

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.knowledge.pages.files import (
     PageFolder,
     base_text,
@@ -58,7 +59,7 @@ class PublishedBase:
     """Pages that stayed at home, because of their locks."""
 
 
-def publish_base(key: str, *, game: str, game_name: str, by: str) -> PublishedBase:
+def publish_base(key: str, *, game: str, game_name: str, by: Actor) -> PublishedBase:
     """Put a base into the library as it is now.
 
     LibraryError: its lock means something else in another game, or the library cannot be written.
@@ -95,7 +96,7 @@ def publish_base(key: str, *, game: str, game_name: str, by: str) -> PublishedBa
     )
 
 
-def take_base(entry: Entry, *, by: str, most: int | None = None) -> ImportPlan:
+def take_base(entry: Entry, *, by: Actor, most: int | None = None) -> ImportPlan:
     """Take a base, or what changed of it, in one transaction; what became of its pages.
 
     `most` pages may change. LibraryError: the game has a base of this key of its own, or what the
@@ -103,7 +104,7 @@ def take_base(entry: Entry, *, by: str, most: int | None = None) -> ImportPlan:
     """
     key = entry.name
     folder, unchanged = _read(entry, _known(key) if _here(key) else {})
-    with changing(KNOWLEDGE, f"taking knowledge base '{key}' from the library"):
+    with changing(KNOWLEDGE, f"taking knowledge base '{key}' from the library", by=by):
         write_base(as_published(folder.info, _here(key)), by=by)
         plan = plan_pages(key, folder.pages, unchanged=unchanged)
         _refuse_many(entry, plan, most)
@@ -122,7 +123,7 @@ def _here(key: str) -> BaseInfo | None:
     return here
 
 
-def copy_from(entry: Entry, *, by: str, said: frozenset[str] = frozenset()) -> Copy:
+def copy_from(entry: Entry, *, by: Actor, said: frozenset[str] = frozenset()) -> Copy:
     """What this game has taken, once it has taken this."""
     return Copy(
         kind=entry.kind,
@@ -131,7 +132,7 @@ def copy_from(entry: Entry, *, by: str, said: frozenset[str] = frozenset()) -> C
         said=said,
         game_name=entry.game_name,
         is_gone=False,
-        taken_by=by,
+        taken_by=by.name,
         taken_at=0.0,
     )
 

@@ -7,6 +7,7 @@ another game, and by whom, is not in its file and does not come with it.
 from hashlib import sha256
 from typing import Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.cards.exporting import FORM_OF
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import EvenniaAIError
@@ -29,7 +30,7 @@ from evennia_ai.store.library.entries import (
 _NAME: Final = "card"
 
 
-def publish_card(name: str, *, game: str, game_name: str, by: str) -> bool:
+def publish_card(name: str, *, game: str, game_name: str, by: Actor) -> bool:
     """Put the card in force into the library; whether anything there is another than before.
 
     CopyError: it comes from the library itself. LibraryError: the library cannot be written.
@@ -41,7 +42,7 @@ def publish_card(name: str, *, game: str, game_name: str, by: str) -> bool:
     return put("card", name, {path: made}, game=game, game_name=game_name, by=by)
 
 
-def take_card(entry: Entry, *, by: str) -> int | None:
+def take_card(entry: Entry, *, by: Actor) -> int | None:
     """Let a card wait for approval; its number, None where this very file is in force.
 
     LibraryError: the game has a card of this name of its own, or what the library holds is refused.
@@ -62,7 +63,7 @@ def take_card(entry: Entry, *, by: str) -> int | None:
         raise LibraryError(f"{entry.typed} in the library is refused: {error}") from error
     if not is_named:
         raise LibraryError(f"{entry.typed} in the library has a name that cannot be typed")
-    with changing(CARDS, f"taking card '{entry.name}' from the library"):
+    with changing(CARDS, f"taking card '{entry.name}' from the library", by=by):
         _refuse_own(entry.name)
         number = let_wait(entry.name, log.file_of(content, found), by=by)
         keep(copy_from(entry, by=by))

@@ -16,6 +16,7 @@ from typing import Any, Final
 from django.db import DatabaseError, connections, transaction
 from django.db.models.functions import Length
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.pages.files import MAX_BYTES, MAX_FILES
 from evennia_ai.models import LibraryEntry, LibraryFile
@@ -153,12 +154,14 @@ def put(
     *,
     game: str,
     game_name: str,
-    by: str,
+    by: Actor,
 ) -> bool:
     """Publish an entry, in place of what this game published; whether anything is new in it.
 
     LibraryError: another game published it, or the library cannot be written.
+    NotPermittedError: `by` may not publish anything any more.
     """
+    by.check(f"publishing {typed(kind, name)}")
     listed = list_hash({path: file.sha256 for path, file in files.items()})
     with _writing():
         rows = LibraryEntry.objects.using(LIBRARY)
@@ -173,17 +176,19 @@ def put(
             return False
         row = row or LibraryEntry(kind=kind, name=name, game=game)
         row.format, row.sha256, row.game_name = FORMAT, listed, game_name
-        row.published_by, row.published_at = by, time.time()
+        row.published_by, row.published_at = by.name, time.time()
         row.save(using=LIBRARY)
         _put_files(row, files)
     return True
 
 
-def remove(kind: Kind, name: str) -> None:
+def remove(kind: Kind, name: str, *, by: Actor) -> None:
     """Take an entry out of the library; games that took it keep it.
 
-    LibraryError: it is not there, or the library cannot be written.
+    LibraryError: it is not there, or the library cannot be written. NotPermittedError: `by` may
+    not take it out.
     """
+    by.check(f"taking {typed(kind, name)} out of the library")
     with _writing():
         _, gone = LibraryEntry.objects.using(LIBRARY).filter(kind=kind, name=name).delete()
         if not gone:

@@ -7,6 +7,7 @@ one entry is refused for is told and holds up no other.
 from dataclasses import dataclass
 from typing import Final
 
+from evennia_ai.actors import Actor, trusted
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.store.core.copies import copies, mark
 from evennia_ai.store.library.bases import MOST_WRITTEN, take_base
@@ -14,7 +15,7 @@ from evennia_ai.store.library.cards import take_card
 from evennia_ai.store.library.entries import Entry, entries, reading
 
 LOOKING_SECONDS: Final = 10.0
-BY: Final = "the library"
+BY: Final = trusted("the library")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,6 @@ def look() -> Look:
     )
 
 
-def take(entry: Entry, *, by: str, most: int | None = None) -> object:
+def take(entry: Entry, *, by: Actor, most: int | None = None) -> object:
     """Take an entry, whatever it is; errors as `take_base` and `take_card`."""
     return take_base(entry, by=by, most=most) if entry.kind == "base" else take_card(entry, by=by)

@@ -4,7 +4,7 @@ A bulk edit is one revision: every ticked entry gets the value, or none does.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -22,7 +22,7 @@ from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.differing import as_values
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import NotAllowedError, Page, revision_seen
+from evennia_ai.web.site.page import Page, revision_seen
 
 MOST_LINTS: Final = 200
 
@@ -33,14 +33,6 @@ def book_seen(page: Page, name: str) -> StoredBook:
     if not door().viewer_of(page.request.user).may_view(stored.locks):
         raise NotStoredError("lorebook", name)
     return stored
-
-
-def refuse_change(page: Page, stored: StoredBook, uids: Sequence[str] = ()) -> None:
-    """NotAllowedError where a lock of the book, or of these entries, forbids a change."""
-    locks = lorebooks.entry_locks(stored.name)
-    for lock in (stored.locks, *(locks.get(uid, "") for uid in uids)):
-        if not door().may_edit(page.request.user, lock):
-            raise NotAllowedError(f"The lock of '{stored.name}' does not let you change it.")
 
 
 def edit_ticked(page: Page, name: str) -> HttpResponseBase:
@@ -55,7 +47,6 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
     may_view = door().viewer_of(page.request.user).may_view
     if not all(may_view(locks.get(uid, "")) for uid in uids):
         raise NotStoredError(f"entry of lorebook '{name}' called", uids[0])
-    refuse_change(page, stored, uids)
     if not uids:
         raise FormatError("form", "ticks no entry; nothing was changed")
     seen, fields = revision_seen(form.get("seen", "")), _wanted(form)
@@ -64,7 +55,7 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
         with in_words_of(f"entry {uid}"):
             data = change_entry(data, uid, fields)
     text = json.dumps(data, ensure_ascii=False)
-    lorebooks.save_book(name, text, by=page.typed_by, expected_revision=seen)
+    lorebooks.save_book(name, text, by=page.actor, expected_revision=seen)
     return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
 
@@ -128,20 +119,10 @@ class BookRevisionPage(Page):
         }
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
-        """Give the book the text of this revision; FormatError where it changed meanwhile."""
+        """Give the book the text of this revision; EditConflictError if it changed meanwhile."""
         self._seen(name, number)
-        for lock in (lorebooks.locks_then(name, number)[0], *lorebooks.entry_locks(name).values()):
-            if not door().may_edit(request.user, lock):
-                raise NotAllowedError(f"The lock of '{name}' does not let you change it.")
-        seen = request.POST.get("seen", "")
-        newest = lorebooks.book_revisions(name)[-1]
-        if seen != str(newest.number):
-            raise FormatError(
-                "form",
-                f"was made when the book was at revision {seen}; {newest.changed_by} has changed"
-                " it since. Nothing was changed: open the page again",
-            )
-        lorebooks.revert_book(name, number, by=self.typed_by)
+        seen = revision_seen(request.POST.get("seen", ""))
+        lorebooks.revert_book(name, number, by=self.actor, expected_revision=seen)
         return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
     def _seen(self, name: str, number: int) -> lorebooks.BookRevision:

@@ -25,7 +25,7 @@ from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile, file_of
 from evennia_ai.web.site.differing import as_values
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import Page, named_npc
+from evennia_ai.web.site.page import Page, named_npc, revision_seen
 
 MOST_REVISIONS: Final = 20
 _WITH_PICTURES: Final = ("png", "apng", "charx")
@@ -63,7 +63,7 @@ class CardsPage(Page):
         name = cards.known_name(
             cards.typeable_name(request.POST.get("name", "").strip() or found.card.name)
         )
-        number = cards.import_card(name, file_of(content, found), by=self.typed_by)
+        number = cards.import_card(name, file_of(content, found), by=self.actor)
         if number is None:
             raise FormatError("card", f"this very file is card '{name}' in force already")
         return _to(name, number)
@@ -81,6 +81,7 @@ class CardPage(Page):
         return {
             **_change(change),
             "waits": any(one.number == number for one in card_revisions.waiting(name)),
+            "newest": card_revisions.newest_number(name),
             "in_force": card.revision if card else None,
             "grants": list(in_order(card.grants)) if card else [],
             "players": _players(name),
@@ -117,19 +118,23 @@ class CardPage(Page):
         if unknown := ticked - ALLOWS.keys():
             raise FormatError("form", f"there is no grant {', '.join(sorted(unknown))}")
         grants: Grants = frozenset(grant for grant in ALLOWS if grant in ticked)
-        card = cards.approve(name, number, grants=grants, by=self.typed_by)
+        card = cards.approve(name, number, grants=grants, by=self.actor, newest_seen=self._seen())
         with suppress(FormatError):  # what of it cannot be read, its turns tell
             read_ahead(card)  # in this thread, which is not the game's
         return _to(name, card.revision)
 
     def _reject(self, name: str, number: int) -> HttpResponseBase:
-        if not cards.reject(name, by=self.typed_by):
+        if not cards.reject(name, by=self.actor, newest_seen=self._seen()):
             raise FormatError("card", f"no import of a card '{name}' waits any more")
         return HttpResponseRedirect(reverse("evennia_ai:cards"))
 
+    def _seen(self) -> int:
+        """Return the revision that the form was made from."""
+        return revision_seen(self.request.POST.get("seen", ""))
+
     def _assign(self, name: str, number: int) -> HttpResponseBase:
         npc = named_npc(self.request.POST.get("npc", ""))
-        cards.assign(npc, name, by=self.typed_by)
+        cards.assign(npc, name, by=self.actor)
         return _to(name, number)
 
     def _greet(self, name: str, number: int) -> HttpResponseBase:
@@ -140,7 +145,9 @@ class CardPage(Page):
         known = {str(one["index"]) for one in _greetings(parsed_card(cards.get_card(name)))}
         if text and text not in known:
             raise FormatError("card", f"card '{name}' has no greeting {text[:40]}")
-        cards.set_greeting(ref, int(text) if text else None, by=self.typed_by)
+        cards.set_greeting(
+            ref, int(text) if text else None, by=self.actor, seen_revision=self._seen()
+        )
         return _to(name, number)
 
 

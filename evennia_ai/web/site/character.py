@@ -45,11 +45,11 @@ class NewCardPage(Page):
         typed = {name: _plain(request.POST.get(name, "")) for name in ("name", "description")}
         try:
             name = cards.known_name(cards.typeable_name(typed["name"].strip()))
-            made = new_card(name, description=typed["description"], creator=self.typed_by)
+            made = new_card(name, description=typed["description"], creator=self.actor.name)
             file = card_files.new_file_of(
                 made, modified_at=int(time.time()), limits=conf().card_limits
             )
-            cards.create_card(name, file, by=self.typed_by)
+            cards.create_card(name, file, by=self.actor)
         except EvenniaAIError as error:
             return self.shown({**typed, "problem": str(error)}, status=400)
         return _to_form(name)
@@ -102,7 +102,7 @@ class CharacterPage(Page):
         )
         if made is not None:
             kept = keeps_greetings(before, after)
-            cards.edit_card(stored, made, keeps_greetings=kept, by=self.typed_by)
+            cards.edit_card(stored, made, keeps_greetings=kept, by=self.actor)
 
     def _form(
         self, name: str, *, revision: int, sha256: str, texts: Mapping[str, str]

@@ -6,6 +6,7 @@ from typing import Any, Final, Protocol, cast
 
 from django.apps import apps
 
+from evennia_ai.actors import Actor
 from evennia_ai.minds.withheld.viewer import Viewer
 from evennia_ai.prompt.report import Report
 from evennia_ai.store.history.past_turns import TurnLine
@@ -113,8 +114,8 @@ class Door(Protocol):
     def viewer_of(self, looker: Any) -> Viewer:
         """An account as somebody who looks."""
 
-    def may_edit(self, account: Any, locks: str) -> bool:
-        """Whether a lock string lets an account change what it is on."""
+    def page_actor(self, account: Any, rank: str, *, address: str) -> Actor:
+        """Return an account that uses a page which is for this rank and the ranks above."""
 
     def played_by(self, account: Any) -> tuple[str, ...]:
         """Return the references of an account's characters, those it plays now first."""
@@ -134,16 +135,16 @@ class Door(Protocol):
     def search_as(self, ref: str, base: str, words: str) -> FoundBy:
         """What an NPC finds in a base; nothing of it is told or stored."""
 
-    def pause(self, ref: str, *, by: str) -> None:
+    def pause(self, ref: str, *, by: Actor) -> None:
         """Have one NPC ask no model."""
 
-    def resume(self, ref: str, *, by: str) -> None:
+    def resume(self, ref: str, *, by: Actor) -> None:
         """Let it go on."""
 
-    def stop_all(self, *, by: str) -> None:
+    def stop_all(self, *, by: Actor) -> None:
         """Stop the whole game's NPCs."""
 
-    def start_all(self, *, by: str) -> None:
+    def start_all(self, *, by: Actor) -> None:
         """Let them answer again."""
 
 

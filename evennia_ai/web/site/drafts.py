@@ -15,7 +15,7 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site.differing import difference
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.knowledge import draft_row, tells_texts
-from evennia_ai.web.site.page import NotAllowedError, Page
+from evennia_ai.web.site.page import Page
 
 
 class DraftPage(Page):
@@ -47,19 +47,16 @@ class DraftPage(Page):
         found, now = self._seen(number)
         if found.state != "waiting":
             raise StoreError(f"Draft {number} was {found.state} by {found.decided_by} already.")
-        info = knowledge_bases.get_base(found.base)
-        if not door().may_edit(request.user, info.locks):
-            raise NotAllowedError(f"The lock of '{found.base}' does not let you change it.")
         act(found, now)
         return HttpResponseRedirect(reverse("evennia_ai:draft", kwargs={"number": number}))
 
     def _approve(self, found: StoredDraft, now: KnowledgePage | None) -> None:
         if now is None or not is_written(found, now):
-            pages.save_page(found.base, to_be_written(found, now, by=self.typed_by))
-        page_drafts.decide(found.number, approved=True, by=self.typed_by)
+            pages.save_page(found.base, to_be_written(found, now, by=self.actor))
+        page_drafts.decide(found.number, approved=True, by=self.actor)
 
     def _refuse(self, found: StoredDraft, now: KnowledgePage | None) -> None:
-        page_drafts.decide(found.number, approved=False, by=self.typed_by)
+        page_drafts.decide(found.number, approved=False, by=self.actor)
 
     def _seen(self, number: int) -> tuple[StoredDraft, KnowledgePage | None]:
         """The draft and its page as it is; NotStoredError where it may not be seen here."""

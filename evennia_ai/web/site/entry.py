@@ -10,7 +10,13 @@ from typing import Any, Final, get_args
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import EditConflictError, EvenniaAIError, FormatError, NotStoredError
+from evennia_ai.errors import (
+    EditConflictError,
+    EvenniaAIError,
+    FormatError,
+    NotPermittedError,
+    NotStoredError,
+)
 from evennia_ai.lorebook.editing.edits import add_entry, change_entry, content_at
 from evennia_ai.lorebook.editing.typed import in_words, in_words_of, said_of, typed_value
 from evennia_ai.lorebook.entry import Logic, LoreEntry
@@ -20,10 +26,9 @@ from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.web.site.book_editing import refuse_change
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.next import MOST_TYPED, preview_seen
-from evennia_ai.web.site.page import NotAllowedError, Page, name_of, named_npc, revision_seen
+from evennia_ai.web.site.page import Page, name_of, named_npc, revision_seen
 
 PLACES: Final = (
     *("before", "after", "depth", "note_top", "note_bottom", "examples_before", "examples_after"),
@@ -63,7 +68,7 @@ class EntryPage(Page):
         try:
             typed = _typed(request.POST)
             made = self._saved(stored, uid, typed)
-        except NotAllowedError:
+        except NotPermittedError:
             raise
         except EvenniaAIError as error:
             told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
@@ -112,7 +117,6 @@ class EntryPage(Page):
     def _saved(self, stored: StoredBook, uid: str, typed: Mapping[str, Any]) -> str:
         """Store the entry; its uid. EditConflictError: the book is another one than was shown."""
         locks = lorebooks.entry_locks(stored.name)
-        refuse_change(self, stored, [uid])
         others = _typed_others(self.request.POST)
         seen = revision_seen(self.request.POST.get("seen", ""))
         data: Any = json.loads(stored.source)
@@ -125,7 +129,7 @@ class EntryPage(Page):
             else:
                 data, uid = add_entry(data, fields, taken=locks)
         text = json.dumps(data, ensure_ascii=False)
-        lorebooks.save_book(stored.name, text, by=self.typed_by, expected_revision=seen)
+        lorebooks.save_book(stored.name, text, by=self.actor, expected_revision=seen)
         return uid
 
 

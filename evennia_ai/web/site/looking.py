@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from threading import local
 from typing import Any, Final
 
-from evennia.utils import logger
-
 from evennia_ai.compose import compose
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.replay import report_of_turn
@@ -30,15 +28,7 @@ def records_of(turn: StoredTurn) -> tuple[Record, ...]:
 
 def sent(account: Any, turn: StoredTurn, records: Sequence[Record]) -> Report:
     """The account of what was sent, made from these records of it."""
-    _note_reading(account, turn)
     return seer_for(account, turn.npc_ref).report(report_of_turn(turn.manifest, records))
-
-
-def _note_reading(account: Any, turn: StoredTurn) -> None:
-    """Log that somebody reads what was said in private, who may."""
-    if turn.conversation.kind == "private" and door().viewer_of(account).hears_whispers:
-        told = f"turn {turn.number} of NPC {turn.npc_ref}, said in private"
-        logger.log_sec(f"evennia_ai: {account.key} reads {told}, on the web")
 
 
 class _OfThread(local):
@@ -67,7 +57,6 @@ def tried(account: Any, turn: StoredTurn, past: PastInputs, trial: Trial) -> Rep
 
     FormatError, ComponentValueError: an edit cannot be.
     """
-    _note_reading(account, turn)
     before = compose(past.inputs)
     report = report_of(compose(trial(past)), older=before.messages)
     return seer_for(account, turn.npc_ref).report(report)

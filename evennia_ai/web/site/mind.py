@@ -94,7 +94,7 @@ class PauseView(Page):
         act = acts.get(request.POST.get("do", ""))
         if act is None:
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
-        act(ref, by=self.typed_by)
+        act(ref, by=self.actor)
         return HttpResponseRedirect(reverse("evennia_ai:mind", kwargs={"ref": ref}))
 
 

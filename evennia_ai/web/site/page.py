@@ -13,10 +13,12 @@ from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
 from django.views import View
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import (
     EditConflictError,
     EvenniaAIError,
     FormatError,
+    NotPermittedError,
     NotStoredError,
     StoreError,
 )
@@ -56,10 +58,6 @@ _FAILED_PAGE: Final = f"""<!doctype html>
 """No template: one may be what failed."""
 
 
-class NotAllowedError(EvenniaAIError):
-    """Something the account may not do; the text says who may."""
-
-
 class Page(View):
     """A page of ours; `told` gives its plain values, which both forms show."""
 
@@ -73,7 +71,7 @@ class Page(View):
             response = super().dispatch(request, *args, **kwargs)
         except NotStoredError as error:
             response = self._problem(error, status=404)
-        except NotAllowedError as error:
+        except NotPermittedError as error:
             response = self._problem(error, status=403)
         except EvenniaAIError as error:
             response = self._problem(error, status=409 if isinstance(error, _CONFLICTS) else 400)
@@ -110,15 +108,10 @@ class Page(View):
         pages = max(1, -(-count // size))
         return min(pages, max(1, int(text) if text.isdecimal() and len(text) < 7 else 1)), pages
 
-    def require(self, rank: str) -> None:
-        """NotAllowedError where the account has not this rank."""
-        if not has_rank(self.request, rank):
-            raise NotAllowedError(f"This is for the rank {rank} and above; nothing was changed.")
-
     @property
-    def typed_by(self) -> str:
-        """Who does it, as revisions name them."""
-        return str(self.request.user.key)[:200]
+    def actor(self) -> Actor:
+        """Return who uses the page, as somebody who changes things."""
+        return actor_of(self.request, BUILDER)
 
     def _failed(self) -> HttpResponse:
         """Report the error that is being handled, and return a page that shows nothing of it.
@@ -138,9 +131,15 @@ class Page(View):
 
 
 def has_rank(request: HttpRequest, rank: str) -> bool:
-    """Whether who asks is logged in and has this permission, or a higher one."""
+    """True if who asks is logged in, has this permission or a higher one, and is not banned."""
     account: Any = request.user
-    return bool(account.is_authenticated and account.check_permstring(rank))
+    return bool(account.is_authenticated) and not actor_of(request, rank).why_not()
+
+
+def actor_of(request: HttpRequest, rank: str) -> Actor:
+    """Return who asks as an actor that needs this rank."""
+    address = str(request.META.get("REMOTE_ADDR", ""))
+    return door().page_actor(request.user, rank, address=address)
 
 
 def revision_seen(text: str) -> int:

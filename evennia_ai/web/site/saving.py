@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evennia_ai.actors import Actor
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.editing.edits import change_entry
 from evennia_ai.minds.trials import Place, Trial, component_fields, entry_fields
 from evennia_ai.store.authored import components, lorebooks, notes
 from evennia_ai.store.core.snapshots import one_transaction
-from evennia_ai.web.site.door import door
-from evennia_ai.web.site.page import NotAllowedError
 
 SEEN: Final = "seen"
 _KIND: Final = "trial"
@@ -23,18 +22,18 @@ _KIND: Final = "trial"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saver:
-    """Saves for one account what it tried on an NPC; `seen` are revisions by what holds them."""
+    """Saves what somebody tried on an NPC."""
 
-    account: Any
-    by: str
+    by: Actor
     npc_ref: str
     seen: Mapping[str, int]
+    """The revisions that the form showed, by what holds the places."""
 
     def save(self, trial: Trial, places: Mapping[str, Place]) -> None:
         """Write a revision of everything that is edited, or nothing.
 
-        FormatError: it cannot be saved here. NotAllowedError: a lock forbids it. EditConflictError,
-        StoreError: somebody else changed it, or the database refused.
+        FormatError: it cannot be saved here. NotPermittedError: a right or a lock forbids it.
+        EditConflictError, StoreError: somebody else changed it, or the database refused.
         """
         wanted: dict[str, dict[str, int]] = {}
         for edit in trial.edits:
@@ -62,7 +61,7 @@ class Saver:
             place.key,
             by=self.by,
             scope=place.scope,
-            seen_revision=self.seen.get(_holder(place)),
+            seen_revision=self._seen(place),
             **component_fields(given),
         )
 
@@ -73,7 +72,7 @@ class Saver:
             self.npc_ref,
             place.key,
             by=self.by,
-            expected_revision=self.seen.get(_holder(place)),
+            expected_revision=self._seen(place),
             **fields,
             **switched,
         )
@@ -83,18 +82,22 @@ class Saver:
             raise FormatError(
                 _KIND, f"'{name}' is the book inside a card; `lore` in the game changes it"
             )
-        stored = lorebooks.get_book(name)
-        locks = lorebooks.entry_locks(name)
-        source: Any = json.loads(stored.source)
+        source: Any = json.loads(lorebooks.get_book(name).source)
         for origin, given in wanted.items():
-            uid = origin.removeprefix(f"lore:{name}#")
-            for lock in (stored.locks, locks.get(uid, "")):
-                if not door().may_edit(self.account, lock):
-                    raise NotAllowedError(f"The lock of {origin} does not let you change it.")
-            source = change_entry(source, uid, entry_fields(given))
+            source = change_entry(source, origin.removeprefix(f"lore:{name}#"), entry_fields(given))
         text = json.dumps(source, ensure_ascii=False)
-        expected = self.seen.get(_holder(place), stored.revision)
-        lorebooks.save_book(name, text, by=self.by, expected_revision=expected)
+        lorebooks.save_book(name, text, by=self.by, expected_revision=self._seen(place))
+
+    def _seen(self, place: Place) -> int:
+        """Return the revision that the form showed; FormatError if it shows none."""
+        seen = self.seen.get(_holder(place))
+        if seen is None:
+            raise FormatError(
+                "form",
+                f"does not say which revision of {place.origin} it showed; nothing was changed:"
+                " open the page again",
+            )
+        return seen
 
 
 def seen_now(places: Iterable[Place], npc_ref: str) -> dict[str, int]:

@@ -14,12 +14,14 @@ from django.urls import reverse
 from evennia_ai.errors import EvenniaAIError, ReplayError
 from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
-from evennia_ai.minds.trials import Trial, places
+from evennia_ai.minds.trials import Place, Trial, places
+from evennia_ai.minds.withheld.lore import HiddenLore
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.door import door
 from evennia_ai.web.site.looking import past_of, past_reader, records_of, seer_for, sent, tried
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
@@ -86,14 +88,11 @@ class TurnPage(Page):
             self._past = self._past or past_of(self._turn)
         except NotReadBackError as error:
             problem = str(error)
-        found = {} if self._past is None else places(trial_inputs(self._past, trial))
+        found = {} if self._past is None else self._seen_places(trial_inputs(self._past, trial))
         here = {o: p for o, p in found.items() if o in told["by_origin"]}
         said = sum(message["said"] for message in told["messages"])
-        edited = (
-            {edit.origin: places(self._past.inputs).get(edit.origin) for edit in trial.edits}
-            if self._past
-            else {}
-        )
+        there = self._seen_places(self._past.inputs) if self._past else {}
+        edited = [there[edit.origin] for edit in trial.edits if edit.origin in there]
         return {
             "rows": list(rows(told["messages"], everything="all" in self.request.GET)),
             "movable": {
@@ -116,20 +115,25 @@ class TurnPage(Page):
             "changed_tokens": told["tokens"] - told["sent_tokens"],
             "status": _status(trial, here, said),
             "seen": [
-                f"{holder}@{revision}"
-                for holder, revision in seen_now(
-                    [place for place in edited.values() if place], npc_of(ref)
-                ).items()
+                f"{holder}@{revision}" for holder, revision in seen_now(edited, npc_of(ref)).items()
             ],
+        }
+
+    def _seen_places(self, inputs: Any) -> dict[str, Place]:
+        """Return the places of a turn without those of lore that is hidden from who looks."""
+        hidden = HiddenLore(door().viewer_of(self.request.user))
+        return {
+            origin: place
+            for origin, place in places(inputs).items()
+            if place.holder != "book" or not hidden.covers(origin)
         }
 
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
         """Save the trial that the form holds."""
         trial = trial_in(request)
-        found = places(past_of(turns.turn(ref, number)).inputs)
+        found = self._seen_places(past_of(turns.turn(ref, number)).inputs)
         saver = Saver(
-            account=request.user,
-            by=self.typed_by,
+            by=self.actor,
             npc_ref=npc_of(ref),
             seen=seen_in(request.POST.getlist(SEEN)),
         )

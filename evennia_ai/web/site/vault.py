@@ -44,7 +44,7 @@ class VaultPage(Page):
         base_seen(viewer, key)
         hidden = HiddenPages(viewer)
         passages = []
-        for chunk in knowledge_searches.open_vault(key, by=self.typed_by):
+        for chunk in knowledge_searches.open_vault(key, by=self.actor):
             is_hidden = hidden.covers(chunk.base, chunk.title)
             passages.append(
                 {

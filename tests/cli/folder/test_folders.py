@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from evennia.utils.create import create_object
 
+from evennia_ai.actors import trusted
 from evennia_ai.cli.game.folder import importing
 from evennia_ai.cli.game.folder.exporting import write_out
 from evennia_ai.cli.game.folder.importing import take_in
@@ -99,8 +100,8 @@ def test_a_chat_whose_character_gets_its_npc_later_is_taken_in_by_the_next_run(s
     told(folder)
     tilda = create_object(AINPC, key="Tilda", location=stage.room, home=stage.room)
     number = card_revisions.waiting("Mira")[-1].number
-    cards.approve("Mira", number, grants=frozenset(), by="Mara")
-    cards.assign(str(tilda.id), "Mira", by="Mara")
+    cards.approve("Mira", number, grants=frozenset(), by=trusted("Mara"))
+    cards.assign(str(tilda.id), "Mira", by=trusted("Mara"))
     report = told(folder)
 
     assert report["counts"]["chat"] == {"there": 1, "taken": 1}
@@ -118,7 +119,7 @@ def test_again_it_changes_nothing(stage, mira, folder, told):
 
 def test_a_card_that_was_rejected_does_not_come_back_by_itself(stage, folder, told):
     told(folder)
-    cards.reject("Oren", by="Mara")
+    cards.reject("Oren", by=trusted("Mara"))
     told(folder)
     assert "Oren" not in card_revisions.waiting_names()
 
@@ -190,8 +191,8 @@ def test_presets_wait_without_their_secrets(stage, folder, told):
 def test_a_preset_goes_out_as_it_is_switched(stage, folder, told, tmp_path):
     told(folder)
     number = preset_revisions.waiting("Default")[-1].number
-    stored = presets.approve("Default", number, grants=frozenset(), by="Mara")
-    presets.switch(stored, {"6f1c": False}, by="Mara")
+    stored = presets.approve("Default", number, grants=frozenset(), by=trusted("Mara"))
+    presets.switch(stored, {"6f1c": False}, by=trusted("Mara"))
     write_out(tmp_path / "out", Path("out"), conf(), as_json=True)
 
     went = json.loads((tmp_path / "out" / "OpenAI Settings" / "Default.json").read_text())
@@ -201,14 +202,16 @@ def test_a_preset_goes_out_as_it_is_switched(stage, folder, told, tmp_path):
 
 
 def test_a_lorebook_of_the_game_is_not_written_over(stage, folder, told):
-    lorebooks.save_book("lore of oren", '{"entries": []}', by="Mara")
+    lorebooks.save_book("lore of oren", '{"entries": []}', by=trusted("Mara"))
     report = told(folder)
     assert "other text is in the game" in why(report, "worlds/Lore of Oren.json")
     assert lorebooks.get_book("lore of oren").source == '{"entries": []}'
 
 
 def test_what_a_player_wrote_of_themselves_stays(stage, folder, told):
-    set_persona(str(stage.player.id), Persona(text="Mine."), most_characters=100)
+    set_persona(
+        str(stage.player.id), Persona(text="Mine."), most_characters=100, by=trusted("Anna")
+    )
     report = told(folder)
     assert "has written another one already" in why(report, "settings.json: Pim (pim.png)")
     assert persona_of(str(stage.player.id)).text == "Mine."

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _files() -> Iterator[None]:
@@ -67,8 +69,8 @@ def _settled(_limbo: int, world: Callable[[], AbstractContextManager[None]]) -> 
 
     with world(), pytest.MonkeyPatch.context() as patch:
         room = _start_in(_limbo, patch)
-        components.update("system_prompt", by="Tamsin", content="Speak in verse.")
-        cards.save_card("oren", '{"name": "Orin"}', by="Tamsin")
+        components.update("system_prompt", by=trusted("Tamsin"), content="Speak in verse.")
+        cards.save_card("oren", '{"name": "Orin"}', by=trusted("Tamsin"))
         AccountDB.objects.create_user("anna", "", "her own password")
         class_from_module(settings.BASE_ACCOUNT_TYPECLASS).create(
             username=settings.DEMO_PASSWORDS.builder[0], password="of-theirs-own"

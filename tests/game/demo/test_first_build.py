@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 from evennia.accounts.models import AccountDB
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.authored import components
 from tests.game.demo.finding import tagged
 from world import build_demo
@@ -35,10 +36,10 @@ def test_without_passwords_there_are_no_accounts(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
-    components.create(read_content().components[2].changed(key="weather"), by="Tamsin")
+    components.create(read_content().components[2].changed(key="weather"), by=trusted("Tamsin"))
     first = build_demo.build()
     (line,) = (line for line in first if "left out" in line)
     assert line.startswith("component:mood was left out: id 1200 is already taken")
     assert "'weather'" in line
-    components.remove("weather", by="Tamsin")
+    components.remove("weather", by=trusted("Tamsin"))
     assert build_demo.build() == ["component mood"]

@@ -10,6 +10,7 @@ from evennia.accounts.models import AccountDB
 from evennia.objects.models import ObjectDB
 from evennia.server.models import ServerConfig
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import UnknownComponentError
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.meta_prompt import TOOL
@@ -129,10 +130,10 @@ def test_pages_that_nobody_touched_follow_the_demo() -> None:
         page = pages.page("harbour", name)
         assert page is not None
         text = replace(page, body=f"As {by} has it.")
-        pages.save_page("harbour", PageDraft(page=text, was=page.revision, by=by))
+        pages.save_page("harbour", PageDraft(page=text, was=page.revision, by=trusted(by)))
     stub = pages.page("harbour", removed)
     assert stub is not None
-    pages.remove_page("harbour", removed, was=stub.revision, by="Tamsin")
+    pages.remove_page("harbour", removed, was=stub.revision, by=trusted("Tamsin"))
     built = ServerConfig.objects.conf(build_demo.BUILT)
     (edition,) = (n for n in built if re.fullmatch(r"wiki:harbour:[0-9a-f]{12}", n))
     ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != edition])
@@ -156,11 +157,11 @@ def test_what_a_builder_edited_survives_the_next_start() -> None:
     landing = tagged("room:landing")
     landing.db.desc = "A new jetty, and nobody trusts it yet."
     oren.key, oren.location = "Orin", tagged("room:inn")
-    components.update("mood", by="Tamsin", content="It is raining.", injection_depth=2)
-    components.update("system_prompt", by="Tamsin", content="Speak in verse.")
-    notes.set_note(str(oren.id), by="Tamsin", content="Oren has a cold.")
-    cards.save_card("oren", '{"name": "Orin"}', by="Tamsin")
-    lorebooks.save_book("harbour", '{"entries": []}', by="Tamsin")
+    components.update("mood", by=trusted("Tamsin"), content="It is raining.", injection_depth=2)
+    components.update("system_prompt", by=trusted("Tamsin"), content="Speak in verse.")
+    notes.set_note(str(oren.id), by=trusted("Tamsin"), content="Oren has a cold.")
+    cards.save_card("oren", '{"name": "Orin"}', by=trusted("Tamsin"))
+    lorebooks.save_book("harbour", '{"entries": []}', by=trusted("Tamsin"))
     before = counts()
 
     assert build_demo.build() == []
@@ -197,29 +198,29 @@ def test_a_lorebook_that_nobody_touched_follows_the_demo_and_new_books_come_in()
 
 def test_a_lorebook_that_a_builder_edited_does_not_follow_the_demo() -> None:
     an_older_demo()
-    lorebooks.save_book("harbour", '{"entries": [], "name": "ours"}', by="Tamsin")
+    lorebooks.save_book("harbour", '{"entries": [], "name": "ours"}', by=trusted("Tamsin"))
     assert build_demo.build() == ["lorebook hearsay"]
     assert lorebooks.get_book("harbour").source == '{"entries": [], "name": "ours"}'
 
 
 def test_a_lorebook_that_a_builder_removed_does_not_come_back_in_a_new_edition() -> None:
     an_older_demo()
-    lorebooks.remove_book("harbour", by="Tamsin")
+    lorebooks.remove_book("harbour", by=trusted("Tamsin"))
     assert build_demo.build() == ["lorebook hearsay"]
     assert "harbour" not in lorebooks.book_names()
 
 
 def test_a_lorebook_that_a_builder_detached_is_renewed_where_it_is() -> None:
     an_older_demo()
-    lorebooks.detach("harbour", GAME, by="Tamsin")
+    lorebooks.detach("harbour", GAME, by=trusted("Tamsin"))
     assert "lorebook harbour, in a new edition" in build_demo.build()
     assert lorebooks.attachments("harbour") == ()
 
 
 def test_what_a_builder_removed_stays_removed() -> None:
-    components.remove("mood", by="Tamsin")
+    components.remove("mood", by=trusted("Tamsin"))
     tagged("npc:brida").delete()
-    notes.clear_notes(str(tagged("npc:oren").id), by="Tamsin")
+    notes.clear_notes(str(tagged("npc:oren").id), by=trusted("Tamsin"))
     before = counts()
 
     assert build_demo.build() == []
@@ -231,7 +232,7 @@ def test_what_a_builder_removed_stays_removed() -> None:
 
 
 def test_a_part_taken_off_the_list_is_made_again() -> None:
-    components.remove("mood", by="Tamsin")
+    components.remove("mood", by=trusted("Tamsin"))
     built = ServerConfig.objects.conf(build_demo.BUILT)
     ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != "component:mood"])
     assert build_demo.build() == ["component mood"]

@@ -14,6 +14,7 @@ from evennia.commands.cmdhandler import cmdhandler
 from evennia.commands.cmdset import CmdSet
 
 from commands.pose import CmdPose
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.endpoints import Access
 from evennia_ai.game.npc_settings import changed
@@ -57,8 +58,10 @@ class Scene:
         self.model = ScriptedModel(lambda request: self.says_at_once(request))
         access = Access(model=self.model, model_id="scripted", roles=roles)
         stage.opens(access, engagement_seconds=0.0)
-        changed(self.npc, tools=TOOLS, mode="always")
-        notes.set_note(self.npc.ai.ref, by="builder", content="Be brief, {{char}}.", depth=1)
+        changed(self.npc, tools=TOOLS, mode="always", by=THE_GAME)
+        notes.set_note(
+            self.npc.ai.ref, by=trusted("builder"), content="Be brief, {{char}}.", depth=1
+        )
 
     @property
     def requests(self) -> list[ChatRequest]:
@@ -159,7 +162,7 @@ def furnish() -> None:
 
 
 def rule(key: str, content: str, **fields: Any) -> None:
-    components.create(PromptComponent(key=key, content=content, **fields), by="builder")
+    components.create(PromptComponent(key=key, content=content, **fields), by=trusted("builder"))
 
 
 def calls_with(text: str) -> tuple[tuple[str, str], ...]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.happenings import happened
@@ -121,8 +122,8 @@ def card(scene: Scene, text: str) -> None:
         "character_book": {"entries": [_entry(text), entry], "extensions": {}},
     }
     whole = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
-    save_card("hostile", json.dumps(whole), grants=NO_GRANTS, by="builder")
-    cards.assign(scene.npc.ai.ref, "hostile", by="builder")
+    save_card("hostile", json.dumps(whole), grants=NO_GRANTS, by=trusted("builder"))
+    cards.assign(scene.npc.ai.ref, "hostile", by=trusted("builder"))
     scene.says(scene.anna, QUESTION)
 
 
@@ -131,11 +132,11 @@ def lore(scene: Scene, text: str) -> None:
     pattern = _entry("Asleep.", keys=["/(a+)+Q/"], constant=False, use_regex=True)
     keyed = _entry("Asleep.", keys=[f"never {text[:200]}"], constant=False)
     book = {"entries": [_entry(text), pattern, keyed]}
-    save_book("hostile", json.dumps(book), by="builder")
+    save_book("hostile", json.dumps(book), by=trusted("builder"))
     place = Scope(kind="player", ref=str(scene.anna.id))
-    attach("hostile", place, by="builder")
+    attach("hostile", place, by=trusted("builder"))
     scene.says(scene.anna, QUESTION)
-    scene.ends.append(lambda: detach("hostile", place, by="builder"))
+    scene.ends.append(lambda: detach("hostile", place, by=trusted("builder")))
 
 
 def _entry(content: str, **fields: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.inputs.book_builds import LONG, BookBuilds
 from evennia_ai.minds import parse_cache
 from evennia_ai.prompt.components import GAME, Scope
@@ -80,8 +81,8 @@ def readers(monkeypatch) -> list[int]:
 def long_book(content: str, *, name: str, scope: Scope = GAME) -> None:
     entry = {"keys": ["ferry"], "content": content, "enabled": True, "insertion_order": 1}
     other = {**entry, "keys": ["nothing"], "content": "x" * LONG}
-    save_book(name, json.dumps({"entries": [entry, other]}), by="builder")
-    attach(name, scope, by="builder")
+    save_book(name, json.dumps({"entries": [entry, other]}), by=trusted("builder"))
+    attach(name, scope, by=trusted("builder"))
 
 
 def tells(stage, text: str, index: int = -1) -> bool:
@@ -158,8 +159,8 @@ def test_a_turn_waits_for_all_of_them_whichever_is_read_first(stage, threads):
 
 
 def test_a_long_book_that_cannot_be_read_keeps_nobody_silent(stage, threads):
-    save_book("broken", json.dumps({"entries": 7, "x": "x" * LONG}), by="builder")
-    attach("broken", GAME, by="builder")
+    save_book("broken", json.dumps({"entries": 7, "x": "x" * LONG}), by=trusted("builder"))
+    attach("broken", GAME, by=trusted("builder"))
     stage.says(stage.anna, "Oren, the ferry?")
     threads.finish()
     stage.passes()
@@ -169,7 +170,7 @@ def test_a_long_book_that_cannot_be_read_keeps_nobody_silent(stage, threads):
 
 def test_one_text_is_read_once_however_many_wait_for_it(stage, threads):
     long_book(FERRY, name="fourth")
-    attach("fourth", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
+    attach("fourth", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder"))
     stage.says(stage.anna, "Oren, the ferry?")
     stage.says(stage.ben, "Oren, the ferry?")
     assert len(threads.waiting) == 1
@@ -190,12 +191,12 @@ def a_card_with_a_long_book() -> None:
     ]
     data = {"name": "Oren", "character_book": {"name": "tides", "entries": entries}}
     card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
-    save_card("oren", json.dumps(card), by="builder")
+    save_card("oren", json.dumps(card), by=trusted("builder"))
 
 
 def test_the_long_book_of_a_card_is_waited_for_and_the_trace_says_so(stage, threads, monkeypatch):
     a_card_with_a_long_book()
-    assign(stage.npc.ai.ref, "oren", by="builder")
+    assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
     found: list[int] = []
     read = parse_cache.character_book
     monkeypatch.setattr(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.inputs.shipped_providers import kb_meta_prompt
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
@@ -17,15 +18,15 @@ from evennia_ai.store.knowledge import knowledge_bases
 @pytest.fixture
 def stage(stage):
     """The stage, where Oren may look things up."""
-    registry.chosen(stage.npc, [TOOL], by="builder")
+    registry.chosen(stage.npc, [TOOL], by=trusted("builder"))
     return stage
 
 
 def a_base(key, *scopes, **fields):
     info = BaseInfo(key=key, name=f"The {key}", **fields)
-    knowledge_bases.save_base(info, by="builder")
+    knowledge_bases.save_base(info, by=trusted("builder"))
     for scope in scopes:
-        knowledge_bases.bind(key, scope, by="builder")
+        knowledge_bases.bind(key, scope, by=trusted("builder"))
 
 
 def ids(text):
@@ -89,7 +90,7 @@ def test_a_restricted_base_is_told_in_full_to_whom_its_lock_trusts(stage):
 
 
 def test_an_npc_without_the_tool_is_told_nothing_of_bases_and_its_prompt_is_as_ever(stage):
-    registry.chosen(stage.npc, [], by="builder")
+    registry.chosen(stage.npc, [], by=trusted("builder"))
     before = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     a_base("world", GAME)
     a_base("vault", GAME, restricted=True, hint="What divers say.")
@@ -144,7 +145,7 @@ def test_a_past_turn_has_the_block_as_it_was_then(stage):
     a_base("world", GAME)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
-    knowledge_bases.unbind("world", GAME, by="builder")
+    knowledge_bases.unbind("world", GAME, by=trusted("builder"))
     past = PastReader().inputs(turns.last_turn(stage.npc.ai.ref)).inputs
     assert ids(past.blocks[0].text) == ["world"]
 
@@ -167,7 +168,7 @@ def test_a_change_of_a_base_is_told_in_the_next_prompt(stage):
     assert "Summary: All that is known." in kb_meta_prompt(stage.npc, None, None)
     a_base("world", summary="All that was known.")
     assert "Summary: All that was known." in kb_meta_prompt(stage.npc, None, None)
-    knowledge_bases.set_restricted("world", True, by="builder")
+    knowledge_bases.set_restricted("world", True, by=trusted("builder"))
     assert "Summary" not in kb_meta_prompt(stage.npc, None, None)
 
 

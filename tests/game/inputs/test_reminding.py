@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ReplayError
 from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.memory.recalling import MemorySettings, RecallRules
@@ -18,7 +19,7 @@ from tests.memory.builders import a_memory
 def learn(stage: Any, text: str, *, about: Any = None, **fields: Any) -> int:
     """Have the stage's NPC remember something."""
     new = a_memory(text, id=memories.NEW, about=str(about.id) if about else "", **fields)
-    return memories.add(stage.npc.ai.ref, new, by="npc", most=500).memory.id
+    return memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=500).memory.id
 
 
 def told(stage: Any, number: int = -1) -> str:
@@ -71,8 +72,8 @@ def test_a_turn_is_composed_again_after_its_memories_were_changed(talking):
     lost = learn(talking, "The ferry is lost.", recalled_at=2.5)
     gone = learn(talking, "Ben broke an oar.")
     talking.says(talking.anna, "Oren, good evening!")
-    memories.change(talking.npc.ai.ref, lost, by="Mira", text="The ferry is found.")
-    memories.remove(talking.npc.ai.ref, gone, by="Mira")
+    memories.change(talking.npc.ai.ref, lost, by=trusted("Mira"), text="The ferry is found.")
+    memories.remove(talking.npc.ai.ref, gone, by=trusted("Mira"))
     learn(talking, "It rains.")
 
     turn = turns.last_turn(talking.npc.ai.ref)
@@ -111,7 +112,7 @@ def test_a_prompt_is_not_shown_any_more_once_a_memory_of_it_was_erased(talking):
     learn(talking, "Anna owes Oren a rope.", about=talking.anna)
     talking.says(talking.anna, "Oren, good evening!")
     assert "rope" in str(talking.npc.ai.last_report())
-    erase_about(str(talking.anna.id), by="Mira")
+    erase_about(str(talking.anna.id), by=trusted("Mira"))
 
     with pytest.raises(ReplayError, match="erased on request"):
         talking.npc.ai.last_report()

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 from evennia.utils import gametime
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.inputs.providers import SHIPPED, providers_of
 from evennia_ai.game.inputs.shipped_providers import (
     acquaintance,
@@ -115,7 +116,7 @@ def remembers(stage, count, *, learnt="aloud", of="Anna"):
     about = str(stage.anna.id)
     for number in range(count):
         new = Memory(id=memories.NEW, text=f"{of} owns boat {number}.", about=about, learnt=learnt)
-        memories.add(stage.npc.ai.ref, new, by="npc", most=500)
+        memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=500)
 
 
 def days_pass(monkeypatch, days):

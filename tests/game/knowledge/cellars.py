@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
@@ -40,7 +41,7 @@ def a_page(title: str, body: str, **meta: Any) -> Page:
 
 
 def written(base: str, page: Page) -> None:
-    save_page(base, PageDraft(page=page, was="", by="builder"))
+    save_page(base, PageDraft(page=page, was="", by=trusted("builder")))
 
 
 class Minds:
@@ -117,11 +118,11 @@ def a_cellar(stage: Any) -> Any:
 
 def dig(npc: Any) -> None:
     """Make the base with its page, which this NPC guards and may search."""
-    knowledge_bases.save_base(VAULT, by="builder")
+    knowledge_bases.save_base(VAULT, by=trusted("builder"))
     protect = {"protect": [WATCHWORD, "fourth step of the cellar", "left of the barrel"]}
     written("vault", a_page(TITLE, PASSAGE, aliases=("Old Cellar",), fields=protect))
-    knowledge_bases.bind("vault", Scope(kind="npc", ref=npc.ai.ref), by="builder")
-    changed(npc, tools=(TOOL,))
+    knowledge_bases.bind("vault", Scope(kind="npc", ref=npc.ai.ref), by=trusted("builder"))
+    changed(npc, tools=(TOOL,), by=THE_GAME)
 
 
 def with_minds(stage: Any) -> Any:

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.models.watching import Gauges
 from evennia_ai.game.watch.metrics import Metrics
 from evennia_ai.game.watch.request_log import RequestLog
@@ -156,7 +157,7 @@ def test_the_search_for_the_secret_would_find_it(cellar, watched, logged):
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     (request,) = cellar.minds.mediations
     assert set(found_in(request.messages[1].content)) >= {WATCHWORD, CODE, "fourth step"}
-    assert found_in(knowledge_searches.open_vault("vault", by="Ada")[0].content)
+    assert found_in(knowledge_searches.open_vault("vault", by=trusted("Ada"))[0].content)
 
 
 # One of each kind; all of them, with all the secrets, are put to what judges an answer

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from twisted.internet.defer import succeed
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.knowledge.search import HintEchoes
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.watching import WatchedCall
@@ -52,7 +53,7 @@ def test_a_reply_in_other_words_is_not(cellar, logged):
 
 
 def test_the_hint_of_an_open_base_may_be_said(cellar, logged):
-    knowledge_bases.save_base(replace(VAULT, restricted=False), by="builder")
+    knowledge_bases.save_base(replace(VAULT, restricted=False), by=trusted("builder"))
     cellar.talks_with(VAULT.hint)
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     assert noticed(logged) == []

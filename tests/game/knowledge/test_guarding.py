@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.knowledge.guarding import (
     held_keys,
     is_held,
@@ -66,9 +67,9 @@ def test_nobody_guards_an_open_base(stage):
 
 @pytest.fixture
 def bound(stage):
-    knowledge_bases.save_base(VAULT, by="builder")
+    knowledge_bases.save_base(VAULT, by=trusted("builder"))
     scope = Scope(kind="room", ref=str(stage.room.id))
-    knowledge_bases.bind("vault", scope, by="builder")
+    knowledge_bases.bind("vault", scope, by=trusted("builder"))
     return stage
 
 

@@ -4,6 +4,7 @@ import pytest
 from evennia.help.filehelp import FILE_HELP_ENTRIES, FileHelpEntry
 from evennia.utils.create import create_help_entry
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.knowledge.backends import HelpBackend
 from evennia_ai.knowledge.pages.page import BackendError, PageDraft, page_name
 
@@ -96,4 +97,4 @@ def test_all_entries_are_given_where_they_are_short_enough(help_base):
 def test_help_is_not_written(help_base):
     (ferry,) = fetched(help_base, "ferry")
     with pytest.raises(BackendError, match="sethelp"):
-        help_base.write(PageDraft(page=ferry, was=ferry.revision, by="Mara"))
+        help_base.write(PageDraft(page=ferry, was=ferry.revision, by=trusted("Mara")))

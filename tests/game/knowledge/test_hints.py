@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.endpoints import Models
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.knowledge.pages.page import PageDraft
@@ -21,13 +22,13 @@ def now(title):
 
 
 def saved(page):
-    pages.save_page("vault", PageDraft(page=page, was=page.revision, by="builder"))
+    pages.save_page("vault", PageDraft(page=page, was=page.revision, by=trusted("builder")))
 
 
 @pytest.fixture
 def hinting(cellar):
     """The cellar's base tells hints alone; two of its pages have one."""
-    knowledge_bases.save_base(replace(VAULT, mediation="hints"), by="builder")
+    knowledge_bases.save_base(replace(VAULT, mediation="hints"), by=trusted("builder"))
     page = now(TITLE)
     fields = {**page.meta.fields, "hints": [LAMP]}
     saved(replace(page, meta=replace(page.meta, fields=fields)))
@@ -111,7 +112,7 @@ def test_a_page_that_the_npc_may_not_find_has_no_hint_for_it(hinting, told):
 
 
 def test_a_base_without_hints_refuses_and_asks_nobody(cellar, told):
-    knowledge_bases.save_base(replace(VAULT, mediation="hints"), by="builder")
+    knowledge_bases.save_base(replace(VAULT, mediation="hints"), by=trusted("builder"))
     assert summary_in(told())["reason"] == "other"
     assert cellar.minds.mediations == []
 
@@ -122,14 +123,14 @@ def test_the_log_has_the_numbers_and_the_vault_nothing(hinting, told, logged):
     told()
     (line,) = [one for one in logged if one.startswith("LLM_RESPONSE") and "restricted_kb" in one]
     assert json.loads(json.loads(line.partition(" ")[2])["text"]) == {"hints": [1]}
-    assert not knowledge_searches.open_vault("vault", by="Ada")
+    assert not knowledge_searches.open_vault("vault", by=trusted("Ada"))
 
 
 def test_beside_a_base_with_summaries_both_are_told(hinting, told):
     other = replace(VAULT, key="attic", name="The attic", keywords=(), hint="")
-    knowledge_bases.save_base(other, by="builder")
+    knowledge_bases.save_base(other, by=trusted("builder"))
     written("attic", a_page("The Attic of the Widow", "Here a watchword was kept in a drawer."))
-    knowledge_bases.bind("attic", Scope(kind="npc", ref=hinting.npc.ai.ref), by="builder")
+    knowledge_bases.bind("attic", Scope(kind="npc", ref=hinting.npc.ai.ref), by=trusted("builder"))
 
     def mediates(request):
         is_choice = "numbered hints" in request.messages[0].content

@@ -6,6 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.knowledge import embedding
 from evennia_ai.game.knowledge.embedding import KIND
 from evennia_ai.game.knowledge.own_pages import LIMIT_SECONDS, MeaningBackend, Threads
@@ -56,7 +57,7 @@ def _harbour(db):
 
     forget_everything()
     page_vectors._kept.clear()
-    save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+    save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Mira"))
     yield
     forget_everything()
 
@@ -118,7 +119,7 @@ class TestWithAModelThatFindsNothing(BackendSuite):
     def backend(self):
         backend = opened(NoModel())
         for page in PAGES:
-            backend.write(PageDraft(page=page, was="", by="Mira"))
+            backend.write(PageDraft(page=page, was="", by=trusted("Mira")))
         return backend
 
     @pytest.fixture
@@ -163,7 +164,9 @@ def test_the_passage_is_the_part_that_is_near(backend):
 
 
 def a_page_of_two_parts():
-    return PageDraft(page=a_page("Book", "Reed. " * 190 + "\n\nA boat. " * 90), was="", by="Mira")
+    return PageDraft(
+        page=a_page("Book", "Reed. " * 190 + "\n\nA boat. " * 90), was="", by=trusted("Mira")
+    )
 
 
 def test_no_more_are_found_than_asked(backend):

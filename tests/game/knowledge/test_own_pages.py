@@ -4,6 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.knowledge.own_pages import LIMIT_SECONDS, OwnBackend, Threads
 from evennia_ai.knowledge.pages.page import BackendError, BaseInfo
 from evennia_ai.store.knowledge.knowledge_bases import save_base
@@ -13,7 +14,7 @@ from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft
 
 @pytest.fixture
 def backend(db):
-    save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+    save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Mira"))
     return OwnBackend("harbour", Threads(run=execute, clock=Clock()))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import trusted
 from evennia_ai.endpoints import Models
 from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
 from evennia_ai.game.runtime import runtime
@@ -65,7 +66,7 @@ def test_an_npc_that_does_not_search_asks_no_mediator(cellar):
 @pytest.mark.req("S0-44")
 def test_a_base_is_searched_or_given_whole_and_the_record_says_which(cellar, told):
     assert json.loads(told())["retrieval_mode"] == "rag_retrieval"
-    knowledge_bases.save_base(replace(VAULT, direct_characters=5_000), by="builder")
+    knowledge_bases.save_base(replace(VAULT, direct_characters=5_000), by=trusted("builder"))
     written("vault", a_page("Ropes", "Knots of all sorts."))
     envelope = json.loads(told())
     assert envelope["retrieval_mode"] == "direct_injection"
@@ -246,7 +247,7 @@ def test_the_record_has_hashes_instead_of_passages(cellar, told):
 
 
 def vaulted() -> list[str]:
-    return [one.content for one in knowledge_searches.open_vault("vault", by="Ada")]
+    return [one.content for one in knowledge_searches.open_vault("vault", by=trusted("Ada"))]
 
 
 def test_the_passages_are_in_the_vault(cellar, told):
@@ -255,7 +256,7 @@ def test_the_passages_are_in_the_vault(cellar, told):
 
 
 def test_a_base_that_keeps_no_chunks_has_nothing_in_its_vault(cellar, told):
-    knowledge_bases.save_base(replace(VAULT, keeps_chunks=False), by="builder")
+    knowledge_bases.save_base(replace(VAULT, keeps_chunks=False), by=trusted("builder"))
     told()
     assert vaulted() == []
 
@@ -269,9 +270,11 @@ def test_a_game_without_vaults_keeps_nothing(cellar, told):
 @pytest.fixture
 def beside(cellar):
     """An ordinary base beside the guarded one."""
-    knowledge_bases.save_base(HARBOUR, by="builder")
+    knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
     written("harbour", a_page("Smugglers", "The watchword of the watch is told at noon."))
-    knowledge_bases.bind("harbour", Scope(kind="room", ref=str(cellar.room.id)), by="builder")
+    knowledge_bases.bind(
+        "harbour", Scope(kind="room", ref=str(cellar.room.id)), by=trusted("builder")
+    )
 
 
 @pytest.mark.usefixtures("beside")
@@ -294,7 +297,9 @@ def test_an_id_says_which_base_is_searched(cellar, told):
 
 
 def test_the_lock_of_a_base_says_who_must_guard_it(cellar, told):
-    knowledge_bases.save_base(replace(VAULT, locks="restricted:tag(outsider)"), by="builder")
+    knowledge_bases.save_base(
+        replace(VAULT, locks="restricted:tag(outsider)"), by=trusted("builder")
+    )
     assert PASSAGE in told()
     cellar.npc.tags.add("outsider")
     assert json.loads(told())["mode"] == "restricted_safe_summary"

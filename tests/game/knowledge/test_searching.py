@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.page import BackendError, Hit
@@ -21,10 +22,10 @@ FERRY = "The ferry sails with the tide and costs two coins."
 @pytest.fixture
 def harbour(stage):
     """The stage; Oren may search the harbour's base, where there is a page about the ferry."""
-    knowledge_bases.save_base(HARBOUR, by="builder")
+    knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
     written("harbour", a_page("Ferry", FERRY))
     bound(stage, Scope(kind="npc", ref=stage.npc.ai.ref))
-    changed(stage.npc, tools=(TOOL,))
+    changed(stage.npc, tools=(TOOL,), by=THE_GAME)
     stage.minds = Minds()
     stage.minds.searches = {"query": "ferry"}
     stage.install(stage.minds)
@@ -32,12 +33,12 @@ def harbour(stage):
 
 
 def bound(stage, scope: Scope) -> None:
-    knowledge_bases.bind("harbour", scope, by="builder")
+    knowledge_bases.bind("harbour", scope, by=trusted("builder"))
 
 
 def unbound(stage) -> None:
     scope = Scope(kind="npc", ref=stage.npc.ai.ref)
-    knowledge_bases.unbind("harbour", scope, by="builder")
+    knowledge_bases.unbind("harbour", scope, by=trusted("builder"))
 
 
 def told(stage, text: str = "Oren, the ferry?") -> str:
@@ -81,7 +82,7 @@ def test_a_base_counts_where_it_is_bound(harbour, kind):
 
 
 def test_a_base_that_is_bound_elsewhere_is_out_of_scope(harbour):
-    knowledge_bases.save_base(replace(HARBOUR, key="palace"), by="builder")
+    knowledge_bases.save_base(replace(HARBOUR, key="palace"), by=trusted("builder"))
     harbour.minds.searches = {"query": "ferry", "bases": ["palace"]}
     assert told(harbour) == (
         "document_scope_violation: 'palace' is no base of yours; there are: harbour."
@@ -90,7 +91,7 @@ def test_a_base_that_is_bound_elsewhere_is_out_of_scope(harbour):
 
 @pytest.mark.parametrize("locks", ["search:false()", "search:perm(Admin)", "search:no_such_lock()"])
 def test_a_base_whose_lock_does_not_let_the_npc_in_is_none_of_its_bases(harbour, locks):
-    knowledge_bases.save_base(replace(HARBOUR, locks=locks), by="builder")
+    knowledge_bases.save_base(replace(HARBOUR, locks=locks), by=trusted("builder"))
     assert told(harbour).startswith("rag_not_configured:")
 
 
@@ -110,14 +111,14 @@ def test_what_is_written_for_authors_is_not_found(harbour, title):
 
 def test_a_small_base_that_wants_it_is_told_whole(harbour):
     written("harbour", a_page("Tower", "The tower has a bell."))
-    knowledge_bases.save_base(replace(HARBOUR, direct_characters=2_000), by="builder")
+    knowledge_bases.save_base(replace(HARBOUR, direct_characters=2_000), by=trusted("builder"))
     assert "The tower has a bell." in told(harbour)
     assert knowledge_searches.newest(harbour.npc.ai.ref)[0].mode == "direct_injection"
 
 
 def test_a_base_over_its_size_is_searched(harbour):
     written("harbour", a_page("Tower", "The tower has a bell. " * 20))
-    knowledge_bases.save_base(replace(HARBOUR, direct_characters=100), by="builder")
+    knowledge_bases.save_base(replace(HARBOUR, direct_characters=100), by=trusted("builder"))
     assert "tower" not in told(harbour)
 
 
@@ -136,10 +137,12 @@ def test_what_is_told_has_its_bound(harbour):
 
 
 def test_the_best_of_each_base_comes_first(harbour):
-    knowledge_bases.save_base(replace(HARBOUR, key="coast", name="The coast"), by="builder")
+    knowledge_bases.save_base(
+        replace(HARBOUR, key="coast", name="The coast"), by=trusted("builder")
+    )
     written("coast", a_page("Ferries", "Ferry after ferry."))
     written("harbour", a_page("Ferry bell", "The bell of the ferry."))
-    knowledge_bases.bind("coast", Scope(kind="game"), by="builder")
+    knowledge_bases.bind("coast", Scope(kind="game"), by=trusted("builder"))
     bases = [line.partition("]")[0] for line in told(harbour).split("\n")]
     assert bases[:2] == ["[coast", "[harbour"]
 
@@ -238,7 +241,7 @@ def test_an_npc_with_the_tool_is_told_for_good_how_to_use_it(harbour):
 
 def test_one_without_the_tool_is_not(harbour):
     harbour.minds.searches = None
-    changed(harbour.npc, tools=("say",))
+    changed(harbour.npc, tools=("say",), by=THE_GAME)
     assert "knowledge_base_search" not in "".join(prompt_of(harbour))
 
 
@@ -247,7 +250,7 @@ def test_what_it_is_told_for_good_is_the_same_whatever_bases_there_are(harbour):
     harbour.minds.searches = None
     before = prompt_of(harbour)[0]
     unbound(harbour)
-    knowledge_bases.remove_base("harbour", by="builder")
+    knowledge_bases.remove_base("harbour", by=trusted("builder"))
     harbour.says(harbour.anna, "Oren, and now?")
     assert harbour.minds.requests[-1].messages[0].content == before
     assert HARBOUR.name not in before

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.meta_prompt import TOOL
@@ -33,9 +34,9 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 @pytest.fixture
 def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
     """The stage; Oren may search the wiki. `reactor` takes what its thread hands over."""
-    knowledge_bases.save_base(HARBOUR, by="builder")
-    knowledge_bases.bind("harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
-    changed(stage.npc, tools=(TOOL,))
+    knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
+    knowledge_bases.bind("harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder"))
+    changed(stage.npc, tools=(TOOL,), by=THE_GAME)
     stage.minds = Minds()
     stage.minds.searches = {"query": "ferry"}
     patient = {"request_seconds": 30, "whole_seconds": 60}  # a busy machine is no broken wiki

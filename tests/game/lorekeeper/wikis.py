@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
 from evennia_ai.knowledge.pages.markup import read_page
@@ -32,7 +33,7 @@ A_PAGE = "=== PAGE: Lantern Night ===\nOn [[Lantern Night]] lanterns are lit."
 
 def a_wiki(key: str = "harbour", *, texts: Mapping[str, str] = PAGES, **info: Any) -> BaseInfo:
     """A base with these pages."""
-    base = save_base(BaseInfo(key=key, name=key.title(), **info), by="builder")
+    base = save_base(BaseInfo(key=key, name=key.title(), **info), by=trusted("builder"))
     for title, text in texts.items():
         write(key, title, text)
     return base
@@ -42,7 +43,7 @@ def write(key: str, title: str, text: str) -> Page:
     """The page, written over what it was."""
     page = read_page(page_name(title), text)
     was = pages.page(key, page.name, follow=False)
-    draft = PageDraft(page=page, was=was.revision if was else "", by="builder")
+    draft = PageDraft(page=page, was=was.revision if was else "", by=trusted("builder"))
     return pages.save_page(key, draft)
 
 
@@ -80,7 +81,7 @@ def _plan(task_type: str, entities: list[str]) -> str:
 
 def restricted(info: BaseInfo) -> BaseInfo:
     """The same base, restricted."""
-    return save_base(replace(info, restricted=True), by="builder")
+    return save_base(replace(info, restricted=True), by=trusted("builder"))
 
 
 def keeps(stage: Any, writer: Any = None, **settings: Any) -> Writer:

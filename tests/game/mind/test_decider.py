@@ -3,6 +3,7 @@
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.mind.decider import DECIDE_SECONDS, MOST_LINES
 from evennia_ai.game.npc_settings import changed
@@ -47,7 +48,7 @@ class Models:
 def models(stage):
     made = Models()
     stage.install(made)
-    changed(stage.npc, mode="decide")
+    changed(stage.npc, mode="decide", by=THE_GAME)
     return made
 
 
@@ -138,7 +139,7 @@ def test_the_decider_sees_few_lines_and_each_with_its_speaker(stage, models):
 
 def test_each_is_asked_at_most_once_about_an_utterance_and_the_first_yes_speaks(stage, models):
     for key in ("Brida", "Ismay", "Tomas", "Ulla"):
-        changed(stage.make(key, "evennia_ai.game.npc.AINPC"), mode="decide")
+        changed(stage.make(key, "evennia_ai.game.npc.AINPC"), mode="decide", by=THE_GAME)
     stage.says(stage.anna, "Is there a ferry tonight?")
     assert len(spoken(stage)) == 1
     assert len(models.asked) == 1

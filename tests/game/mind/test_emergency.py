@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
@@ -38,14 +39,14 @@ def busy(stage: Any) -> Any:
 
 
 def test_what_is_said_meanwhile_is_remembered(busy: Any) -> None:
-    emergency.stop_all(by="Mira")
+    emergency.stop_all(by=trusted("Mira"))
     busy.says(busy.anna, "Oren, and now?")
     assert ("user", "Anna", "Oren, and now?") in busy.records()
 
 
 def test_what_is_not_halted_is_not_released(stage: Any) -> None:
-    assert not emergency.start_all(by="Mira")
-    assert not emergency.resume(stage.npc, by="Mira")
+    assert not emergency.start_all(by=trusted("Mira"))
+    assert not emergency.resume(stage.npc, by=trusted("Mira"))
 
 
 def test_a_pause_gives_up_the_calls_of_that_npc(stage: Any) -> None:
@@ -55,7 +56,7 @@ def test_a_pause_gives_up_the_calls_of_that_npc(stage: Any) -> None:
         key = CallKey(npc_ref=ref, role="decider")
         call = CountedCall(runtime().calls, runtime().access, key)
         call.ask(REQUEST).addBoth(outcomes.append)
-    assert emergency.pause(stage.npc, by="Mira").given_up == 1
+    assert emergency.pause(stage.npc, by=trusted("Mira")).given_up == 1
     stage.passes(3)
     assert outcomes[0].check(ModelStopped)
     assert outcomes[0].value.why == "paused by Mira"
@@ -68,13 +69,13 @@ def test_a_stop_gives_up_the_calls_of_everybody(stage: Any) -> None:
     for ref in (stage.npc.ai.ref, "lorekeeper"):
         call = CountedCall(runtime().calls, runtime().access, CallKey(npc_ref=ref))
         call.ask(REQUEST).addBoth(outcomes.append)
-    assert emergency.stop_all(by="Mira").given_up == 2
+    assert emergency.stop_all(by=trusted("Mira")).given_up == 2
     assert [outcome.value.why for outcome in outcomes] == ["stopped by Mira", "stopped by Mira"]
 
 
 def test_no_model_is_asked_while_the_game_is_stopped(stage: Any) -> None:
     model = stage.talks_with("Aye.")
-    emergency.stop_all(by="Mira", reason="spam")
+    emergency.stop_all(by=trusted("Mira"), reason="spam")
     outcomes: list[Any] = []
     call = CountedCall(runtime().calls, runtime().access, CallKey(npc_ref="lorekeeper"))
     call.ask(REQUEST).addBoth(outcomes.append)
@@ -83,9 +84,9 @@ def test_no_model_is_asked_while_the_game_is_stopped(stage: Any) -> None:
 
 
 def test_a_stop_and_a_release_are_in_the_log(stage: Any, logged: list[str]) -> None:
-    emergency.stop_all(by="Mira", reason="spam")
-    emergency.start_all(by="Tom")
-    emergency.pause(stage.npc, by="Mira")
+    emergency.stop_all(by=trusted("Mira"), reason="spam")
+    emergency.start_all(by=trusted("Tom"))
+    emergency.pause(stage.npc, by=trusted("Mira"))
     ref = stage.npc.id
     assert logged == [
         "evennia_ai: ALL NPCS: stopped by Mira: spam",
@@ -102,12 +103,12 @@ def test_where_the_database_refuses_nothing_is_stopped(
 
     monkeypatch.setattr(emergency, "halt", refuses)
     with pytest.raises(StoreError):
-        emergency.stop_all(by="Mira")
+        emergency.stop_all(by=trusted("Mira"))
     assert runtime().scheduler.waiting(busy.npc.ai.ref) == 2
 
 
 def test_a_stop_drops_what_waits_and_gives_up_what_is_under_way(busy: Any) -> None:
-    assert emergency.stop_all(by="Mira", reason="spam") == Stopped(dropped=3, given_up=1)
+    assert emergency.stop_all(by=trusted("Mira"), reason="spam") == Stopped(dropped=3, given_up=1)
     busy.passes(10)
     assert said(busy) == []
     assert len(busy.model.requests) == 1
@@ -115,7 +116,7 @@ def test_a_stop_drops_what_waits_and_gives_up_what_is_under_way(busy: Any) -> No
 
 
 def test_nobody_is_answered_while_the_game_is_stopped(busy: Any) -> None:
-    emergency.stop_all(by="Mira")
+    emergency.stop_all(by=trusted("Mira"))
     busy.says(busy.anna, "Oren, and now?")
     busy.passes(10)
     assert said(busy) == []
@@ -123,16 +124,16 @@ def test_nobody_is_answered_while_the_game_is_stopped(busy: Any) -> None:
 
 
 def test_npcs_answer_again_after_the_release(busy: Any) -> None:
-    emergency.stop_all(by="Mira")
+    emergency.stop_all(by=trusted("Mira"))
     busy.passes(10)
-    assert emergency.start_all(by="Mira")
+    assert emergency.start_all(by=trusted("Mira"))
     busy.says(busy.anna, "Oren, and now?")
     busy.passes(10)
     assert said(busy) == ['Oren says, "Aye."']
 
 
 def test_a_stop_outlasts_a_restart(busy: Any) -> None:
-    emergency.stop_all(by="Mira")
+    emergency.stop_all(by=trusted("Mira"))
     busy.talks_with("Aye.")
     forget_everything()
     assert is_stopped() == "stopped by Mira"
@@ -143,7 +144,7 @@ def test_a_stop_outlasts_a_restart(busy: Any) -> None:
 
 def test_a_pause_stops_one_npc_alone(busy: Any) -> None:
     other = busy.make("Karl", "evennia_ai.game.npc.AINPC")
-    assert emergency.pause(busy.npc, by="Mira") == Stopped(dropped=3, given_up=1)
+    assert emergency.pause(busy.npc, by=trusted("Mira")) == Stopped(dropped=3, given_up=1)
     busy.says(busy.anna, "Karl, are you there?")
     busy.passes(10)
     assert said(busy) == []
@@ -152,16 +153,16 @@ def test_a_pause_stops_one_npc_alone(busy: Any) -> None:
 
 
 def test_a_paused_npc_goes_on_when_it_is_resumed(busy: Any) -> None:
-    emergency.pause(busy.npc, by="Mira")
+    emergency.pause(busy.npc, by=trusted("Mira"))
     busy.passes(10)
-    assert emergency.resume(busy.npc, by="Mira")
+    assert emergency.resume(busy.npc, by=trusted("Mira"))
     busy.says(busy.anna, "Oren, and now?")
     busy.passes(10)
     assert said(busy) == ['Oren says, "Aye."']
 
 
 def test_the_turn_under_way_is_closed_and_says_who_stopped_it(busy: Any) -> None:
-    emergency.stop_all(by="Mira", reason="spam")
+    emergency.stop_all(by=trusted("Mira"), reason="spam")
     busy.passes(10)
     turn = last_turn(busy.npc.ai.ref)
     assert turn is not None

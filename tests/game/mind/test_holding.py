@@ -9,6 +9,7 @@ import pytest
 from evennia.objects.models import ObjectDB
 from evennia.utils.search import search_object
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.knowledge.guarding import is_held
 from evennia_ai.game.mind.overview import look_at_everybody
@@ -53,7 +54,7 @@ def outsider(stage):
 
 def made(locks, **fields):
     info = BaseInfo(key="vault", name="The vault", restricted=True, locks=locks, **fields)
-    return knowledge_bases.save_base(info, by="Ada")
+    return knowledge_bases.save_base(info, by=trusted("Ada"))
 
 
 def holds_oren(npc):
@@ -114,7 +115,7 @@ def test_a_tag_that_frees_is_too_late(stage):
 
 
 def test_who_has_the_tag_when_the_base_gets_its_lock_is_held(stage, types):
-    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by="Ada")
+    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Ada"))
     stage.npc.tags.add("outsider")
     types("Admin", "kb/set vault/locks = restricted:tag(outsider)", "kb/restricted vault = on")
     stage.npc.tags.clear()

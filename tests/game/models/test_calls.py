@@ -7,6 +7,7 @@ import pytest
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable, StoreError
 from evennia_ai.game.models import calls
 from evennia_ai.game.models.calls import CountedCall
@@ -117,7 +118,7 @@ def test_tokens_of_the_prompt_are_estimated_where_nobody_knows_them(stage: Any) 
 
 def test_no_model_is_asked_for_a_paused_npc(stage: Any) -> None:
     model = stage.talks_with(REPLY, REPLY)
-    halt(Halt(npc_ref="5", halted_by="Mira", halted_at=1.0))
+    halt(Halt(npc_ref="5", halted_by="Mira", halted_at=1.0), by=trusted("Ada"))
     call = a_call()
     assert outcome_of(call.ask(REQUEST)).check(ModelStopped)
     assert call.row is not None

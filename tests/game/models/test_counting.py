@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.watch.request_log import RequestLog
@@ -46,8 +47,8 @@ def test_a_summary_is_logged_by_its_name(stage: Any, logged: list[str]) -> None:
 def test_no_model_summarises_for_a_paused_npc(stage: Any) -> None:
     model = stage.talks_with(Talker(GOOD), compaction=rules(enabled=False), **SMALL)
     talks(stage, FULL)
-    emergency.pause(stage.npc, by="Mira")
-    runtime().compactor.compact_room(stage.npc.ai, by="Mira")
+    emergency.pause(stage.npc, by=trusted("Mira"))
+    runtime().compactor.compact_room(stage.npc.ai, by=trusted("Mira"))
     stage.passes(10)
     assert not any(is_for_summary(request) for request in model.requests)
 
@@ -55,6 +56,6 @@ def test_no_model_summarises_for_a_paused_npc(stage: Any) -> None:
 def test_nothing_is_tried_in_idle_time_while_the_game_is_stopped(stage: Any) -> None:
     stage.talks_with(Talker(GOOD), compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
     talks(stage, FULL)
-    emergency.stop_all(by="Mira")
+    emergency.stop_all(by=trusted("Mira"))
     stage.passes(30)
     assert summaries(stage) == []

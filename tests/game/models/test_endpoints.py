@@ -11,6 +11,7 @@ from evennia.server.models import ServerConfig
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.endpoints import (
     OFFLINE,
     Access,
@@ -303,7 +304,7 @@ def test_the_budget_of_prompts_is_that_of_the_npcs_profile(stage, no_queries):
     with override_settings(EVENNIA_AI_PROFILES=PROFILES):
         stage.talks_with("Aye.")
         assert stage.npc.ai.view().rules.budget.limit_tokens == 8192 - 400
-        changed(stage.npc, profile="cheap", reply_tokens=96)
+        changed(stage.npc, profile="cheap", reply_tokens=96, by=THE_GAME)
         assert stage.npc.ai.view().rules.budget.limit_tokens == 4000
         with no_queries():
             assert stage.npc.ai.view() is stage.npc.ai.view()

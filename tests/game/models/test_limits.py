@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.models.limits import (
     CallKey,
     Limits,
@@ -192,14 +193,14 @@ def _fresh(stage: Any) -> None:
 
 def test_the_game_is_stopped_until_it_is_released() -> None:
     assert is_stopped() == ""
-    halt(STOP)
+    halt(STOP, by=trusted("Ada"))
     assert is_stopped() == "stopped by Mira: spam"
-    release("")
+    release("", by=trusted("Ada"))
     assert is_stopped() == ""
 
 
 def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
-    halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mira", halted_at=5.0))
+    halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mira", halted_at=5.0), by=trusted("Ada"))
     assert is_paused(stage.npc)
     assert not is_paused(stage.anna)
     assert why_halted(stage.npc.ai.ref) == "paused by Mira"
@@ -207,6 +208,6 @@ def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
 
 
 def test_a_stopped_game_halts_every_npc_without_pausing_it(stage: Any) -> None:
-    halt(STOP)
+    halt(STOP, by=trusted("Ada"))
     assert why_halted(stage.npc.ai.ref) == "stopped by Mira: spam"
     assert not is_paused(stage.npc)

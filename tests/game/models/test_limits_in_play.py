@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.quotas import Quota, Quotas
@@ -71,7 +72,7 @@ def test_a_player_is_answered_again_when_the_minute_is_over(stage: Any) -> None:
 def test_an_npc_of_its_own_limits_is_silent_sooner(stage: Any) -> None:
     from evennia_ai.game.npc_settings import changed
 
-    changed(stage.npc, limits={"calls_per_day": 1})
+    changed(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
     model = stage.talks_with(*["Aye."] * 9)
     for speaker in (stage.anna, stage.ben):
         stage.says(speaker, "Oren, are you there?")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.compose import compose
 from evennia_ai.game.inputs import shipped_providers
 from evennia_ai.game.inputs.providers import SHIPPED
@@ -267,7 +268,7 @@ def test_a_warm_turn_with_both_asks_the_database_nothing(quay, no_queries) -> No
 
 
 def test_a_component_that_is_off_takes_its_facts_with_it_and_why_says_so(quay) -> None:
-    components.update("context_buffer", enabled=False, by="builder")
+    components.update("context_buffer", enabled=False, by=trusted("builder"))
     after_the_tavern(quay)
     quay.says(quay.anna, "Oren, what is new?")
     assert HEADING not in told(quay)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import key_of
 from evennia_ai.prompt.cache_account import breakpoints
@@ -129,7 +130,7 @@ SYSTEM = "You are Oren, and you row the ferry."
 @pytest.fixture
 def rower(stage):
     """A stage where the NPC has a system prompt."""
-    components.update("system_prompt", content=SYSTEM, by="Mara")
+    components.update("system_prompt", content=SYSTEM, by=trusted("Mara"))
     return stage
 
 
@@ -164,7 +165,7 @@ def test_only_a_committed_revision_changes_the_system_prompt(rower):
     talks(rower, 1)
     assert SYSTEM in head_records(rower)
 
-    components.update("system_prompt", content="Be somebody else.", by="Mara")
+    components.update("system_prompt", content="Be somebody else.", by=trusted("Mara"))
     talks(rower, 1)
     manifest = turns.last_turn(rower.npc.ai.ref).manifest
     assert "Be somebody else." in head_records(rower)

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.records import NewRecord, RecordKind
@@ -157,12 +158,12 @@ def search(stage):
     for key, locks, page_locks in (("secrets", ADMINS, ""), ("cellar", "", ADMINS)):
         summary = f"Where the {CANARY} is." if locks else ""
         info = BaseInfo(key=key, name=key.title(), summary=summary, locks=locks)
-        knowledge_bases.save_base(info, by="Ada")
+        knowledge_bases.save_base(info, by=trusted("Ada"))
         page = a_page("The Hoard", PASSAGE, fields={"hints": [f"Ask for {CANARY}."]})
-        pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by="Ada"))
-        knowledge_bases.bind(key, Scope(kind="npc", ref=stage.npc.ai.ref), by="Ada")
+        pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by=trusted("Ada")))
+        knowledge_bases.bind(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
     written("cellar", a_page("Stairs", "Four steps. See [[The Hoard]]."))
-    changed(stage.npc, tools=(TOOL, "remember"))
+    changed(stage.npc, tools=(TOOL, "remember"), by=THE_GAME)
     stage.talks_with(
         *(_calls(TOOL, query=f"smugglers {CANARY}", bases=["secrets"]), f"Hm. {PASSAGE}"),
         *(_calls(TOOL, query="smugglers cellar", bases=["cellar"]), "I will not say."),
@@ -177,7 +178,7 @@ def search(stage):
         recalled_at=1.0,
         turn=2,
     )
-    memory = memories.add(stage.npc.ai.ref, known, by="npc", most=100).memory
+    memory = memories.add(stage.npc.ai.ref, known, by=trusted("npc"), most=100).memory
     stage.says(stage.anna, "Oren, are the smugglers about?")
     (room,) = conversations_of(stage.npc.ai.ref)
     return {
@@ -215,7 +216,9 @@ def _a_draft():
         "warnings": [],
         "steps": [],
     }
-    draft = PageDraft(page=a_page("New", f"On {CANARY}."), was="", by="Ada", note="article")
+    draft = PageDraft(
+        page=a_page("New", f"On {CANARY}."), was="", by=trusted("Ada"), note="article"
+    )
     return page_drafts.add("cellar", draft, task="Write.", context_meta=meta).number
 
 
@@ -330,10 +333,10 @@ def test_a_hidden_memory_is_not_told_by_changing_it(searched, looks):
 # What somebody without the lock may try so that old prompts tell what the lock hides.
 UNDOINGS = {
     "the page is renamed": lambda: pages.rename_page(
-        "cellar", page_name("The Hoard"), page_name("Old Hoard"), by="Ada"
+        "cellar", page_name("The Hoard"), page_name("Old Hoard"), by=trusted("Ada")
     ),
     "the page is removed": lambda: pages.remove_page(
-        "cellar", page_name("The Hoard"), was="1", by="Ada"
+        "cellar", page_name("The Hoard"), was="1", by=trusted("Ada")
     ),
     "both bases are removed": lambda: _removed("secrets", "cellar"),
     "both bases are made again": lambda: _made_again("secrets", "cellar"),
@@ -342,15 +345,15 @@ UNDOINGS = {
 
 def _removed(*keys):
     for key in keys:
-        knowledge_bases.remove_base(key, by="Ada")
+        knowledge_bases.remove_base(key, by=trusted("Ada"))
 
 
 def _made_again(*keys):
     locks = BaseInfo(key="other", name="Other", locks=ADMINS)
-    knowledge_bases.save_base(locks, by="Ada")
+    knowledge_bases.save_base(locks, by=trusted("Ada"))
     _removed(*keys)
     for key in keys:
-        knowledge_bases.save_base(BaseInfo(key=key, name=key), by="Mara")
+        knowledge_bases.save_base(BaseInfo(key=key, name=key), by=trusted("Mara"))
 
 
 @pytest.mark.parametrize("undoing", UNDOINGS)
@@ -373,9 +376,11 @@ def test_a_result_of_which_nobody_knows_where_it_is_from_is_hidden(searched, loo
 def test_who_may_see_it_all_is_shown_all_as_before(searched, looks):
     for key in ("secrets", "cellar"):
         info = knowledge_bases.get_base(key)
-        knowledge_bases.save_base(BaseInfo(key=key, name=info.name), by="Ada")
+        knowledge_bases.save_base(BaseInfo(key=key, name=info.name), by=trusted("Ada"))
     page = pages.page("cellar", page_name("The Hoard"))
-    pages.save_page("cellar", PageDraft(page=_locked(page, ""), was=page.revision, by="Ada"))
+    pages.save_page(
+        "cellar", PageDraft(page=_locked(page, ""), was=page.revision, by=trusted("Ada"))
+    )
     told = looks("Builder", "ai/replay oren = 2 full", "ai/history oren = full", "ai/memory oren")
     assert "withheld" not in told
     assert CANARY in told

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.llm.offline.responder import OfflineResponder
@@ -21,8 +22,8 @@ def both(stage):
     stage.make("Brida", "evennia_ai.game.npc.AINPC")
     entry = {"keys": ["ferry"], "content": LORE, "enabled": True, "insertion_order": 1}
     book = {"name": "harbour", "extensions": {}, "entries": [entry]}
-    lorebooks.save_book("harbour", json.dumps(book), by="tests")
-    lorebooks.attach("harbour", GAME, by="tests")
+    lorebooks.save_book("harbour", json.dumps(book), by=trusted("tests"))
+    lorebooks.attach("harbour", GAME, by=trusted("tests"))
     return stage
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.endpoints import Access
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.llm.clients.scripted import ScriptedModel
@@ -30,10 +31,10 @@ def _whose_model_is_away(stage: Any) -> str:
 
 
 def _whose_prompt_does_not_fit(stage: Any) -> str:
-    update("system_prompt", by="builder", content="word " * 3000)
+    update("system_prompt", by=trusted("builder"), content="word " * 3000)
     stage.talks_with("Never said.", context_tokens=1000)
     stage.says(stage.anna, "Oren?")
-    update("system_prompt", by="builder", content="You are Oren.")
+    update("system_prompt", by=trusted("builder"), content="You are Oren.")
     return LOST
 
 
@@ -120,8 +121,8 @@ def test_the_messages_are_counted_without_it(stage: Any, said: str) -> None:
 def test_what_is_quoted_without_a_model_is_the_npcs_own_answer(stage: Any) -> None:
     entry = {"keys": ["ferry"], "content": "The ferry crosses at slack water.", "enabled": True}
     book = {"name": "harbour", "extensions": {}, "entries": [{**entry, "insertion_order": 1}]}
-    lorebooks.save_book("harbour", json.dumps(book), by="tests")
-    lorebooks.attach("harbour", GAME, by="tests")
+    lorebooks.save_book("harbour", json.dumps(book), by=trusted("tests"))
+    lorebooks.attach("harbour", GAME, by=trusted("tests"))
     stage.opens(Access(model=OfflineResponder("Hm.")))
     stage.says(stage.anna, "Oren, when does the ferry cross?")
     assert ("assistant", "", "The ferry crosses at slack water.") in stage.records()

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
@@ -27,7 +28,7 @@ def shown(request: Any) -> str:
 def test_what_is_whispered_in_a_turn_of_the_room_is_in_no_later_prompt_of_the_room(
     stage: Any,
 ) -> None:
-    changed(stage.npc, tools=("whisper",))
+    changed(stage.npc, tools=("whisper",), by=THE_GAME)
     model = stage.talks_with(calling("whisper", to="Ben", text=SECRET), "There.", "No idea.")
     stage.says(stage.anna, "Oren, tell Ben where it is.")
     stage.says(stage.anna, "Oren, what did you tell him?")
@@ -36,7 +37,7 @@ def test_what_is_whispered_in_a_turn_of_the_room_is_in_no_later_prompt_of_the_ro
 
 
 def test_it_is_in_the_prompts_of_the_one_who_heard_it(stage: Any) -> None:
-    changed(stage.npc, tools=("whisper",))
+    changed(stage.npc, tools=("whisper",), by=THE_GAME)
     model = stage.talks_with(calling("whisper", to="Ben", text=SECRET), "There.", "I said so.")
     stage.says(stage.anna, "Oren, tell Ben where it is.")
     stage.whispers(stage.ben, "Where again?")
@@ -47,16 +48,16 @@ def test_it_is_erased_with_the_one_who_heard_it(stage: Any) -> None:
     from evennia_ai import models
     from evennia_ai.store.erasing import erase_private
 
-    changed(stage.npc, tools=("whisper",))
+    changed(stage.npc, tools=("whisper",), by=THE_GAME)
     stage.talks_with(calling("whisper", to="Ben", text=SECRET), "There.")
     stage.says(stage.anna, "Oren, tell Ben where it is.")
-    erase_private(str(stage.ben.id), by="Mira")
+    erase_private(str(stage.ben.id), by=trusted("Mira"))
     rows = models.Record.objects.all()
     assert [row.body for row in rows if SECRET in f"{row.body}{row.meta}"] == []
 
 
 def test_a_whisper_that_answers_a_whisper_is_recorded_once(stage: Any) -> None:
-    changed(stage.npc, tools=("whisper",))
+    changed(stage.npc, tools=("whisper",), by=THE_GAME)
     stage.talks_with(calling("whisper", to="Anna", text=SECRET), "")
     stage.whispers(stage.anna, "Where is it?")
     kinds = [kind for kind, _, body in stage.records("private") if kind != "run_end"]
@@ -65,7 +66,7 @@ def test_a_whisper_that_answers_a_whisper_is_recorded_once(stage: Any) -> None:
 
 
 def test_an_npc_that_goes_away_ends_its_turn(stage: Any) -> None:
-    changed(stage.npc, tools=("move",))
+    changed(stage.npc, tools=("move",), by=THE_GAME)
     hall = stage.make("Hall", "evennia.objects.objects.DefaultRoom", place=None)
     stage.make("north", "evennia.objects.objects.DefaultExit").destination = hall
     model = stage.talks_with(calling("move", said="Farewell.", exit="north"))
@@ -78,7 +79,7 @@ def test_a_gift_of_an_npc_to_another_is_counted_as_an_answer(stage: Any) -> None
     """Else two NPCs could give a thing to and fro without end."""
     other = stage.make("Mira", "evennia_ai.game.npc.AINPC")
     stage.make("lantern", "evennia.objects.objects.DefaultObject", place=stage.npc)
-    changed(stage.npc, tools=("give",))
+    changed(stage.npc, tools=("give",), by=THE_GAME)
     heard: list[Any] = []
     other.ai.hear = heard.append
     stage.talks_with(calling("give", item="lantern", to="Mira"), "There.")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.game.mind import handler
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.turn.turn import Turn
@@ -49,7 +50,7 @@ def test_a_turn_reads_view_and_settings_once(stage: Any, read: Counter[str]) -> 
 
 
 def test_a_turn_that_acts_reads_them_once(stage: Any, read: Counter[str]) -> None:
-    changed(stage.npc, tools=("look", "say", "remember"))
+    changed(stage.npc, tools=("look", "say", "remember"), by=THE_GAME)
     calls = (
         ToolCall(id="1", name="look", arguments="{}"),
         ToolCall(id="2", name="say", arguments='{"text": "Hm."}'),

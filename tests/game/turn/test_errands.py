@@ -5,6 +5,7 @@ import json
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.tools import registry as tools
 from evennia_ai.game.tools.tool import Tool
@@ -39,7 +40,7 @@ def asking(stage, monkeypatch):
     Ask.asked.clear()
     found = tools.registry_of(("tests.game.turn.test_errands.Ask",))
     monkeypatch.setattr("evennia_ai.game.tools.registry.registry", lambda: found)
-    changed(stage.npc, tools=("ask_the_master",))
+    changed(stage.npc, tools=("ask_the_master",), by=THE_GAME)
     return stage
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.execution_request import ExecutionRequest
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.tools import registry
@@ -72,8 +73,8 @@ def sha256s(stage):
 
 def a_base():
     info = BaseInfo(key="harbour", name="The harbour", summary="Tides and tolls.")
-    knowledge_bases.save_base(info, by="builder")
-    knowledge_bases.bind("harbour", GAME, by="builder")
+    knowledge_bases.save_base(info, by=trusted("builder"))
+    knowledge_bases.bind("harbour", GAME, by=trusted("builder"))
 
 
 @pytest.mark.req("S0-14", "S1-03", "S1-05")
@@ -81,7 +82,7 @@ def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, 
     stage.room.db.desc = "Planks, ropes and fog."
     furnish(stage)
     a_base()
-    registry.chosen(stage.npc, ["knowledge_base_search", "look"], by="builder")
+    registry.chosen(stage.npc, ["knowledge_base_search", "look"], by=trusted("builder"))
     stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
     play(stage)
     told, frameworks, knowledge = worked(requests)
@@ -93,7 +94,7 @@ def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, 
 
 def test_rounds_after_tools_are_composed_from_the_request_too(stage, requests):
     call = ToolCall(id="1", name="look", arguments="{}")
-    registry.chosen(stage.npc, ["look"], by="builder")
+    registry.chosen(stage.npc, ["look"], by=trusted("builder"))
     stage.talks_with(ChatReply(text="", model="scripted", tool_calls=(call,)), "Fog.")
     stage.says(stage.anna, "Oren, what do you see?")
     told, _, _ = worked(requests)

@@ -5,6 +5,7 @@ import json
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.turn.ending import STOPPED
 from evennia_ai.prompt.components import GAME
@@ -170,7 +171,7 @@ def test_a_model_that_takes_too_long_is_given_up_and_asked_again_later(stage, lo
 
 
 def test_a_prompt_that_does_not_fit_gets_the_fallback_line_and_a_log_entry(stage, logged):
-    update("system_prompt", by="builder", content="word " * 3000)
+    update("system_prompt", by=trusted("builder"), content="word " * 3000)
     model = stage.talks_with("Aye.", context_tokens=1000)
     stage.says(stage.anna, "Oren?")
     assert model.requests == []
@@ -210,7 +211,7 @@ def test_a_whisper_is_answered_by_a_whisper_and_stays_out_of_the_room(stage):
 
 
 def test_in_a_private_conversation_the_user_is_its_partner(stage):
-    update("character_context", by="builder", content="You know {{ user }} well.")
+    update("character_context", by=trusted("builder"), content="You know {{ user }} well.")
     model = stage.talks_with("Aye.", "Aye.")
     stage.whispers(stage.anna, "hello")
     stage.says(stage.anna, "Oren, hello")
@@ -397,11 +398,11 @@ def test_a_responder_may_quote_only_lore_that_reached_the_prompt(stage, monkeypa
     monkeypatch.setattr(ScriptedModel, "offline", True)  # only such a one is told what to quote
     lore = {"keys": ["bell"], "content": "The bell is cracked.", "extensions": {}, "enabled": True}
     book = {"entries": [{**lore, "insertion_order": 1, "use_regex": False}]}
-    lorebooks.save_book("bells", json.dumps(book), by="tests")
-    lorebooks.attach("bells", GAME, by="tests")
+    lorebooks.save_book("bells", json.dumps(book), by=trusted("tests"))
+    lorebooks.attach("bells", GAME, by=trusted("tests"))
     model = stage.talks_with("Aye.", "Aye.", context_tokens=400, reply_tokens=300)
     stage.says(stage.anna, "Oren, the bell?")
-    update("system_prompt", content="rope " * 60, by="tests")
+    update("system_prompt", content="rope " * 60, by=trusted("tests"))
     stage.says(stage.anna, "Oren, the bell?")
     quoted = [[passage.text for passage in request.passages] for request in model.requests]
     assert quoted == [["The bell is cracked."], []]

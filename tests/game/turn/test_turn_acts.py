@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.endpoints import Access
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.turn.replay import messages_of
@@ -26,7 +27,7 @@ def calls(*called: tuple[str, dict], text: str = "") -> ChatReply:
 @pytest.fixture
 def acting(stage):
     """The stage with an NPC that may look, say and pose."""
-    changed(stage.npc, tools=("look", "say", "pose"))
+    changed(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
     return stage
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
@@ -22,7 +23,7 @@ def looks(times: int = 1) -> ChatReply:
 def looking(stage):
     """The stage with an NPC that may look and say, and a room of which much is told."""
     stage.room.db.desc = "Planks over black water. " * 200
-    changed(stage.npc, tools=("look", "say"))
+    changed(stage.npc, tools=("look", "say"), by=THE_GAME)
     return stage
 
 

@@ -6,6 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai import models
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.errors import HistoryConflictError, ModelTimeout, ModelUnavailable, StoreError
 from evennia_ai.game import service
 from evennia_ai.game.npc_settings import changed
@@ -49,7 +50,7 @@ def acting(stage, monkeypatch):
     Deed.done.clear()
     found = tools.registry_of((f"{__name__}.Deed",))
     monkeypatch.setattr("evennia_ai.game.tools.registry.registry", lambda: found)
-    changed(stage.npc, tools=("deed", "look", "say"))
+    changed(stage.npc, tools=("deed", "look", "say"), by=THE_GAME)
     return stage
 
 
@@ -146,7 +147,7 @@ class TestAConversationIsErased:
         made = Streaming()
         acting.install(made, given_profiles={"default": {"speaks_early": True}})
         acting.whispers(acting.anna, "My secret.")
-        erase_private(str(acting.anna.id), by="Anna")
+        erase_private(str(acting.anna.id), by=trusted("Anna"))
         return made
 
     def ends(self, acting, model, reply):
@@ -175,7 +176,7 @@ class TestAConversationIsErased:
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: sent))
         acting.talks_with(calls("deed"), "Sent.")
         acting.whispers(acting.anna, "My secret.")
-        erase_private(str(acting.anna.id), by="Anna")
+        erase_private(str(acting.anna.id), by=trusted("Anna"))
         sent.callback("All is known.")
         acting.passes()
 
@@ -280,8 +281,8 @@ class TestActs:
         (room,) = conversations.conversations_of(acting.npc.ai.ref)
         lines = list(export_lines(room))
         ned = acting.make("Ned", "evennia_ai.game.npc.AINPC")
-        changed(ned, tools=("deed",))
-        imported = import_lines(lines, npc_ref=str(ned.id))
+        changed(ned, tools=("deed",), by=THE_GAME)
+        imported = import_lines(lines, npc_ref=str(ned.id), by=trusted("Ada"))
         acting.says(acting.ben, "Ned, do it.")
         acting.says(acting.ben, "Ned, do it again.")
 
@@ -319,7 +320,7 @@ class TestOtherModels:
         )
         stage.says(stage.anna, "Oren?")
         asked = model.asked
-        emergency.stop_all(by="Mira")
+        emergency.stop_all(by=trusted("Mira"))
         stage.passes(5)
 
         assert asked is model.asked

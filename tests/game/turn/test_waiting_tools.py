@@ -5,6 +5,7 @@ import json
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.tools import registry as tools
 from evennia_ai.game.tools.registry import ToolError, registered
@@ -46,7 +47,7 @@ def searching(stage, monkeypatch):
     Search.asked.clear()
     found = tools.registry_of(("tests.game.turn.test_waiting_tools.Search",))
     monkeypatch.setattr("evennia_ai.game.tools.registry.registry", lambda: found)
-    changed(stage.npc, tools=("search_archive",))
+    changed(stage.npc, tools=("search_archive",), by=THE_GAME)
     stage.model = stage.talks_with(a_search(), "In 1702.", "Aye.")
     stage.says(stage.anna, "Oren, when was the bell cast?")
     return stage

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.game.upkeep import compacting
 from evennia_ai.history.records import RecordKind
@@ -76,7 +77,7 @@ def another_process_says(where, text: str) -> None:
 
 @pytest.mark.req("S2-21")
 def test_the_prompt_after_it_is_refused_if_it_does_not_fit(stage, waiting, logged):
-    update("system_prompt", by="builder", content="word " * 3000)
+    update("system_prompt", by=trusted("builder"), content="word " * 3000)
     after(stage, waiting)
 
     assert segment_of(stage) == 2
@@ -86,7 +87,7 @@ def test_the_prompt_after_it_is_refused_if_it_does_not_fit(stage, waiting, logge
 
 @pytest.mark.req("S2-21", "S2-22")
 def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
-    update("system_prompt", by="builder", content="word " * 650)
+    update("system_prompt", by=trusted("builder"), content="word " * 650)
     number = BEGUN + len(waiting.spoke)
     after(stage, waiting)
     attempt = newest_attempt(room_of(stage))
@@ -103,7 +104,7 @@ def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
 
 @pytest.mark.req("S2-22")
 def test_after_a_compaction_that_was_no_use_none_is_tried_for_some_turns(stage, waiting):
-    update("system_prompt", by="builder", content="word " * 650)
+    update("system_prompt", by=trusted("builder"), content="word " * 650)
     after(stage, waiting)
     before = replied(stage)
     stage.says(stage.anna, "Oren, and now?")
@@ -156,8 +157,8 @@ def test_lore_that_stayed_in_what_was_summarised_is_said_again_when_it_wakes(sta
         "entries": [an_entry("lantern", "The lantern burns whale oil.")],
         "extensions": {"evennia_ai": {"mode": "frozen"}},
     }
-    save_book("harbour", json.dumps(book), by="builder")
-    attach("harbour", GAME, by="builder")
+    save_book("harbour", json.dumps(book), by=trusted("builder"))
+    attach("harbour", GAME, by=trusted("builder"))
     model = stage.talks_with(Talker(GOOD), compaction=rules(keep_messages=0), **SMALL)
     stage.says(stage.anna, "Oren, the lantern?")
     goes_on(stage, FULL)

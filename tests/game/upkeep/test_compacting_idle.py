@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS, IdleTime
@@ -228,7 +229,7 @@ def test_of_a_conversation_that_was_erased_meanwhile_no_word_is_kept(stage, summ
     stage.install(model, compaction=rules(), **SMALL)
     goes_on(stage, NEARLY)
     rests(stage)
-    erase_conversation(room_of(stage), by="Mira")
+    erase_conversation(room_of(stage), by=trusted("Mira"))
     model.summarises(summary)
     stage.passes()
 
@@ -245,7 +246,7 @@ def test_of_what_was_erased_while_threads_worked_no_model_is_asked(stage, done):
     rests(stage)
     threads.do(done)  # of two: planning, and writing the request
     assert threads.held
-    erase_conversation(room_of(stage), by="Mira")
+    erase_conversation(room_of(stage), by=trusted("Mira"))
     while threads.held:
         threads.do(1)
 

@@ -7,6 +7,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS
@@ -39,9 +40,9 @@ def step(stage: Any, kind: str, words: str) -> None:
     elif kind == "restart":
         forget_everything()
     elif kind == "by hand":
-        runtime().compactor.compact_room(stage.npc.ai, by="Mara")
+        runtime().compactor.compact_room(stage.npc.ai, by=trusted("Mara"))
     elif kind == "erase":
-        erase_private(str(stage.anna.id), by="Anna")
+        erase_private(str(stage.anna.id), by=trusted("Anna"))
     elif kind == "whisper":
         stage.whispers(stage.anna, f"{words} " * 9)
     else:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import maybeDeferred
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.upkeep.consolidating import Consolidator
@@ -259,7 +260,7 @@ def test_over_a_limit_no_model_is_asked(stage):
 
 def test_at_a_limit_of_the_npcs_own_nothing_is_asked(stage):
     talker = talking(stage, observations(ROPE))
-    changed(stage.npc, limits={"calls_per_minute": 2})
+    changed(stage.npc, limits={"calls_per_minute": 2}, by=THE_GAME)
     talks(stage)
     rests(stage)
 
@@ -269,7 +270,7 @@ def test_at_a_limit_of_the_npcs_own_nothing_is_asked(stage):
 def test_nothing_is_kept_of_what_was_erased_meanwhile(stage, logged):
     def model(request):
         if any("<transcript>" in message.content for message in request.messages):
-            erase_conversation(room_of(stage), by="Mira")
+            erase_conversation(room_of(stage), by=trusted("Mira"))
             return observations(ROPE)
         return "Aye."
 
@@ -286,7 +287,7 @@ def test_the_words_of_the_model_go_with_the_memories_of_a_person(stage):
     talks(stage, "Oren, good evening!", "Oren, good night!")
     rests(stage)
     assert "owes Oren" in str([record.body for record in records_of(room_of(stage))])
-    erase_about(str(stage.anna.id), by="Mira")
+    erase_about(str(stage.anna.id), by=trusted("Mira"))
 
     assert "owes Oren" not in str([record.body for record in records_of(room_of(stage))])
 
@@ -314,7 +315,7 @@ class TestTidying:
 
     def learn(self, stage, text: str, **fields: Any) -> int:
         new = a_memory(text, id=memories.NEW, **fields)
-        return memories.add(stage.npc.ai.ref, new, by="npc", most=99).memory.id
+        return memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=99).memory.id
 
     def test_what_counts_little_and_is_old_fades(self, stage, consolidator):
         self.learn(stage, "It rains.", importance=2)
@@ -327,7 +328,7 @@ class TestTidying:
     def test_what_says_the_same_becomes_one(self, stage, consolidator):
         first = self.learn(stage, "The king is dead.", importance=9)
         other = self.learn(stage, "The queen is dead.", importance=9)
-        memories.change(stage.npc.ai.ref, other, by="Mira", text="the king is dead")
+        memories.change(stage.npc.ai.ref, other, by=trusted("Mira"), text="the king is dead")
         consolidator.tidy(stage.npc.ai.ref)
 
         (memory,) = memories.held_by(stage.npc.ai.ref).memories

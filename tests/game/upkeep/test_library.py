@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.commands.ai.status import library_lines
 from evennia_ai.game import service
 from evennia_ai.game.npc_settings import changed
@@ -32,9 +33,9 @@ def shared(stage, tmp_path, monkeypatch):
         published_base(DUSK)
         with reading():
             found = entry("base", "harbour")
-        take_base(found, by="Mara")
-        knowledge_bases.bind("harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by="Mara")
-        changed(stage.npc, tools=(TOOL,))
+        take_base(found, by=trusted("Mara"))
+        knowledge_bases.bind("harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Mara"))
+        changed(stage.npc, tools=(TOOL,), by=THE_GAME)
         stage.minds = Minds()
         stage.minds.searches = {"query": "ferry"}
         stage.install(stage.minds)
@@ -122,7 +123,7 @@ def test_whom_a_lock_of_this_game_holds_guards_a_base_that_the_library_restricts
     info = knowledge_bases.get_base("harbour")
     own = "restricted:tag(outsider)"
 
-    knowledge_bases.save_base(replace(info, locks=own), by="Mara")
+    knowledge_bases.save_base(replace(info, locks=own), by=trusted("Mara"))
     running.npc.tags.add("outsider")
     published_base(DUSK, restricted=True)
     running.passes(LOOK_SECONDS)

@@ -13,6 +13,7 @@ from django.db import connection
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StaleError
 from evennia_ai.game.upkeep import compacting
 from evennia_ai.game.upkeep.compacting import Wanted
@@ -165,7 +166,7 @@ def offered(stage: Any, kind: str) -> tuple[Any, Job, dict[str, Any]]:
 @pytest.mark.parametrize("kind", ["compact", "observe"])
 def test_nothing_is_written_of_what_was_erased_meanwhile(stage, kind):
     where, job, body = offered(stage, kind)
-    erase_conversation(where, by="Mira")
+    erase_conversation(where, by=trusted("Mira"))
     before = written()
     with pytest.raises(StaleError, match="another segment"):
         applied(stage, job, body)
@@ -180,7 +181,7 @@ def test_a_worker_offers_no_word_of_what_is_erased_while_it_asks(stage, kind):
 
     class Erasing(Thinking):
         def complete(self, request, *, listener=None):
-            erase_conversation(where, by="Mira")
+            erase_conversation(where, by=trusted("Mira"))
             return super().complete(request, listener=listener)
 
     stage.install(Erasing())

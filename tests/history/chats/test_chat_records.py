@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import FormatError
 from evennia_ai.history.chats.chat_records import (
     ChatSource,
@@ -18,13 +19,15 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from tests.history.builders import stored
 from tests.history.chats.builders import HEADER, a_chat, a_line, a_user_line
 
-SOURCE = ChatSource(file="evening.jsonl", sha256="ab" * 32, played="Oren", by="Bo")
+SOURCE = ChatSource(file="evening.jsonl", sha256="ab" * 32, played="Oren", by=trusted("Bo"))
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
 def the_records(*lines, **source):
     chat = a_chat(*lines)
-    made = ChatSource(**{"file": "a.jsonl", "sha256": "ab" * 32, "played": "Oren", **source})
+    made = ChatSource(
+        **{"file": "a.jsonl", "sha256": "ab" * 32, "played": "Oren", **source}, by=trusted("Ada")
+    )
     return list(records_of_chat(chat, made))
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import EditConflictError, FormatError, NotStoredError
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import book_texts, lorebooks
@@ -19,8 +20,8 @@ LONG_TEXT = SECOND[:-1] + ', "note": "' + "long " * 100 + '"}'
 @pytest.fixture
 def twice() -> None:
     """A book that Mira made and Tam changed."""
-    lorebooks.save_book("harbour", FIRST, by="Mira")
-    lorebooks.save_book("harbour", SECOND, by="Tam")
+    lorebooks.save_book("harbour", FIRST, by=trusted("Mira"))
+    lorebooks.save_book("harbour", SECOND, by=trusted("Tam"))
 
 
 def history() -> list[tuple[int, str, str]]:
@@ -33,7 +34,7 @@ def test_every_change_is_written_down_with_its_author(twice):
 
 
 def test_the_same_text_again_is_no_change(twice):
-    lorebooks.save_book("harbour", SECOND, by="Mira")
+    lorebooks.save_book("harbour", SECOND, by=trusted("Mira"))
 
     assert len(history()) == 2
 
@@ -53,14 +54,14 @@ def test_a_book_nobody_changed_has_no_revisions():
 
 
 def test_a_change_to_a_revision_that_was_seen_is_saved(twice):
-    saved = lorebooks.save_book("harbour", FIRST, by="Mira", expected_revision=2)
+    saved = lorebooks.save_book("harbour", FIRST, by=trusted("Mira"), expected_revision=2)
 
     assert (saved.revision, saved.source) == (3, FIRST)
 
 
 def test_a_change_to_an_older_revision_names_who_was_first(twice):
     with pytest.raises(EditConflictError) as told:
-        lorebooks.save_book("harbour", FIRST, by="Mira", expected_revision=1)
+        lorebooks.save_book("harbour", FIRST, by=trusted("Mira"), expected_revision=1)
 
     assert (told.value.seen, told.value.current, told.value.changed_by) == (1, 2, "Tam")
     assert str(told.value).startswith("lorebook 'harbour' was changed by Tam")
@@ -69,29 +70,29 @@ def test_a_change_to_an_older_revision_names_who_was_first(twice):
 
 def test_whoever_wants_a_new_book_is_told_that_there_is_one(twice):
     with pytest.raises(EditConflictError):
-        lorebooks.save_book("harbour", FIRST, by="Mira", expected_revision=0)
-    assert lorebooks.save_book("quay", FIRST, by="Mira", expected_revision=0).revision == 1
+        lorebooks.save_book("harbour", FIRST, by=trusted("Mira"), expected_revision=0)
+    assert lorebooks.save_book("quay", FIRST, by=trusted("Mira"), expected_revision=0).revision == 1
 
 
 def test_a_change_to_a_book_that_was_removed_meanwhile_names_who_removed_it(twice):
-    lorebooks.remove_book("harbour", by="Mira")
+    lorebooks.remove_book("harbour", by=trusted("Mira"))
 
     with pytest.raises(EditConflictError) as told:
-        lorebooks.save_book("harbour", FIRST, by="Tam", expected_revision=2)
+        lorebooks.save_book("harbour", FIRST, by=trusted("Tam"), expected_revision=2)
     assert (told.value.current, told.value.changed_by) == (3, "Mira")
 
 
 def test_a_refused_text_changes_nothing(twice):
     with pytest.raises(FormatError):
-        lorebooks.save_book("harbour", "[", by="Mira")
+        lorebooks.save_book("harbour", "[", by=trusted("Mira"))
 
     assert len(history()) == 2
 
 
 def test_a_removed_book_is_gone_with_its_attachments_and_its_revisions_stay(twice):
-    lorebooks.attach("harbour", GAME, by="Mira")
+    lorebooks.attach("harbour", GAME, by=trusted("Mira"))
     assert lorebooks.books_for([GAME])
-    lorebooks.remove_book("harbour", by="Mira")
+    lorebooks.remove_book("harbour", by=trusted("Mira"))
 
     assert lorebooks.books_for([GAME]) == ()
     assert lorebooks.book_names() == ()
@@ -101,19 +102,19 @@ def test_a_removed_book_is_gone_with_its_attachments_and_its_revisions_stay(twic
 
 def test_a_book_that_was_changed_since_is_not_removed(twice):
     with pytest.raises(EditConflictError):
-        lorebooks.remove_book("harbour", by="Mira", expected_revision=1)
+        lorebooks.remove_book("harbour", by=trusted("Mira"), expected_revision=1)
 
     assert lorebooks.book_names() == ("harbour",)
 
 
 def test_a_book_that_is_not_there_is_not_removed(twice):
     with pytest.raises(NotStoredError, match="there are harbour"):
-        lorebooks.remove_book("habour", by="Mira")
+        lorebooks.remove_book("habour", by=trusted("Mira"))
 
 
 def test_a_book_is_reverted_as_a_change_of_its_own(twice):
-    lorebooks.attach("harbour", GAME, by="Mira")
-    back = lorebooks.revert_book("harbour", 1, by="Mira")
+    lorebooks.attach("harbour", GAME, by=trusted("Mira"))
+    back = lorebooks.revert_book("harbour", 1, by=trusted("Mira"))
     forget_everything()
 
     assert (back.source, back.revision) == (FIRST, 3)
@@ -122,16 +123,16 @@ def test_a_book_is_reverted_as_a_change_of_its_own(twice):
 
 
 def test_a_book_is_reverted_to_what_it_is_by_no_change(twice):
-    assert lorebooks.revert_book("harbour", 2, by="Mira").revision == 2
+    assert lorebooks.revert_book("harbour", 2, by=trusted("Mira")).revision == 2
     assert len(history()) == 2
 
 
 def test_a_removed_book_comes_back_with_its_locks_and_attached_nowhere(twice):
-    lorebooks.attach("harbour", GAME, by="Mira")
-    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="Mira")
-    lorebooks.set_entry_locks("harbour", "7", "view:false()", by="Mira")
-    lorebooks.remove_book("harbour", by="Mira")
-    back = lorebooks.revert_book("harbour", 2, by="Tam")
+    lorebooks.attach("harbour", GAME, by=trusted("Mira"))
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("Mira"))
+    lorebooks.set_entry_locks("harbour", "7", "view:false()", by=trusted("Mira"))
+    lorebooks.remove_book("harbour", by=trusted("Mira"))
+    back = lorebooks.revert_book("harbour", 2, by=trusted("Tam"))
 
     assert (back.source, back.revision, back.locks) == (SECOND, 4, "edit:perm(Admin)")
     assert lorebooks.entry_locks("harbour") == {"7": "view:false()"}
@@ -140,25 +141,25 @@ def test_a_removed_book_comes_back_with_its_locks_and_attached_nowhere(twice):
 
 
 def test_a_new_book_under_an_old_name_counts_on_and_has_no_old_locks(twice):
-    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="Mira")
-    lorebooks.remove_book("harbour", by="Mira")
-    made = lorebooks.save_book("harbour", FIRST, by="Tam")
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("Mira"))
+    lorebooks.remove_book("harbour", by=trusted("Mira"))
+    made = lorebooks.save_book("harbour", FIRST, by=trusted("Tam"))
 
     assert (made.revision, made.locks) == (4, "")
     assert history()[-1] == (4, "created", "Tam")
 
 
 def test_a_book_is_not_reverted_to_its_removal(twice):
-    lorebooks.remove_book("harbour", by="Mira")
+    lorebooks.remove_book("harbour", by=trusted("Mira"))
 
     with pytest.raises(NotStoredError, match="it removed it"):
-        lorebooks.revert_book("harbour", 3, by="Mira")
+        lorebooks.revert_book("harbour", 3, by=trusted("Mira"))
     assert lorebooks.book_names() == ()
 
 
 def test_a_revision_of_a_transaction_that_failed_is_not_there(twice):
     with pytest.raises(RuntimeError), transaction.atomic():
-        lorebooks.save_book("harbour", FIRST, by="Mira")
+        lorebooks.save_book("harbour", FIRST, by=trusted("Mira"))
         raise RuntimeError
 
     assert len(history()) == 2
@@ -167,14 +168,14 @@ def test_a_revision_of_a_transaction_that_failed_is_not_there(twice):
 
 def test_a_difference_is_written_and_no_text_and_each_revision_is_read_as_it_was():
     texts = [LONG_TEXT]
-    lorebooks.save_book("harbour", LONG_TEXT, by="Mira")
+    lorebooks.save_book("harbour", LONG_TEXT, by=trusted("Mira"))
     length = len('"Harbour"')
     for number in range(100, 100 + MOST_DIFFERENCES + 5):
         made = Difference(LONG_TEXT.index('"Harbour"'), length, json.dumps({"n": number}))
         length = len(made.piece)
         texts.append(made.made_in(texts[-1]))
         saved = lorebooks.save_difference(
-            "harbour", texts[-1], made, by="Tam", expected_revision=len(texts) - 1
+            "harbour", texts[-1], made, by=trusted("Tam"), expected_revision=len(texts) - 1
         )
         assert (saved.source, saved.revision) == (texts[-1], len(texts))
 
@@ -185,7 +186,7 @@ def test_a_difference_is_written_and_no_text_and_each_revision_is_read_as_it_was
     book_texts.forget()
     assert lorebooks.get_book("harbour").source == texts[-1]
     assert [lorebooks.book_revision("harbour", n + 1).source for n in range(len(texts))] == texts
-    reverted = lorebooks.revert_book("harbour", 3, by="Mira")
+    reverted = lorebooks.revert_book("harbour", 3, by=trusted("Mira"))
     assert (reverted.source, lorebooks.get_book("harbour").source) == (texts[2], texts[2])
 
 
@@ -200,11 +201,11 @@ def test_err_a_difference_is_refused_as_a_text_is(twice):
     at = SECOND.index('"Harbour"')
     with pytest.raises(EditConflictError, match="changed by Tam"):
         lorebooks.save_difference(
-            "harbour", SECOND, Difference(at, 9, "{}"), by="Mira", expected_revision=1
+            "harbour", SECOND, Difference(at, 9, "{}"), by=trusted("Mira"), expected_revision=1
         )
     with pytest.raises(FormatError, match="is no JSON"):
         lorebooks.save_difference(
-            "harbour", SECOND, Difference(at, 9, "{"), by="Mira", expected_revision=2
+            "harbour", SECOND, Difference(at, 9, "{"), by=trusted("Mira"), expected_revision=2
         )
     assert history() == [(1, "created", "Mira"), (2, "updated", "Tam")]
 
@@ -213,7 +214,7 @@ def test_after_a_difference_whose_transaction_failed_the_text_is_the_one_before(
     made = Difference(SECOND.index('"Harbour"'), 9, "{}")
     with pytest.raises(RuntimeError), transaction.atomic():
         lorebooks.save_difference(
-            "harbour", made.made_in(SECOND), made, by="Tam", expected_revision=2
+            "harbour", made.made_in(SECOND), made, by=trusted("Tam"), expected_revision=2
         )
         raise RuntimeError
 

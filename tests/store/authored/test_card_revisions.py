@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import NotStoredError, StoreError
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
 from evennia_ai.store.authored import card_revisions as log
@@ -19,8 +20,8 @@ FIELDS = frozenset({"fields"})
 
 def approved(file=FIRST, *, name="oren", grants=NO_GRANTS):
     """The card of this file, imported and approved."""
-    number = cards.import_card(name, file, by="Mira")
-    return cards.approve(name, number, grants=grants, by="Tam")
+    number = cards.import_card(name, file, by=trusted("Mira"))
+    return cards.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="oren"):
@@ -32,7 +33,7 @@ def told(name="oren"):
 
 
 def test_an_import_changes_nothing_until_it_is_approved():
-    cards.import_card("oren", FIRST, by="Mira")
+    cards.import_card("oren", FIRST, by=trusted("Mira"))
 
     assert cards.card_names() == ()
     assert cards.card_or_none("oren") is None
@@ -42,8 +43,8 @@ def test_an_import_changes_nothing_until_it_is_approved():
 
 def test_every_name_is_known_that_a_card_has_or_had():
     approved()
-    cards.remove("oren", by="Tam")
-    cards.import_card("mira", SECOND, by="Mira")
+    cards.remove("oren", by=trusted("Tam"))
+    cards.import_card("mira", SECOND, by=trusted("Mira"))
     assert log.names() == ("mira", "oren")
 
 
@@ -57,27 +58,27 @@ def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
 
 def test_another_import_waits_beside_the_card_in_force_and_gets_no_grant_by_itself():
     first = approved(grants=ALL_GRANTS)
-    number = cards.import_card("oren", SECOND, by="Mira")
+    number = cards.import_card("oren", SECOND, by=trusted("Mira"))
 
     assert cards.get_card("oren") == first
-    assert cards.approve("oren", number, grants=NO_GRANTS, by="Tam").grants == NO_GRANTS
+    assert cards.approve("oren", number, grants=NO_GRANTS, by=trusted("Tam")).grants == NO_GRANTS
 
 
 def test_an_approval_answers_all_imports_that_wait():
-    first = cards.import_card("oren", FIRST, by="Mira")
-    second = cards.import_card("oren", SECOND, by="Ben")
-    cards.approve("oren", second, grants=NO_GRANTS, by="Tam")
+    first = cards.import_card("oren", FIRST, by=trusted("Mira"))
+    second = cards.import_card("oren", SECOND, by=trusted("Ben"))
+    cards.approve("oren", second, grants=NO_GRANTS, by=trusted("Tam"))
 
     assert log.waiting("oren") == ()
     with pytest.raises(StoreError, match="revision 1 of card 'oren' is no import that waits"):
-        cards.approve("oren", first, grants=ALL_GRANTS, by="Tam")
+        cards.approve("oren", first, grants=ALL_GRANTS, by=trusted("Tam"))
     assert cards.get_card("oren").source == SECOND.source
 
 
 def test_a_grant_leaves_the_import_that_waits_waiting():
     approved()
-    cards.import_card("oren", SECOND, by="Mira")
-    cards.grant("oren", FIELDS, by="Tam")
+    cards.import_card("oren", SECOND, by=trusted("Mira"))
+    cards.grant("oren", FIELDS, by=trusted("Tam"))
 
     assert len(log.waiting("oren")) == 1
     assert cards.get_card("oren").source == FIRST.source
@@ -86,26 +87,26 @@ def test_a_grant_leaves_the_import_that_waits_waiting():
 def test_the_file_in_force_is_not_imported_again():
     approved()
 
-    assert cards.import_card("oren", FIRST, by="Mira") is None
+    assert cards.import_card("oren", FIRST, by=trusted("Mira")) is None
     assert len(told()) == 2
 
 
 def test_a_rejected_import_cannot_be_approved():
     approved()
-    number = cards.import_card("oren", SECOND, by="Mira")
+    number = cards.import_card("oren", SECOND, by=trusted("Mira"))
 
-    assert cards.reject("oren", by="Tam") == 1
-    assert cards.reject("oren", by="Tam") == 0
+    assert cards.reject("oren", by=trusted("Tam")) == 1
+    assert cards.reject("oren", by=trusted("Tam")) == 0
     with pytest.raises(StoreError, match="no import that waits"):
-        cards.approve("oren", number, grants=NO_GRANTS, by="Tam")
+        cards.approve("oren", number, grants=NO_GRANTS, by=trusted("Tam"))
     assert cards.get_card("oren").source == FIRST.source
 
 
 def test_each_grant_is_recorded_with_who_gave_it():
     approved(grants=FIELDS)
-    cards.grant("oren", frozenset({"roles", "fields"}), by="Ben")
-    cards.revoke("oren", FIELDS, by="Mira")
-    cards.grant("oren", FIELDS, by="Anna")
+    cards.grant("oren", frozenset({"roles", "fields"}), by=trusted("Ben"))
+    cards.revoke("oren", FIELDS, by=trusted("Mira"))
+    cards.grant("oren", FIELDS, by=trusted("Anna"))
 
     assert told()[1:] == [
         "2 approved by Tam: fields",
@@ -123,15 +124,15 @@ def test_each_grant_is_recorded_with_who_gave_it():
 def test_what_is_granted_or_revoked_already_is_no_change():
     card = approved(grants=FIELDS)
 
-    assert cards.grant("oren", FIELDS, by="Ben") == card
-    assert cards.revoke("oren", frozenset({"roles"}), by="Ben") == card
+    assert cards.grant("oren", FIELDS, by=trusted("Ben")) == card
+    assert cards.revoke("oren", frozenset({"roles"}), by=trusted("Ben")) == card
     assert len(told()) == 2
 
 
 def test_a_revert_brings_back_the_file_and_its_grants():
     approved(grants=FIELDS)
     approved(SECOND)
-    card = cards.revert("oren", 2, by="Ben")
+    card = cards.revert("oren", 2, by=trusted("Ben"))
 
     assert (card.source, card.grants) == (FIRST.source, FIELDS)
     assert told()[-1] == "5 reverted by Ben: fields"
@@ -139,29 +140,29 @@ def test_a_revert_brings_back_the_file_and_its_grants():
 
 def test_what_never_was_in_force_cannot_be_gone_back_to():
     approved()
-    cards.import_card("oren", SECOND, by="Mira")
+    cards.import_card("oren", SECOND, by=trusted("Mira"))
 
     with pytest.raises(StoreError, match="revision 3 of card 'oren' was imported and never in"):
-        cards.revert("oren", 3, by="Ben")
+        cards.revert("oren", 3, by=trusted("Ben"))
     with pytest.raises(NotStoredError, match="number 9; there are 1, 2, 3"):
-        cards.revert("oren", 9, by="Ben")
+        cards.revert("oren", 9, by=trusted("Ben"))
     assert cards.get_card("oren").source == FIRST.source
 
 
 def test_a_removed_card_can_be_brought_back():
     approved(grants=FIELDS)
-    cards.remove("oren", by="Ben")
+    cards.remove("oren", by=trusted("Ben"))
     assert cards.card_names() == ()
 
-    assert cards.revert("oren", 2, by="Ben").grants == FIELDS
+    assert cards.revert("oren", 2, by=trusted("Ben")).grants == FIELDS
 
 
 def test_a_card_that_is_played_is_not_removed():
     approved()
-    cards.assign("12", "oren", by="Ben")
+    cards.assign("12", "oren", by=trusted("Ben"))
 
     with pytest.raises(StoreError, match=r"card 'oren' is played by #12; give them another"):
-        cards.remove("oren", by="Ben")
+        cards.remove("oren", by=trusted("Ben"))
     assert cards.card_of("12") is not None
     assert len(told()) == 2
 
@@ -178,9 +179,9 @@ def test_the_bytes_of_a_file_are_kept_once_and_to_the_byte():
 
 def test_a_card_reaches_who_plays_it_with_its_new_grants():
     approved()
-    cards.assign("12", "oren", by="Ben")
+    cards.assign("12", "oren", by=trusted("Ben"))
     before = cards.card_of("12")
-    cards.grant("oren", FIELDS, by="Ben")
+    cards.grant("oren", FIELDS, by=trusted("Ben"))
 
     assert before.grants == NO_GRANTS
     assert cards.card_of("12").grants == FIELDS
@@ -188,14 +189,14 @@ def test_a_card_reaches_who_plays_it_with_its_new_grants():
 
 def test_a_greeting_belongs_to_the_assignment():
     approved()
-    cards.assign("12", "oren", by="Ben")
+    cards.assign("12", "oren", by=trusted("Ben"))
     assert cards.assignment_of("12").greeting is None
 
-    cards.set_greeting("12", 1, by="Ben")
+    cards.set_greeting("12", 1, by=trusted("Ben"))
     assert cards.assignment_of("12").greeting == 1
     assert cards.players_of("oren") == ("12",)
     with pytest.raises(NotStoredError, match="card that is played by NPC '13'"):
-        cards.set_greeting("13", 0, by="Ben")
+        cards.set_greeting("13", 0, by=trusted("Ben"))
 
 
 def test_a_grant_nobody_knows_any_more_gives_nothing():
@@ -211,11 +212,11 @@ def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(chang
     first = approved(FIRST)
     if change == "revert":
         approved(SECOND)
-    cards.assign("7", "oren", by="Tam")
-    cards.set_greeting("7", 1, by="Tam")
+    cards.assign("7", "oren", by=trusted("Tam"))
+    cards.set_greeting("7", 1, by=trusted("Tam"))
 
     if change == "revert":
-        cards.revert("oren", first.revision, by="Tam")
+        cards.revert("oren", first.revision, by=trusted("Tam"))
     else:
         approved(SECOND)
     assert cards.assignment_of("7").greeting is None
@@ -223,38 +224,38 @@ def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(chang
 
 def test_a_greeting_stays_while_the_file_is_the_same():
     approved(FIRST)
-    cards.assign("7", "oren", by="Tam")
-    cards.set_greeting("7", 1, by="Tam")
+    cards.assign("7", "oren", by=trusted("Tam"))
+    cards.set_greeting("7", 1, by=trusted("Tam"))
 
-    cards.grant("oren", FIELDS, by="Tam")
+    cards.grant("oren", FIELDS, by=trusted("Tam"))
     assert cards.assignment_of("7").greeting == 1
 
 
 def test_only_so_many_imports_wait_and_what_is_too_much_leaves_no_file(monkeypatch):
     monkeypatch.setattr(cards, "MOST_WAITING", 2)
-    cards.import_card("oren", FIRST, by="Mira")
-    cards.import_card("mira", SECOND, by="Mira")
+    cards.import_card("oren", FIRST, by=trusted("Mira"))
+    cards.import_card("mira", SECOND, by=trusted("Mira"))
     with pytest.raises(StoreError, match=r"more than 2 imports would wait.*mira, oren$"):
-        cards.import_card("tam", PICTURE, by="Mira")
+        cards.import_card("tam", PICTURE, by=trusted("Mira"))
     assert log.waiting_names() == ("mira", "oren")
     assert models.CardFile.objects.count() == 2
 
 
 def test_what_was_answered_waits_no_longer_and_makes_room(monkeypatch):
     monkeypatch.setattr(cards, "MOST_WAITING", 1)
-    cards.import_card("oren", FIRST, by="Mira")
-    cards.reject("oren", by="Mira")
-    assert cards.import_card("mira", SECOND, by="Mira") == 1
+    cards.import_card("oren", FIRST, by=trusted("Mira"))
+    cards.reject("oren", by=trusted("Mira"))
+    assert cards.import_card("mira", SECOND, by=trusted("Mira")) == 1
     assert (log.count_waiting(), log.waiting_names()) == (1, ("mira",))
 
 
 def test_an_import_that_waits_already_needs_no_room(monkeypatch):
-    cards.import_card("oren", FIRST, by="Mira")
+    cards.import_card("oren", FIRST, by=trusted("Mira"))
     monkeypatch.setattr(cards, "MOST_WAITING", 1)
-    assert cards.import_card("oren", FIRST, by="Tam") == 1
+    assert cards.import_card("oren", FIRST, by=trusted("Tam")) == 1
 
 
 def test_a_games_own_card_is_saved_however_many_imports_wait(monkeypatch):
-    cards.import_card("oren", FIRST, by="Mira")
+    cards.import_card("oren", FIRST, by=trusted("Mira"))
     monkeypatch.setattr(cards, "MOST_WAITING", 0)
-    assert cards.save_card("mira", SECOND, by="world").revision == 2
+    assert cards.save_card("mira", SECOND, by=trusted("world")).revision == 2

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
@@ -11,15 +12,15 @@ SOURCE = '{ "name" : "Oren",\n\t"extensions": {"x": 1.50, "é": "\\u00e9"} }\n'
 
 
 def test_the_text_is_kept_to_the_letter():
-    cards.save_card("oren", SOURCE, by="builder")
+    cards.save_card("oren", SOURCE, by=trusted("builder"))
     forget_everything()
 
     assert cards.get_card("oren").source == SOURCE
 
 
 def test_a_new_text_is_a_new_revision():
-    first = cards.save_card("oren", SOURCE, by="builder")
-    second = cards.save_card("oren", "{}", by="builder")
+    first = cards.save_card("oren", SOURCE, by=trusted("builder"))
+    second = cards.save_card("oren", "{}", by=trusted("builder"))
 
     assert first.revision < second.revision
     assert first.sha256 != second.sha256
@@ -27,9 +28,9 @@ def test_a_new_text_is_a_new_revision():
 
 
 def test_the_same_text_again_changes_nothing():
-    first = cards.save_card("oren", SOURCE, by="Mira")
+    first = cards.save_card("oren", SOURCE, by=trusted("Mira"))
 
-    assert cards.save_card("oren", SOURCE, by="Tam") == first
+    assert cards.save_card("oren", SOURCE, by=trusted("Tam")) == first
     assert {change.changed_by for change in log.changes("oren")} == {"Mira"}
 
 
@@ -47,7 +48,7 @@ def test_the_same_text_again_changes_nothing():
 )
 def test_what_is_no_strict_json_object_is_refused(text, told):
     with pytest.raises(FormatError, match=told):
-        cards.save_card("oren", text, by="builder")
+        cards.save_card("oren", text, by=trusted("builder"))
     assert cards.card_names() == ()
 
 
@@ -55,26 +56,26 @@ def test_a_text_over_the_limit_is_refused_and_the_limit_named(settings_of_ai):
     settings_of_ai(CARD_LIMITS={"text_bytes": 1000})
 
     with pytest.raises(FormatError, match=r"1000 \(EVENNIA_AI_CARD_LIMITS, text_bytes\)"):
-        cards.save_card("oren", '{"a": "' + "x" * 1000 + '"}', by="builder")
+        cards.save_card("oren", '{"a": "' + "x" * 1000 + '"}', by=trusted("builder"))
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201])
 def test_a_name_that_names_nothing_is_refused(name):
     with pytest.raises(ComponentValueError, match="printable"):
-        cards.save_card(name, "{}", by="builder")
+        cards.save_card(name, "{}", by=trusted("builder"))
 
 
 def test_an_unknown_card_names_the_known_ones():
-    cards.save_card("oren", "{}", by="builder")
-    cards.save_card("mira", "{}", by="builder")
+    cards.save_card("oren", "{}", by=trusted("builder"))
+    cards.save_card("mira", "{}", by=trusted("builder"))
 
     with pytest.raises(NotStoredError, match="'oran'; there are mira, oren"):
         cards.get_card("oran")
 
 
 def test_an_npc_plays_the_card_it_was_assigned():
-    cards.save_card("oren", SOURCE, by="builder")
-    cards.assign("12", "oren", by="builder")
+    cards.save_card("oren", SOURCE, by=trusted("builder"))
+    cards.assign("12", "oren", by=trusted("builder"))
     forget_everything()
 
     assert cards.card_of("12").name == "oren"
@@ -82,41 +83,41 @@ def test_an_npc_plays_the_card_it_was_assigned():
 
 
 def test_another_assignment_replaces_the_first():
-    cards.save_card("oren", "{}", by="builder")
-    cards.save_card("mira", "{}", by="builder")
-    cards.assign("12", "oren", by="builder")
-    cards.assign("12", "mira", by="builder")
+    cards.save_card("oren", "{}", by=trusted("builder"))
+    cards.save_card("mira", "{}", by=trusted("builder"))
+    cards.assign("12", "oren", by=trusted("builder"))
+    cards.assign("12", "mira", by=trusted("builder"))
 
     assert cards.card_of("12").name == "mira"
 
 
 def test_an_assignment_of_an_unknown_card_changes_nothing():
     with pytest.raises(NotStoredError):
-        cards.assign("12", "oren", by="builder")
+        cards.assign("12", "oren", by=trusted("builder"))
     assert cards.card_of("12") is None
 
 
 def test_an_npc_can_play_no_card_again():
-    cards.save_card("oren", "{}", by="builder")
-    cards.assign("12", "oren", by="builder")
+    cards.save_card("oren", "{}", by=trusted("builder"))
+    cards.assign("12", "oren", by=trusted("builder"))
 
-    assert cards.unassign("12", by="builder")
+    assert cards.unassign("12", by=trusted("builder"))
     assert cards.card_of("12") is None
-    assert not cards.unassign("12", by="builder")
+    assert not cards.unassign("12", by=trusted("builder"))
 
 
 def test_a_changed_card_reaches_who_plays_it():
-    cards.save_card("oren", "{}", by="builder")
-    cards.assign("12", "oren", by="builder")
+    cards.save_card("oren", "{}", by=trusted("builder"))
+    cards.assign("12", "oren", by=trusted("builder"))
     cards.card_of("12")
-    cards.save_card("oren", SOURCE, by="builder")
+    cards.save_card("oren", SOURCE, by=trusted("builder"))
 
     assert cards.card_of("12").source == SOURCE
 
 
 def test_a_warm_read_makes_no_query(no_queries):
-    cards.save_card("oren", "{}", by="builder")
-    cards.assign("12", "oren", by="builder")
+    cards.save_card("oren", "{}", by=trusted("builder"))
+    cards.assign("12", "oren", by=trusted("builder"))
     warm = cards.card_of("12"), cards.card_of("13")
 
     with no_queries():

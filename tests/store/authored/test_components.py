@@ -4,6 +4,7 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import (
     ComponentValueError,
     DuplicateComponentError,
@@ -35,7 +36,7 @@ class TestCreate:
     @pytest.mark.req("S3-21")
     def test_a_component_keeps_depth_order_placement_and_role(self):
         made = components.create(
-            a_mood(injection_depth=4, injection_order=50, role="user"), by="builder"
+            a_mood(injection_depth=4, injection_order=50, role="user"), by=trusted("builder")
         )
 
         assert reloaded() == made
@@ -44,7 +45,7 @@ class TestCreate:
 
     @pytest.mark.req("S3-21")
     def test_a_component_without_depth_and_order_gets_the_defaults(self):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
         stored = reloaded()
 
         assert (stored.injection_depth, stored.injection_order) == (0, 100)
@@ -60,7 +61,7 @@ class TestCreate:
 
     @pytest.mark.req("S3-21")
     def test_depth_zero_in_the_history_is_not_a_normal_component(self):
-        components.create(a_mood(placement="history", injection_depth=0), by="builder")
+        components.create(a_mood(placement="history", injection_depth=0), by=trusted("builder"))
 
         assert reloaded().placement == "history"
 
@@ -75,25 +76,25 @@ class TestCreate:
             required=True,
             scope=OREN,
         )
-        made = components.create(wanted, by="builder")
+        made = components.create(wanted, by=trusted("builder"))
 
         assert reloaded(scope=OREN) == made == wanted.changed(revision=1)
 
     @pytest.mark.parametrize(("field", "value"), [("id", 1202), ("key", "temper")])
     def test_a_taken_key_or_id_is_refused(self, field, value):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
 
         with pytest.raises(DuplicateComponentError):
-            components.create(a_mood(**{field: value}), by="builder")
+            components.create(a_mood(**{field: value}), by=trusted("builder"))
         assert len(components.revisions("mood")) == 1
 
     def test_the_id_of_a_static_component_is_taken(self):
         with pytest.raises(DuplicateComponentError, match="goals"):
-            components.create(a_mood(id=4000), by="builder")
+            components.create(a_mood(id=4000), by=trusted("builder"))
 
     def test_scopes_have_keys_and_ids_of_their_own(self):
-        components.create(a_mood(), by="builder")
-        components.create(a_mood(content="Oren is merry.", scope=OREN), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
+        components.create(a_mood(content="Oren is merry.", scope=OREN), by=trusted("builder"))
         resolved = components.registry().resolved([OREN])
 
         assert resolved.get("mood", scope=OREN).content == "Oren is merry."
@@ -101,52 +102,52 @@ class TestCreate:
 
     def test_a_custom_component_is_never_static(self):
         with pytest.raises(StaticComponentError, match="cannot be created"):
-            components.create(a_mood(is_static=True), by="builder")
+            components.create(a_mood(is_static=True), by=trusted("builder"))
 
     def test_a_bad_template_is_refused_with_its_line(self):
         with pytest.raises(TemplateError, match="line 2"):
-            components.create(a_mood(content="fine\n{% if %}"), by="builder")
+            components.create(a_mood(content="fine\n{% if %}"), by=trusted("builder"))
         with pytest.raises(UnknownComponentError):
             reloaded()
 
     def test_text_that_no_database_stores_is_refused(self):
         with pytest.raises(ComponentValueError, match="null characters"):
-            components.create(a_mood(content="a\x00b"), by="builder")
+            components.create(a_mood(content="a\x00b"), by=trusted("builder"))
 
 
 class TestUpdate:
     @pytest.mark.req("S3-21")
     def test_depth_order_placement_and_role_are_changed(self):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
         changes = {"injection_depth": 2, "injection_order": 7, "role": "assistant"}
-        made = components.update("mood", by="builder", **changes)
+        made = components.update("mood", by=trusted("builder"), **changes)
 
         assert reloaded() == made
         assert (made.injection_depth, made.injection_order) == (2, 7)
         assert (made.placement, made.role) == ("history", "assistant")
 
     def test_a_component_is_found_by_its_id_too(self):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
 
-        assert components.update(1201, by="builder", content="x").key == "mood"
+        assert components.update(1201, by=trusted("builder"), content="x").key == "mood"
 
     def test_a_move_gives_another_id(self):
-        components.create(a_mood(), by="builder")
-        components.update("mood", by="builder", id=1305)
+        components.create(a_mood(), by=trusted("builder"))
+        components.update("mood", by=trusted("builder"), id=1305)
 
         assert reloaded().id == 1305
         assert models.Component.objects.filter(key="mood").count() == 1
 
     def test_a_renamed_component_has_no_second_row(self):
-        components.create(a_mood(), by="builder")
-        components.update("mood", by="builder", key="temper")
+        components.create(a_mood(), by=trusted("builder"))
+        components.update("mood", by=trusted("builder"), key="temper")
 
         assert reloaded("temper").content == "Oren is tired."
         assert not models.Component.objects.filter(key="mood").exists()
 
     @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS])
     def test_a_static_component_takes_content_and_can_be_disabled(self, key):
-        components.update(key, by="builder", content="New.", enabled=False)
+        components.update(key, by=trusted("builder"), content="New.", enabled=False)
         stored = reloaded(key)
 
         assert (stored.content, stored.enabled, stored.is_static) == ("New.", False, True)
@@ -154,79 +155,82 @@ class TestUpdate:
     @pytest.mark.parametrize("change", [{"id": 17}, {"key": "rules"}])
     def test_a_static_component_is_not_moved_or_renamed(self, change):
         with pytest.raises(StaticComponentError):
-            components.update("goals", by="builder", **change)
+            components.update("goals", by=trusted("builder"), **change)
         assert reloaded("goals").id == 4000
 
     def test_a_static_component_whose_row_is_gone_can_be_changed(self):
         models.Component.objects.filter(key="goals").delete()
-        components.update("goals", by="builder", content="Cross the bay.")
+        components.update("goals", by=trusted("builder"), content="Cross the bay.")
 
         assert reloaded("goals").content == "Cross the bay."
 
     @pytest.mark.parametrize("field", ["is_static", "revision"])
     def test_what_the_store_decides_is_not_changed_by_hand(self, field):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
 
         with pytest.raises(ComponentValueError, match=field):
-            components.update("mood", by="builder", **{field: 1})
+            components.update("mood", by=trusted("builder"), **{field: 1})
 
     @pytest.mark.parametrize("depth", [-1, 2.5, "2", True, None, [2]])
     def test_a_bad_depth_changes_nothing(self, depth):
-        components.create(a_mood(injection_depth=3), by="builder")
+        components.create(a_mood(injection_depth=3), by=trusted("builder"))
 
         with pytest.raises(ComponentValueError):
-            components.update("mood", by="builder", injection_depth=depth)
+            components.update("mood", by=trusted("builder"), injection_depth=depth)
         assert reloaded().injection_depth == 3
         assert len(components.revisions("mood")) == 1
 
     def test_a_bad_template_changes_nothing(self):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
 
         with pytest.raises(TemplateError):
-            components.update("mood", by="builder", content="{% for %}")
+            components.update("mood", by=trusted("builder"), content="{% for %}")
         assert reloaded().content == "Oren is tired."
 
     def test_an_unknown_component_names_the_known_ones(self):
         with pytest.raises(UnknownComponentError, match="system_prompt"):
-            components.update("moood", by="builder", content="x")
+            components.update("moood", by=trusted("builder"), content="x")
 
     def test_a_change_that_changes_nothing_gives_no_revision(self):
-        components.create(a_mood(), by="builder")
-        made = components.update("mood", by="builder", content="Oren is tired.")
+        components.create(a_mood(), by=trusted("builder"))
+        made = components.update("mood", by=trusted("builder"), content="Oren is tired.")
 
         assert (made.revision, len(components.revisions("mood"))) == (1, 1)
 
 
 class TestEditConflict:
     def test_the_second_of_two_editors_is_told_who_was_first(self):
-        components.create(a_mood(), by="builder")
-        components.update("mood", by="Mira", seen_revision=1, content="Merry.")
+        components.create(a_mood(), by=trusted("builder"))
+        components.update("mood", by=trusted("Mira"), seen_revision=1, content="Merry.")
 
         with pytest.raises(EditConflictError, match="was changed by Mira") as told:
-            components.update("mood", by="Tam", seen_revision=1, content="Sad.")
+            components.update("mood", by=trusted("Tam"), seen_revision=1, content="Sad.")
         assert (told.value.seen, told.value.current) == (1, 2)
         assert reloaded().content == "Merry."
 
     def test_an_editor_who_saw_the_newest_revision_saves(self):
-        components.create(a_mood(), by="builder")
-        components.update("mood", by="Mira", content="Merry.")
+        components.create(a_mood(), by=trusted("builder"))
+        components.update("mood", by=trusted("Mira"), content="Merry.")
 
-        assert components.update("mood", by="Tam", seen_revision=2, content="Sad.").revision == 3
+        assert (
+            components.update("mood", by=trusted("Tam"), seen_revision=2, content="Sad.").revision
+            == 3
+        )
 
     def test_a_change_past_the_snapshot_is_seen_all_the_same(self):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
         components.registry()
         models.Component.objects.filter(key="mood").update(revision=5)
 
         with pytest.raises(EditConflictError):
-            components.update("mood", by="Tam", seen_revision=1, content="Sad.")
+            components.update("mood", by=trusted("Tam"), seen_revision=1, content="Sad.")
 
 
 class TestRemove:
     @pytest.mark.req("S3-21")
     def test_a_custom_component_is_removed(self):
-        components.create(a_mood(), by="builder")
-        components.remove("mood", by="builder")
+        components.create(a_mood(), by=trusted("builder"))
+        components.remove("mood", by=trusted("builder"))
 
         with pytest.raises(UnknownComponentError):
             reloaded()
@@ -234,21 +238,21 @@ class TestRemove:
     @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS])
     def test_a_static_component_is_not_removed(self, key):
         with pytest.raises(StaticComponentError, match="cannot be removed"):
-            components.remove(key, by="builder")
+            components.remove(key, by=trusted("builder"))
         assert reloaded(key).is_static
 
     def test_one_of_another_scope_stays(self):
-        components.create(a_mood(), by="builder")
-        components.create(a_mood(scope=OREN), by="builder")
-        components.remove("mood", by="builder", scope=OREN)
+        components.create(a_mood(), by=trusted("builder"))
+        components.create(a_mood(scope=OREN), by=trusted("builder"))
+        components.remove("mood", by=trusted("builder"), scope=OREN)
 
         assert reloaded().content == "Oren is tired."
 
 
 class TestRevisions:
     def test_every_change_says_who_what_and_from_which_value(self):
-        components.create(a_mood(), by="Mira")
-        components.update("mood", by="Tam", injection_depth=4)
+        components.create(a_mood(), by=trusted("Mira"))
+        components.update("mood", by=trusted("Tam"), injection_depth=4)
         first, second = components.revisions("mood")
 
         assert (first.number, first.action, first.changed_by) == (1, "created", "Mira")
@@ -258,18 +262,18 @@ class TestRevisions:
         assert second.changed_at >= first.changed_at > 0
 
     def test_revisions_survive_a_removal(self):
-        components.create(a_mood(), by="Mira")
-        components.remove("mood", by="Tam")
+        components.create(a_mood(), by=trusted("Mira"))
+        components.remove("mood", by=trusted("Tam"))
         last = components.revisions("mood")[-1]
 
         assert (last.action, last.changed_by, last.new) == ("removed", "Tam", None)
         assert last.old.content == "Oren is tired."
 
     def test_numbers_go_on_after_a_removal(self):
-        components.create(a_mood(), by="builder")
-        components.remove("mood", by="builder")
+        components.create(a_mood(), by=trusted("builder"))
+        components.remove("mood", by=trusted("builder"))
 
-        assert components.create(a_mood(), by="builder").revision == 3
+        assert components.create(a_mood(), by=trusted("builder")).revision == 3
 
     def test_static_components_begin_with_a_revision(self):
         (revision,) = components.revisions("goals")
@@ -278,61 +282,61 @@ class TestRevisions:
         assert revision.new == components.registry().get("goals")
 
     def test_a_refused_change_leaves_no_revision(self):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
         with pytest.raises(DuplicateComponentError):
-            components.update("mood", by="builder", id=4000)
+            components.update("mood", by=trusted("builder"), id=4000)
 
         assert len(components.revisions("mood")) == 1
 
 
 class TestRevert:
     def test_the_earlier_value_comes_back_as_a_new_revision(self):
-        components.create(a_mood(injection_depth=3), by="builder")
-        components.update("mood", by="builder", content="Merry.", injection_depth=0)
-        made = components.revert("mood", 1, by="Tam")
+        components.create(a_mood(injection_depth=3), by=trusted("builder"))
+        components.update("mood", by=trusted("builder"), content="Merry.", injection_depth=0)
+        made = components.revert("mood", 1, by=trusted("Tam"))
 
         assert (made.content, made.injection_depth, made.revision) == ("Oren is tired.", 3, 3)
         assert reloaded() == made
         assert components.revisions("mood")[-1].action == "reverted"
 
     def test_a_removed_component_comes_back(self):
-        components.create(a_mood(), by="builder")
-        components.remove("mood", by="builder")
-        components.revert("mood", 1, by="builder")
+        components.create(a_mood(), by=trusted("builder"))
+        components.remove("mood", by=trusted("builder"))
+        components.revert("mood", 1, by=trusted("builder"))
 
         assert reloaded().content == "Oren is tired."
 
     def test_a_static_component_is_reverted(self):
-        components.update("goals", by="builder", content="Cross the bay.")
-        components.revert("goals", 1, by="builder")
+        components.update("goals", by=trusted("builder"), content="Cross the bay.")
+        components.revert("goals", 1, by=trusted("builder"))
 
         assert reloaded("goals").content == ""
 
     def test_an_unknown_revision_names_the_known_ones(self):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
 
         with pytest.raises(NotStoredError, match="there are 1"):
-            components.revert("mood", 9, by="builder")
+            components.revert("mood", 9, by=trusted("builder"))
 
     def test_there_is_no_value_in_the_revision_that_removed_it(self):
-        components.create(a_mood(), by="builder")
-        components.remove("mood", by="builder")
+        components.create(a_mood(), by=trusted("builder"))
+        components.remove("mood", by=trusted("builder"))
 
         with pytest.raises(NotStoredError, match="it removed it"):
-            components.revert("mood", 2, by="builder")
+            components.revert("mood", 2, by=trusted("builder"))
 
     def test_an_id_that_was_taken_meanwhile_is_told(self):
-        components.create(a_mood(), by="builder")
-        components.remove("mood", by="builder")
-        components.create(a_mood(key="temper"), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
+        components.remove("mood", by=trusted("builder"))
+        components.create(a_mood(key="temper"), by=trusted("builder"))
 
         with pytest.raises(DuplicateComponentError, match="temper"):
-            components.revert("mood", 1, by="builder")
+            components.revert("mood", 1, by=trusted("builder"))
 
 
 class TestRegistry:
     def test_a_warm_read_makes_no_query(self, no_queries):
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
         components.registry()
 
         with no_queries():
@@ -342,19 +346,19 @@ class TestRegistry:
         before = components.registry()
         assert components.registry() is before
 
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
         assert components.registry() is not before
 
     def test_a_change_is_seen_at_once(self):
         components.registry()
-        components.create(a_mood(), by="builder")
+        components.create(a_mood(), by=trusted("builder"))
 
         assert components.registry().get("mood").content == "Oren is tired."
 
     def test_a_change_that_is_rolled_back_is_not_seen(self):
         components.registry()
         with transaction.atomic():
-            components.create(a_mood(), by="builder")
+            components.create(a_mood(), by=trusted("builder"))
             components.registry().get("mood")
             transaction.set_rollback(True)
 

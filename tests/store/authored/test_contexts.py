@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import NotStoredError
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
@@ -23,15 +24,15 @@ def test_at_first_every_component_takes_part_in_every_context():
 
 
 def test_what_is_off_is_off_in_one_context_alone_and_outlasts_a_restart():
-    components.switch_off("whisper", {"mood", "goals"}, by="Mara")
+    components.switch_off("whisper", {"mood", "goals"}, by=trusted("Mara"))
     forget_everything()
     assert off() == {"autonomous": set(), "whisper": {"mood", "goals"}, "conversation": set()}
 
 
 def test_the_newest_change_counts_and_every_change_is_kept():
-    components.switch_off("whisper", {"mood"}, by="Mara")
-    components.switch_off("whisper", {"mood"}, by="Pim")
-    components.switch_off("whisper", (), by="Ida")
+    components.switch_off("whisper", {"mood"}, by=trusted("Mara"))
+    components.switch_off("whisper", {"mood"}, by=trusted("Pim"))
+    components.switch_off("whisper", (), by=trusted("Ida"))
     assert off()["whisper"] == set()
     told = [
         (one.number, one.changed_by, set(one.off))
@@ -42,7 +43,7 @@ def test_the_newest_change_counts_and_every_change_is_kept():
 
 def test_a_context_that_is_not_there_is_refused_with_those_there_are():
     with pytest.raises(NotStoredError, match="whisper"):
-        components.switch_off("whispers", {"mood"}, by="Mara")
+        components.switch_off("whispers", {"mood"}, by=trusted("Mara"))
 
 
 def test_warm_contexts_ask_the_database_nothing(no_queries):

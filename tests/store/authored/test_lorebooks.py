@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.authored import lorebooks
@@ -15,9 +16,9 @@ ANNA = Scope(kind="player", ref="7")
 
 
 def a_book(name="harbour", source="{}", *scopes) -> None:
-    lorebooks.save_book(name, source, by="builder")
+    lorebooks.save_book(name, source, by=trusted("builder"))
     for scope in scopes:
-        lorebooks.attach(name, scope, by="builder")
+        lorebooks.attach(name, scope, by=trusted("builder"))
 
 
 def names_for(*scopes) -> list[str]:
@@ -33,7 +34,8 @@ def test_the_text_is_kept_to_the_letter():
 
 def test_a_new_text_is_a_new_revision_and_the_same_text_none():
     revisions = [
-        lorebooks.save_book("harbour", text, by="b").revision for text in ("{}", "{}", '{"a":1}')
+        lorebooks.save_book("harbour", text, by=trusted("b")).revision
+        for text in ("{}", "{}", '{"a":1}')
     ]
 
     assert revisions == [1, 1, 2]
@@ -41,7 +43,7 @@ def test_a_new_text_is_a_new_revision_and_the_same_text_none():
 
 def test_what_is_no_strict_json_object_is_refused():
     with pytest.raises(FormatError, match="lorebook 'harbour' must be a JSON object"):
-        lorebooks.save_book("harbour", "[]", by="builder")
+        lorebooks.save_book("harbour", "[]", by=trusted("builder"))
 
 
 def test_a_book_counts_where_it_is_attached():
@@ -92,7 +94,7 @@ def test_a_book_is_attached_to_no_scope_that_is_none(scope):
     a_book()
 
     with pytest.raises(ComponentValueError, match=r"scope .* is not allowed: it must be the game"):
-        lorebooks.attach("harbour", scope, by="builder")
+        lorebooks.attach("harbour", scope, by=trusted("builder"))
     assert lorebooks.attachments("harbour") == ()
 
 
@@ -100,16 +102,16 @@ def test_a_detached_book_counts_no_more():
     a_book("harbour", "{}", QUAY)
     names_for(QUAY)
 
-    assert lorebooks.detach("harbour", QUAY, by="builder")
+    assert lorebooks.detach("harbour", QUAY, by=trusted("builder"))
     assert names_for(QUAY) == []
-    assert not lorebooks.detach("harbour", QUAY, by="builder")
+    assert not lorebooks.detach("harbour", QUAY, by=trusted("builder"))
 
 
 def test_an_unknown_book_names_the_known_ones():
     a_book()
 
     with pytest.raises(NotStoredError, match="there are harbour"):
-        lorebooks.attach("habour", GAME, by="builder")
+        lorebooks.attach("habour", GAME, by=trusted("builder"))
 
 
 def test_a_changed_book_is_seen_where_it_is_attached():
@@ -137,17 +139,17 @@ def test_a_new_book_has_no_locks():
 
 def test_the_lock_of_a_book_is_kept_and_taken_away():
     a_book("harbour", "{}", GAME)
-    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="builder")
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("builder"))
     forget_everything()
 
     assert lorebooks.get_book("harbour").locks == "edit:perm(Admin)"
-    assert lorebooks.set_book_locks("harbour", "", by="builder").locks == ""
+    assert lorebooks.set_book_locks("harbour", "", by=trusted("builder")).locks == ""
 
 
 def test_a_lock_is_seen_where_the_book_is_attached_and_makes_no_other_book_of_it():
     a_book("harbour", "{}", GAME)
     (before,) = lorebooks.books_for([GAME])
-    lorebooks.set_book_locks("harbour", "view:all()", by="builder")
+    lorebooks.set_book_locks("harbour", "view:all()", by=trusted("builder"))
     (after,) = lorebooks.books_for([GAME])
 
     assert (before.locks, after.locks) == ("", "view:all()")
@@ -157,8 +159,8 @@ def test_a_lock_is_seen_where_the_book_is_attached_and_makes_no_other_book_of_it
 
 def test_a_new_text_keeps_the_locks():
     a_book()
-    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="builder")
-    lorebooks.set_entry_locks("harbour", "7", "view:false()", by="builder")
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("builder"))
+    lorebooks.set_entry_locks("harbour", "7", "view:false()", by=trusted("builder"))
     a_book("harbour", '{"a":1}')
 
     assert lorebooks.get_book("harbour").locks == "edit:perm(Admin)"
@@ -167,9 +169,9 @@ def test_a_new_text_keeps_the_locks():
 
 def test_the_locks_of_entries_are_kept_by_their_uid():
     a_book()
-    lorebooks.set_entry_locks("harbour", "7", "view:false()", by="builder")
-    lorebooks.set_entry_locks("harbour", "the ferry", "edit:perm(Admin)", by="builder")
-    lorebooks.set_entry_locks("harbour", "7", "", by="builder")
+    lorebooks.set_entry_locks("harbour", "7", "view:false()", by=trusted("builder"))
+    lorebooks.set_entry_locks("harbour", "the ferry", "edit:perm(Admin)", by=trusted("builder"))
+    lorebooks.set_entry_locks("harbour", "7", "", by=trusted("builder"))
 
     assert lorebooks.entry_locks("harbour") == {"the ferry": "edit:perm(Admin)"}
 
@@ -179,9 +181,9 @@ def test_a_lock_that_cannot_be_stored_is_refused(locks):
     a_book()
 
     with pytest.raises(ComponentValueError, match="locks"):
-        lorebooks.set_book_locks("harbour", locks, by="builder")
+        lorebooks.set_book_locks("harbour", locks, by=trusted("builder"))
     with pytest.raises(ComponentValueError, match="locks"):
-        lorebooks.set_entry_locks("harbour", "7", locks, by="builder")
+        lorebooks.set_entry_locks("harbour", "7", locks, by=trusted("builder"))
     assert lorebooks.get_book("harbour").locks == ""
 
 
@@ -189,4 +191,4 @@ def test_a_lock_on_a_book_that_is_not_there_names_the_known_ones():
     a_book()
 
     with pytest.raises(NotStoredError, match="there are harbour"):
-        lorebooks.set_entry_locks("habour", "7", "view:all()", by="builder")
+        lorebooks.set_entry_locks("habour", "7", "view:all()", by=trusted("builder"))

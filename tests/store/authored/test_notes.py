@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import (
     ComponentValueError,
     EditConflictError,
@@ -18,7 +19,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 
 def test_a_note_comes_back():
     fields = {"content": "Be brief.", "depth": 2, "role": "user", "every": 3, "mode": "tail"}
-    made = notes.set_note("12", by="b", **fields)
+    made = notes.set_note("12", by=trusted("b"), **fields)
     forget_everything()
 
     assert notes.notes_for("12") == (made,)
@@ -26,34 +27,34 @@ def test_a_note_comes_back():
 
 
 def test_a_note_has_defaults():
-    note = notes.set_note("12", by="builder", content="Be brief.")
+    note = notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
     assert (note.depth, note.role, note.every, note.mode) == (4, "system", 1, "floating")
 
 
 def test_what_is_not_given_stays():
-    notes.set_note("12", by="builder", content="Be brief.", depth=2)
-    note = notes.set_note("12", by="builder", every=5)
+    notes.set_note("12", by=trusted("builder"), content="Be brief.", depth=2)
+    note = notes.set_note("12", by=trusted("builder"), every=5)
 
     assert (note.content, note.depth, note.every, note.revision) == ("Be brief.", 2, 5, 2)
 
 
 def test_a_change_that_changes_nothing_gives_no_revision():
-    notes.set_note("12", by="builder", content="Be brief.")
+    notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
-    assert notes.set_note("12", by="builder", content="Be brief.").revision == 1
+    assert notes.set_note("12", by=trusted("builder"), content="Be brief.").revision == 1
 
 
 @pytest.mark.req("S3-09")
 def test_notes_stand_in_their_order():
-    notes.set_note("12", "scene", by="builder", content="second")
-    notes.set_note("12", by="builder", content="first")
+    notes.set_note("12", "scene", by=trusted("builder"), content="second")
+    notes.set_note("12", by=trusted("builder"), content="first")
 
     assert [note.content for note in notes.notes_for("12")] == ["first", "second"]
 
 
 def test_another_npc_has_its_own():
-    notes.set_note("12", by="builder", content="Be brief.")
+    notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
     assert notes.notes_for("13") == ()
 
@@ -74,29 +75,29 @@ def test_another_npc_has_its_own():
     ],
 )
 def test_a_bad_value_changes_nothing(fields, told):
-    notes.set_note("12", by="builder", content="Be brief.")
+    notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
     with pytest.raises(ComponentValueError, match=f"the note's {told}"):
-        notes.set_note("12", **{"by": "builder", "key": "note", **fields})
+        notes.set_note("12", **{"by": trusted("builder"), "key": "note", **fields})
     assert [note.content for note in notes.notes_for("12")] == ["Be brief."]
 
 
 def test_a_bad_template_changes_nothing():
     with pytest.raises(TemplateError):
-        notes.set_note("12", by="builder", content="{% if %}")
+        notes.set_note("12", by=trusted("builder"), content="{% if %}")
     assert notes.notes_for("12") == ()
 
 
 def test_notes_are_cleared():
-    notes.set_note("12", by="builder", content="a")
-    notes.set_note("12", "b", by="builder", content="b")
+    notes.set_note("12", by=trusted("builder"), content="a")
+    notes.set_note("12", "b", by=trusted("builder"), content="b")
 
-    assert notes.clear_notes("12", by="builder") == 2
+    assert notes.clear_notes("12", by=trusted("builder")) == 2
     assert notes.notes_for("12") == ()
 
 
 def test_a_warm_read_makes_no_query(no_queries):
-    notes.set_note("12", by="builder", content="Be brief.")
+    notes.set_note("12", by=trusted("builder"), content="Be brief.")
     warm = notes.notes_for("12"), notes.notes_for("13")
 
     with no_queries():
@@ -104,9 +105,9 @@ def test_a_warm_read_makes_no_query(no_queries):
 
 
 def test_every_change_of_a_note_can_be_read_back():
-    notes.set_note("12", by="Mara", content="Be brief.")
-    notes.set_note("12", by="Tam", content="Be kind.", depth=2)
-    notes.set_note("12", by="Tam", mode="anchored")
+    notes.set_note("12", by=trusted("Mara"), content="Be brief.")
+    notes.set_note("12", by=trusted("Tam"), content="Be kind.", depth=2)
+    notes.set_note("12", by=trusted("Tam"), mode="anchored")
 
     kind = StoredNote(content="Be kind.", depth=2, revision=2)
     assert notes.note_then("12", "note", 1) == StoredNote(content="Be brief.", revision=1)
@@ -116,9 +117,9 @@ def test_every_change_of_a_note_can_be_read_back():
 
 
 def test_a_note_that_was_cleared_goes_on_with_new_numbers():
-    notes.set_note("12", by="Mara", content="Be brief.")
-    notes.clear_notes("12", by="Mara")
-    note = notes.set_note("12", by="Mara", content="Be kind.")
+    notes.set_note("12", by=trusted("Mara"), content="Be brief.")
+    notes.clear_notes("12", by=trusted("Mara"))
+    note = notes.set_note("12", by=trusted("Mara"), content="Be kind.")
 
     assert note.revision == 3
     assert notes.note_then("12", "note", 1).content == "Be brief."
@@ -130,16 +131,16 @@ def test_a_note_that_was_cleared_goes_on_with_new_numbers():
 
 def test_a_revision_from_before_there_were_modes_is_of_a_note_that_floats():
     said = {"content": "Be brief.", "depth": 4, "role": "system", "every": 1}
-    record_note_revision("12", "note", action="created", value=said, by="Mara")
+    record_note_revision("12", "note", action="created", value=said, by=trusted("Mara"))
 
     assert notes.note_then("12", "note", 1).mode == "floating"
 
 
 def test_a_note_that_was_removed_comes_back_as_it_was():
-    notes.set_note("12", "scene", by="Mara", content="Be brief.", depth=2)
-    notes.clear_notes("12", "scene", by="Tam")
+    notes.set_note("12", "scene", by=trusted("Mara"), content="Be brief.", depth=2)
+    notes.clear_notes("12", "scene", by=trusted("Tam"))
 
-    back = notes.revert_note("12", "scene", 1, by="Lea")
+    back = notes.revert_note("12", "scene", 1, by=trusted("Lea"))
 
     assert back == StoredNote(key="scene", content="Be brief.", depth=2, revision=3)
     assert notes.notes_for("12") == (back,)
@@ -149,41 +150,41 @@ def test_a_note_that_was_removed_comes_back_as_it_was():
 
 
 def test_what_is_so_already_is_not_reverted():
-    note = notes.set_note("12", by="Mara", content="Be brief.")
+    note = notes.set_note("12", by=trusted("Mara"), content="Be brief.")
 
-    assert notes.revert_note("12", "note", 1, by="Lea") == note
+    assert notes.revert_note("12", "note", 1, by=trusted("Lea")) == note
 
 
 @pytest.mark.req("S3-09")
 def test_only_the_note_of_the_key_is_cleared():
-    notes.set_note("12", by="b", content="first")
-    notes.set_note("12", "scene", by="b", content="second")
+    notes.set_note("12", by=trusted("b"), content="first")
+    notes.set_note("12", "scene", by=trusted("b"), content="second")
 
-    assert notes.clear_notes("12", "scene", by="b") == 1
+    assert notes.clear_notes("12", "scene", by=trusted("b")) == 1
     assert [note.key for note in notes.notes_for("12")] == ["note"]
 
 
 @pytest.mark.req("S3-09")
 def test_who_edited_a_note_that_another_changed_is_told():
-    notes.set_note("12", by="Mara", content="Be brief.")
-    notes.set_note("12", by="Tam", content="Be kind.")
+    notes.set_note("12", by=trusted("Mara"), content="Be brief.")
+    notes.set_note("12", by=trusted("Tam"), content="Be kind.")
 
     with pytest.raises(EditConflictError, match="changed by Tam"):
-        notes.set_note("12", by="Mara", expected_revision=1, content="Be long.")
+        notes.set_note("12", by=trusted("Mara"), expected_revision=1, content="Be long.")
 
 
 def test_an_npc_has_so_many_notes_and_no_more():
     for at in range(notes.MOST_NOTES):
-        notes.set_note("12", f"n{at}", by="b", content="x")
+        notes.set_note("12", f"n{at}", by=trusted("b"), content="x")
 
     with pytest.raises(StoreError, match="at most 100 notes"):
-        notes.set_note("12", "one_more", by="b", content="x")
-    assert notes.set_note("12", "n7", by="b", content="y").content == "y"
+        notes.set_note("12", "one_more", by=trusted("b"), content="x")
+    assert notes.set_note("12", "n7", by=trusted("b"), content="y").content == "y"
 
 
 def test_a_note_of_a_turn_from_before_keys_has_none():
-    notes.set_note("12", by="b", content="first")
-    notes.set_note("12", "note_01", by="b", content="second")
+    notes.set_note("12", by=trusted("b"), content="first")
+    notes.set_note("12", "note_01", by=trusted("b"), content="second")
 
     assert notes.note_of_turn("12", 1, 1) == StoredNote(key="", content="second", revision=1)
     assert notes.note_of_turn("12", "note", 1).key == "note"

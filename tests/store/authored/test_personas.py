@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.prompt.personas import Persona
 from evennia_ai.store.authored.personas import (
@@ -16,7 +17,7 @@ TALL = Persona(text="Tall.", place="depth", depth=3)
 
 
 def written(persona: Persona = TALL, *, owner: str = "7", most_characters: int = 20) -> Persona:
-    return set_persona(owner, persona, most_characters=most_characters)
+    return set_persona(owner, persona, most_characters=most_characters, by=trusted("Anna"))
 
 
 def test_what_is_written_is_read_again_by_another_process():
@@ -35,8 +36,8 @@ def test_a_newer_one_takes_the_place_of_the_one_before():
 
 def test_one_that_is_cleared_is_gone():
     written()
-    assert clear_persona("7") is True
-    assert clear_persona("7") is False
+    assert clear_persona("7", by=trusted("Anna")) is True
+    assert clear_persona("7", by=trusted("Anna")) is False
     assert persona_of("7") is None
 
 

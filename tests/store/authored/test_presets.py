@@ -4,6 +4,7 @@ import pytest
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import (
     ComponentValueError,
     EditConflictError,
@@ -26,8 +27,8 @@ NPC = Scope(kind="npc", ref=OREN)
 
 def approved(source=FIRST, *, name="Loom", grants=NO_GRANTS):
     """The preset of this text, imported and approved."""
-    number = presets.import_preset(name, source, by="Mira")
-    return presets.approve(name, number, grants=grants, by="Tam")
+    number = presets.import_preset(name, source, by=trusted("Mira"))
+    return presets.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="Loom"):
@@ -40,7 +41,7 @@ def told(name="Loom"):
 
 
 def test_an_import_changes_nothing_until_it_is_approved():
-    assert presets.import_preset("Loom", FIRST, by="Mira") == 1
+    assert presets.import_preset("Loom", FIRST, by=trusted("Mira")) == 1
 
     assert (presets.preset_names(), presets.preset_or_none("Loom")) == ((), None)
     assert [(one.number, one.changed_by) for one in log.waiting("Loom")] == [(1, "Mira")]
@@ -58,7 +59,7 @@ def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
 def test_text_that_is_no_object_is_refused_and_nothing_waits():
     for text in ("[]", "{", '{"a": NaN}'):
         with pytest.raises(FormatError, match="preset 'Loom'"):
-            presets.import_preset("Loom", text, by="Mira")
+            presets.import_preset("Loom", text, by=trusted("Mira"))
     assert (models.PresetFile.objects.count(), log.waiting_names()) == (0, ())
 
 
@@ -66,47 +67,47 @@ def test_a_text_over_the_limit_is_refused_by_the_name_of_the_setting(settings_of
     settings_of_ai(MAX_SOURCE_CHARACTERS=1000)
     long = f'{{"a": "{1000 * "x"}"}}'
     with pytest.raises(FormatError, match="EVENNIA_AI_MAX_SOURCE_CHARACTERS"):
-        presets.import_preset("Loom", long, by="Mira")
+        presets.import_preset("Loom", long, by=trusted("Mira"))
 
 
 def test_another_file_has_none_of_the_grants_and_none_of_the_switches():
-    first = presets.switch(approved(grants=ALL_GRANTS), {"main": False}, by="Tam")
-    number = presets.import_preset("Loom", SECOND, by="Mira")
+    first = presets.switch(approved(grants=ALL_GRANTS), {"main": False}, by=trusted("Tam"))
+    number = presets.import_preset("Loom", SECOND, by=trusted("Mira"))
     assert presets.get_preset("Loom") == first
 
-    second = presets.approve("Loom", number, grants=NO_GRANTS, by="Tam")
+    second = presets.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
     assert (second.source, second.grants, second.switches) == (SECOND, NO_GRANTS, ())
 
 
 def test_the_file_in_force_and_one_that_waits_are_not_imported_again():
     approved()
-    assert presets.import_preset("Loom", FIRST, by="Mira") is None
-    number = presets.import_preset("Loom", SECOND, by="Mira")
-    assert presets.import_preset("Loom", SECOND, by="Ben") == number
+    assert presets.import_preset("Loom", FIRST, by=trusted("Mira")) is None
+    number = presets.import_preset("Loom", SECOND, by=trusted("Mira"))
+    assert presets.import_preset("Loom", SECOND, by=trusted("Ben")) == number
     assert len(told()) == 3
 
 
 def test_a_rejected_import_cannot_be_approved():
-    number = presets.import_preset("Loom", FIRST, by="Mira")
+    number = presets.import_preset("Loom", FIRST, by=trusted("Mira"))
 
-    assert [presets.reject("Loom", by="Tam") for _ in range(2)] == [1, 0]
+    assert [presets.reject("Loom", by=trusted("Tam")) for _ in range(2)] == [1, 0]
     with pytest.raises(StoreError, match="no import that waits"):
-        presets.approve("Loom", number, grants=NO_GRANTS, by="Tam")
+        presets.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
 
 
 def test_only_so_many_imports_wait(monkeypatch):
     monkeypatch.setattr(presets, "MOST_WAITING", 1)
-    presets.import_preset("Loom", FIRST, by="Mira")
+    presets.import_preset("Loom", FIRST, by=trusted("Mira"))
     with pytest.raises(StoreError, match=r"more than 1 imports would wait.*Loom$"):
-        presets.import_preset("Nemo", SECOND, by="Mira")
+        presets.import_preset("Nemo", SECOND, by=trusted("Mira"))
     assert (log.waiting_names(), models.PresetFile.objects.count()) == (("Loom",), 1)
 
 
 def test_a_grant_and_its_end_are_revisions_and_the_same_again_is_none():
     approved()
-    presets.grant("Loom", ROLES, by="Ben")
-    presets.grant("Loom", ROLES, by="Ben")
-    presets.revoke("Loom", ROLES, by="Anna")
+    presets.grant("Loom", ROLES, by=trusted("Ben"))
+    presets.grant("Loom", ROLES, by=trusted("Ben"))
+    presets.revoke("Loom", ROLES, by=trusted("Anna"))
 
     assert told()[2:] == ["3 granted by Ben: roles {}", "4 revoked by Anna:  {}"]
     assert log.who_gave(log.changes("Loom")) == {}
@@ -114,8 +115,8 @@ def test_a_grant_and_its_end_are_revisions_and_the_same_again_is_none():
 
 def test_a_switch_is_a_revision_and_leaves_the_file_and_the_other_switches():
     preset = approved(grants=ROLES)
-    preset = presets.switch(preset, {"main": False}, by="Ben")
-    preset = presets.switch(preset, {"tone": True}, by="Anna")
+    preset = presets.switch(preset, {"main": False}, by=trusted("Ben"))
+    preset = presets.switch(preset, {"tone": True}, by=trusted("Anna"))
 
     assert preset.switches == (("main", False), ("tone", True))
     assert (preset.source, preset.grants) == (FIRST, ROLES)
@@ -127,23 +128,23 @@ def test_a_switch_is_a_revision_and_leaves_the_file_and_the_other_switches():
 
 
 def test_the_same_switch_again_is_no_change():
-    preset = presets.switch(approved(), {"main": False}, by="Ben")
-    assert presets.switch(preset, {"main": False}, by="Ben") == preset
+    preset = presets.switch(approved(), {"main": False}, by=trusted("Ben"))
+    assert presets.switch(preset, {"main": False}, by=trusted("Ben")) == preset
     assert len(told()) == 3
 
 
 def test_who_switches_what_is_in_force_no_more_is_told_who_changed_it():
     seen = approved()
-    presets.switch(seen, {"main": False}, by="Ben")
+    presets.switch(seen, {"main": False}, by=trusted("Ben"))
     with pytest.raises(EditConflictError, match="Ben"):
-        presets.switch(seen, {"tone": True}, by="Anna")
+        presets.switch(seen, {"tone": True}, by=trusted("Anna"))
     assert presets.get_preset("Loom").switches == (("main", False),)
 
 
 def test_a_revert_brings_back_file_grants_and_switches():
-    presets.switch(approved(grants=ROLES), {"main": False}, by="Ben")
+    presets.switch(approved(grants=ROLES), {"main": False}, by=trusted("Ben"))
     approved(SECOND)
-    back = presets.revert("Loom", 3, by="Ben")
+    back = presets.revert("Loom", 3, by=trusted("Ben"))
 
     assert (back.source, back.grants, back.switches) == (FIRST, ROLES, (("main", False),))
     assert back.revision == 6
@@ -152,15 +153,15 @@ def test_a_revert_brings_back_file_grants_and_switches():
 def test_what_never_was_in_force_cannot_be_gone_back_to():
     approved()
     with pytest.raises(StoreError, match="revision 1 of preset 'Loom' was imported and never in"):
-        presets.revert("Loom", 1, by="Ben")
+        presets.revert("Loom", 1, by=trusted("Ben"))
     with pytest.raises(NotStoredError, match="number 9; there are 1, 2"):
-        presets.revert("Loom", 9, by="Ben")
+        presets.revert("Loom", 9, by=trusted("Ben"))
 
 
 def test_a_preset_of_then_is_read_from_its_revision_also_when_it_is_gone():
-    preset = presets.switch(approved(grants=ROLES), {"main": False}, by="Ben")
+    preset = presets.switch(approved(grants=ROLES), {"main": False}, by=trusted("Ben"))
     approved(SECOND)
-    presets.remove("Loom", by="Ben")
+    presets.remove("Loom", by=trusted("Ben"))
 
     assert presets.preset_then("Loom", 3) == preset
     assert presets.preset_then("Loom", 3).source == FIRST
@@ -168,20 +169,20 @@ def test_a_preset_of_then_is_read_from_its_revision_also_when_it_is_gone():
 
 def test_a_preset_that_is_assigned_is_not_removed():
     approved()
-    presets.assign("Loom", HARBOUR, by="Ben")
+    presets.assign("Loom", HARBOUR, by=trusted("Ben"))
     with pytest.raises(StoreError, match=r"is assigned to zone:harbour; take it from there first"):
-        presets.remove("Loom", by="Ben")
+        presets.remove("Loom", by=trusted("Ben"))
 
-    assert presets.unassign(HARBOUR, by="Ben")
-    presets.remove("Loom", by="Ben")
+    assert presets.unassign(HARBOUR, by=trusted("Ben"))
+    presets.remove("Loom", by=trusted("Ben"))
     assert presets.preset_names() == ()
-    assert presets.revert("Loom", 2, by="Ben").source == FIRST
+    assert presets.revert("Loom", 2, by=trusted("Ben")).source == FIRST
 
 
 def test_the_narrowest_scope_that_has_a_preset_decides():
     for name, scope in (("Game", GAME), ("Harbour", HARBOUR), ("Quay", QUAY), ("Oren", NPC)):
         approved(name=name)
-        presets.assign(name, scope, by="Ben")
+        presets.assign(name, scope, by=trusted("Ben"))
 
     wide_first = [GAME, HARBOUR, QUAY, NPC]
     found = [presets.preset_for(wide_first[:many]).name for many in range(1, 5)]
@@ -193,25 +194,25 @@ def test_the_narrowest_scope_that_has_a_preset_decides():
 def test_a_scope_has_one_preset_and_another_takes_its_place():
     approved()
     approved(SECOND, name="Nemo")
-    presets.assign("Loom", GAME, by="Ben")
-    presets.assign("Nemo", GAME, by="Ben")
+    presets.assign("Loom", GAME, by=trusted("Ben"))
+    presets.assign("Nemo", GAME, by=trusted("Ben"))
 
     assert (presets.assigned_to("Loom"), presets.assigned_to("Nemo")) == ((), (GAME,))
-    assert presets.unassign(GAME, by="Ben")
-    assert not presets.unassign(GAME, by="Ben")
+    assert presets.unassign(GAME, by=trusted("Ben"))
+    assert not presets.unassign(GAME, by=trusted("Ben"))
 
 
 def test_only_scopes_of_components_have_a_preset():
     approved()
     with pytest.raises(ComponentValueError, match="zone, room, npc"):
-        presets.assign("Loom", Scope(kind="faction", ref="smugglers"), by="Ben")
+        presets.assign("Loom", Scope(kind="faction", ref="smugglers"), by=trusted("Ben"))
 
 
 def test_warm_the_preset_of_a_place_needs_no_query():
     from django.db import connection
 
     approved()
-    presets.assign("Loom", HARBOUR, by="Ben")
+    presets.assign("Loom", HARBOUR, by=trusted("Ben"))
     forget_everything()
     first = presets.preset_for([GAME, HARBOUR, NPC])
     with CaptureQueriesContext(
@@ -224,9 +225,9 @@ def test_warm_the_preset_of_a_place_needs_no_query():
 
 def test_a_switch_reaches_who_has_the_preset():
     preset = approved()
-    presets.assign("Loom", NPC, by="Ben")
+    presets.assign("Loom", NPC, by=trusted("Ben"))
     before = presets.preset_for([NPC])
-    presets.switch(preset, {"main": False}, by="Ben")
+    presets.switch(preset, {"main": False}, by=trusted("Ben"))
 
     assert before.switches == ()
     assert presets.preset_for([NPC]).switches == (("main", False),)
@@ -234,7 +235,7 @@ def test_a_switch_reaches_who_has_the_preset():
 
 def test_names_are_found_in_the_case_they_have():
     approved()
-    presets.import_preset("Nemo Engine", SECOND, by="Mira")
+    presets.import_preset("Nemo Engine", SECOND, by=trusted("Mira"))
     assert presets.known_name("loom") == "Loom"
     assert presets.known_name("NEMO ENGINE") == "Nemo Engine"
     for name in ("Loom/3", "a = b", "/switch", "a\u115fb", ""):

@@ -9,6 +9,7 @@ from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import cards, components, lorebooks, notes, presets
@@ -240,11 +241,11 @@ def test_a_component_written_elsewhere_is_seen_after_a_refresh():
 
 @pytest.mark.usefixtures("refreshed")
 def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
-    cards.save_card("oren", '{"a": 1}', by="builder")
-    cards.assign("12", "oren", by="builder")
-    lorebooks.save_book("harbour", '{"a": 1}', by="builder")
-    lorebooks.attach("harbour", GAME, by="builder")
-    notes.set_note("12", by="builder", content="Be brief.")
+    cards.save_card("oren", '{"a": 1}', by=trusted("builder"))
+    cards.assign("12", "oren", by=trusted("builder"))
+    lorebooks.save_book("harbour", '{"a": 1}', by=trusted("builder"))
+    lorebooks.attach("harbour", GAME, by=trusted("builder"))
+    notes.set_note("12", by=trusted("builder"), content="Be brief.")
     another_process_writes("cards", "UPDATE evennia_ai_card SET grants = ''")
     another_process_writes("lorebooks", "UPDATE evennia_ai_lorebookrevision SET source = '{}'")
     another_process_writes("lorebooks", "UPDATE evennia_ai_lorebook SET sha256 = 'of another'")
@@ -258,9 +259,9 @@ def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
 
 @pytest.mark.usefixtures("refreshed")
 def test_a_preset_written_elsewhere_is_seen_after_a_refresh():
-    number = presets.import_preset("Loom", "{}", by="builder")
-    presets.approve("Loom", number, grants=frozenset(), by="builder")
-    presets.assign("Loom", GAME, by="builder")
+    number = presets.import_preset("Loom", "{}", by=trusted("builder"))
+    presets.approve("Loom", number, grants=frozenset(), by=trusted("builder"))
+    presets.assign("Loom", GAME, by=trusted("builder"))
     assert presets.preset_for([GAME]).switches == ()
     another_process_writes("presets", """UPDATE evennia_ai_preset SET switches = '{"a": true}'""")
 
@@ -279,7 +280,7 @@ def test_nothing_is_dropped_when_nothing_changed():
 def we_write_a_note() -> None:
     """A change that this process commits; the test's own transaction goes on."""
     with TestCase.captureOnCommitCallbacks(execute=True):
-        notes.set_note("12", by="builder", content="Be brief.")
+        notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
 
 @pytest.mark.usefixtures("refreshed")
@@ -308,7 +309,7 @@ def test_what_another_process_wrote_beside_ours_is_seen(ours):
 @pytest.mark.usefixtures("refreshed")
 def test_a_write_of_ours_that_is_rolled_back_hides_no_other():
     with transaction.atomic():
-        notes.set_note("12", by="builder", content="Be brief.")
+        notes.set_note("12", by=trusted("builder"), content="Be brief.")
         transaction.set_rollback(True)
     another_process_writes("notes", "UPDATE evennia_ai_note SET content = 'Be long.'")
 
@@ -326,10 +327,10 @@ def test_a_refresh_is_one_query():
 @pytest.mark.parametrize(
     ("kind", "write"),
     [
-        ("components", lambda: components.update("goals", by="b", content="x")),
-        ("cards", lambda: cards.save_card("oren", "{}", by="b")),
-        ("lorebooks", lambda: lorebooks.save_book("harbour", "{}", by="b")),
-        ("notes", lambda: notes.set_note("12", by="b", content="x")),
+        ("components", lambda: components.update("goals", by=trusted("b"), content="x")),
+        ("cards", lambda: cards.save_card("oren", "{}", by=trusted("b"))),
+        ("lorebooks", lambda: lorebooks.save_book("harbour", "{}", by=trusted("b"))),
+        ("notes", lambda: notes.set_note("12", by=trusted("b"), content="x")),
     ],
 )
 def test_every_write_raises_the_number_of_its_kind(kind, write):
@@ -341,7 +342,7 @@ def test_every_write_raises_the_number_of_its_kind(kind, write):
 
 def test_a_refused_write_does_not_raise_the_number():
     before = models.StateRevision.objects.get(name="notes").number
-    with pytest.raises(StoreError), snapshots.changing("notes", "writing"):
+    with pytest.raises(StoreError), snapshots.changing("notes", "writing", by=THE_GAME):
         raise DatabaseError("disk full")
 
     assert models.StateRevision.objects.get(name="notes").number == before
@@ -349,6 +350,6 @@ def test_a_refused_write_does_not_raise_the_number():
 
 def test_a_missing_number_is_made():
     models.StateRevision.objects.all().delete()
-    components.update("goals", by="builder", content="x")
+    components.update("goals", by=trusted("builder"), content="x")
 
     assert models.StateRevision.objects.get(name="components").number == 1

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.history import branches, control, turns
@@ -34,15 +35,15 @@ def woken(where, *names: str) -> None:
 
 
 def opened(npc_ref: str, number: int):
-    return branches.opened(turns.turn(npc_ref, number), by_ref="7", by="Mira").conversation
+    return branches.opened(turns.turn(npc_ref, number), by_ref="7", by=trusted("Mira")).conversation
 
 
 TAKEN_BACK = {
-    "undo": lambda where: control.undo(where, 1, by="Mira"),
+    "undo": lambda where: control.undo(where, 1, by=trusted("Mira")),
     "retry": lambda where: control.take_back_answer(
-        where, next(control.exchanges(where)), by="Mira"
+        where, next(control.exchanges(where)), by=trusted("Mira")
     ),
-    "reset": lambda where: control.reset(where, by="Mira"),
+    "reset": lambda where: control.reset(where, by=trusted("Mira")),
 }
 
 
@@ -75,7 +76,7 @@ def test_what_is_said_in_one_is_said_nowhere_else(quay):
 def test_one_of_a_transcript_holds_what_its_turn_left(quay):
     exchanged(quay, 1, 2, 3)
     a_turn(conversation("77", kind="room", place_ref="4"), "Elsewhere.")
-    import_lines(list(export_lines(quay)), npc_ref="77")
+    import_lines(list(export_lines(quay)), npc_ref="77", by=trusted("Ada"))
     numbers = [turn.number for turn in turns_in_order("77")][1:]
 
     assert numbers == [2, 3, 4]
@@ -89,7 +90,7 @@ def test_one_of_a_transcript_holds_what_its_turn_left(quay):
 def test_there_is_none_of_a_turn_whose_end_a_transcript_does_not_have(quay):
     exchanged(quay, 1)
     a_turn(quay, "Line 2.", reply=None)
-    import_lines(list(export_lines(quay)), npc_ref="77")
+    import_lines(list(export_lines(quay)), npc_ref="77", by=trusted("Ada"))
 
     assert said(opened("77", 1)) == ["Line 1.", "Answer 1."]
     with pytest.raises(BranchError, match="end of turn 2 is not recorded"):

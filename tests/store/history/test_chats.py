@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.history.chats.chat import read_chat
 from evennia_ai.history.chats.chat_records import ChatSource
@@ -33,7 +34,7 @@ def taken(*lines, npc="12", **source):
     content = a_file(*lines)
     chat = read_chat(io.BytesIO(content).readline, where="a.jsonl")
     told = {"file": "a.jsonl", "sha256": sha256(content).hexdigest(), "played": "Oren", **source}
-    return chats.import_chat(chat, ChatSource(**told), npc_ref=npc)
+    return chats.import_chat(chat, ChatSource(**told, by=trusted("Ada")), npc_ref=npc)
 
 
 def given(where) -> list[dict]:
@@ -89,7 +90,7 @@ def test_nothing_is_put_among_what_was_whispered_in_the_game():
 def test_after_a_new_beginning_it_is_a_segment_of_its_own():
     whispers = conversation("12", kind="private", partner_ref="7")
     append(whispers, [heard("Psst."), a_reply()])
-    control.reset(whispers, by="Bo")
+    control.reset(whispers, by=trusted("Bo"))
     taken(*LINES, speaker_ref="7")
 
     first = next(r for r in record_rows.records_of(whispers) if r.kind is RecordKind.SNAPSHOT)
@@ -137,7 +138,7 @@ def test_long_chats_are_written_a_part_at_a_time_and_chained(monkeypatch):
 
 def test_an_erased_chat_says_nothing_and_may_be_taken_in_again():
     where = taken(*LINES)
-    erase_conversation(where, by="Bo")
+    erase_conversation(where, by=trusted("Bo"))
     assert given(where)[1:] == []
 
     assert said(taken(*LINES))[0] == "Evening."
@@ -145,7 +146,7 @@ def test_an_erased_chat_says_nothing_and_may_be_taken_in_again():
 
 def test_what_is_forgotten_of_a_player_includes_the_chats_of_the_player():
     where = taken(*LINES, speaker_ref="7")
-    erase_private("7", by="Bo")
+    erase_private("7", by=trusted("Bo"))
     assert (said(where), verify(where)) == ([], None)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.corrections import Spoken
@@ -67,7 +68,7 @@ def is_whole(where) -> bool:
 class TestReset:
     def test_nothing_counts_any_more_and_all_of_it_is_readable(self, quay):
         exchanged(quay, 1, 2)
-        record = control.reset(quay, by="Builder")
+        record = control.reset(quay, by=trusted("Builder"))
 
         assert said(quay) == []
         assert (record.kind, record.place) == (RecordKind.CONTROL, "2.1")
@@ -82,7 +83,7 @@ class TestReset:
 
     def test_counts_begin_at_nothing(self, quay):
         exchanged(quay, 1, 2)
-        control.reset(quay, by="Builder")
+        control.reset(quay, by=trusted("Builder"))
         exchanged(quay, 3)
         now = windows(quay.id).history
 
@@ -92,13 +93,13 @@ class TestReset:
     def test_lore_remembers_nothing_any_more(self, quay):
         exchanged(quay, 1)
         remember_lore(quay, LoreState(sticky={"fog": Spell(1, 5)}), turn=1)
-        control.reset(quay, by="Builder")
+        control.reset(quay, by=trusted("Builder"))
 
         assert lore_states(quay.id) == LoreState()
 
     def test_the_npc_has_said_nothing_yet_so_that_it_may_greet(self, quay):
         exchanged(quay, 1)
-        control.reset(quay, by="Builder")
+        control.reset(quay, by=trusted("Builder"))
 
         assert windows(quay.id).first_reply is None
         forget_everything()
@@ -106,10 +107,10 @@ class TestReset:
 
     def test_where_nothing_counts_there_is_nothing_to_reset(self, quay):
         exchanged(quay, 1)
-        control.reset(quay, by="Builder")
+        control.reset(quay, by=trusted("Builder"))
 
         with pytest.raises(StoreError, match="nothing was changed"):
-            control.reset(quay, by="Builder")
+            control.reset(quay, by=trusted("Builder"))
         assert windows(quay.id).end.segment == 2
 
 
@@ -117,7 +118,7 @@ class TestUndo:
     @pytest.mark.req("S2-08")
     def test_the_newest_exchange_counts_no_more(self, quay):
         exchanged(quay, 1, 2)
-        (taken,) = control.undo(quay, 1, by="Builder")
+        (taken,) = control.undo(quay, 1, by=trusted("Builder"))
 
         assert [record.body for record in taken.records] == ["Line 2.", "Answer 2."]
         assert said(quay) == ["Line 1.", "Answer 1."]
@@ -125,22 +126,22 @@ class TestUndo:
 
     def test_twice_goes_further_back(self, quay):
         exchanged(quay, 1, 2, 3)
-        control.undo(quay, 1, by="Builder")
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
     def test_several_at_once(self, quay):
         exchanged(quay, 1, 2, 3)
-        taken = control.undo(quay, 2, by="Builder")
+        taken = control.undo(quay, 2, by=trusted("Builder"))
 
         assert len(taken) == 2
         assert said(quay) == ["Line 1.", "Answer 1."]
 
     def test_counts_are_those_of_what_is_left(self, quay):
         exchanged(quay, 1, 2, 3)
-        control.undo(quay, 2, by="Builder")
+        control.undo(quay, 2, by=trusted("Builder"))
         now = windows(quay.id).history
 
         assert (now.stop, now.user_messages, now.replies) == (2, 1, 1)
@@ -148,7 +149,7 @@ class TestUndo:
     def test_what_was_heard_later_stays(self, quay):
         exchanged(quay, 1, 2)
         append(quay, [a_line("Nobody asked.")])
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1.", "Nobody asked."]
 
@@ -158,7 +159,7 @@ class TestUndo:
         turns.add(begun, [a_call("c1")])
         append(quay, [a_line("Oren gives Anna a rope.")])
         turns.finish(begun, [a_result("c1", "Done."), a_reply("Here.")])
-        (taken,) = control.undo(quay, 1, by="Builder")
+        (taken,) = control.undo(quay, 1, by=trusted("Builder"))
 
         assert taken.tools == ("look",)
         assert [record.body for record in taken.meanwhile] == ["Oren gives Anna a rope."]
@@ -169,7 +170,7 @@ class TestUndo:
         begun = a_turn(quay, "Line 1.", reply=None)
         (waits,) = append(quay, [a_line("And me?")])
         turns.finish(begun, [a_reply("Answer 1.")])
-        control.undo(quay, 1, by="Builder", waiting={waits.id})
+        control.undo(quay, 1, by=trusted("Builder"), waiting={waits.id})
 
         assert said(quay) == ["And me?"]
 
@@ -186,7 +187,7 @@ class TestUndo:
         )
         begun = turns.begin(quay, draft=draft, event=heard, lore=LoreState()).turn
         turns.finish(begun, [a_reply("Answer 2.")])
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
 
         assert lore_states(quay.id) == before
 
@@ -194,7 +195,7 @@ class TestUndo:
         append(quay, [a_line("Hm.")])
 
         with pytest.raises(StoreError, match="no exchange left"):
-            control.undo(quay, 1, by="Builder")
+            control.undo(quay, 1, by=trusted("Builder"))
 
     @pytest.mark.req("S2-31")
     def test_not_while_it_answers(self, quay):
@@ -202,7 +203,7 @@ class TestUndo:
         a_turn(quay, "Line 2.", reply=None)
 
         with pytest.raises(StoreError, match="just now"):
-            control.undo(quay, 1, by="Builder")
+            control.undo(quay, 1, by=trusted("Builder"))
         assert said(quay)[0] == "Line 1."
         assert windows(quay.id).end.segment == 1
 
@@ -210,7 +211,7 @@ class TestUndo:
         exchanged(quay, 1)
         (heard,) = append(quay, [a_line("Line 2.")])
         draft = draft_of(a_prompt([heard]), event=heard, model="tiny")
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
 
         with pytest.raises(HistoryConflictError):
             turns.begin(quay, draft=draft, event=heard, composed_in=1)
@@ -219,7 +220,7 @@ class TestUndo:
         exchanged(quay, 1, 2, 3)
         now = windows(quay.id).history
         begin_segment(quay, SUMMARY, summarised=now, first_kept=2)
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["They spoke of the tide.", "Line 2.", "Answer 2."]
         assert is_whole(quay)
@@ -227,7 +228,7 @@ class TestUndo:
     def test_in_a_long_conversation_the_window_is_what_is_kept(self, quay):
         talked(quay, WINDOW_MESSAGES)
         exchanged(quay, 1)
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
 
         assert said(quay)[-1] == f"Answer {WINDOW_MESSAGES - 1}."
         assert windows(quay.id).history.stop == 2 * WINDOW_MESSAGES
@@ -238,7 +239,7 @@ class TestRetry:
     def test_the_answer_goes_and_the_event_stays(self, quay):
         exchanged(quay, 1, 2)
         newest = next(control.exchanges(quay))
-        record = control.take_back_answer(quay, newest, by="Builder", hint="Be brief.")
+        record = control.take_back_answer(quay, newest, by=trusted("Builder"), hint="Be brief.")
 
         assert said(quay) == ["Line 1.", "Answer 1.", "Line 2."]
         assert record.body == "Be brief."
@@ -246,13 +247,13 @@ class TestRetry:
 
     def test_answered_again_it_is_still_one_exchange(self, quay):
         exchanged(quay, 1, 2)
-        control.take_back_answer(quay, next(control.exchanges(quay)), by="Builder")
+        control.take_back_answer(quay, next(control.exchanges(quay)), by=trusted("Builder"))
         heard = record_saying(quay, "Line 2.")
         draft = draft_of(a_prompt([heard]), event=heard, model="tiny")
         turns.finish(turns.begin(quay, draft=draft, event=heard).turn, [a_reply("Better.")])
 
         assert said(quay)[-2:] == ["Line 2.", "Better."]
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
@@ -261,7 +262,7 @@ class TestCorrect:
     @pytest.mark.req("S2-12")
     def test_the_new_words_stand_in_the_place_of_the_old(self, quay):
         exchanged(quay, 1, 2)
-        control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by="Builder")
+        control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Never.", "Line 2.", "Answer 2."]
         assert windows(quay.id).history.stop == 4
@@ -270,18 +271,18 @@ class TestCorrect:
     def test_of_two_corrections_the_newest_counts(self, quay):
         exchanged(quay, 1)
         first = record_saying(quay, "Answer 1.")
-        control.correct(quay, first, "Never.", by="Builder")
-        control.correct(quay, first, "Always.", by="Builder")
+        control.correct(quay, first, "Never.", by=trusted("Builder"))
+        control.correct(quay, first, "Always.", by=trusted("Builder"))
         assert said(quay) == ["Line 1.", "Always."]
 
-        control.correct(quay, record_saying(quay, "Never."), "Sometimes.", by="Builder")
+        control.correct(quay, record_saying(quay, "Never."), "Sometimes.", by=trusted("Builder"))
         assert said(quay) == ["Line 1.", "Sometimes."]
         assert is_whole(quay)
 
     def test_what_was_corrected_goes_with_its_exchange(self, quay):
         exchanged(quay, 1, 2)
-        control.correct(quay, record_saying(quay, "Answer 2."), "Never.", by="Builder")
-        control.undo(quay, 1, by="Builder")
+        control.correct(quay, record_saying(quay, "Answer 2."), "Never.", by=trusted("Builder"))
+        control.undo(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1."]
 
@@ -292,16 +293,16 @@ class TestCorrect:
         turns.add(begun, [a_say("Aye, at noon.")])
         turns.finish(begun, [a_result("s", 'You say: "Aye, at noon."'), a_reply("Answer 2.")])
         (call,) = (r for r in record_rows.records_of(quay) if r.kind is RecordKind.TOOL_CALL)
-        control.correct(quay, call, "At dusk.", by="Builder", tools=SAYS)
+        control.correct(quay, call, "At dusk.", by=trusted("Builder"), tools=SAYS)
 
         _, _, _, now, result, _ = windows(quay.id).history
         assert [json.loads(call.arguments) for call in now.tool_calls] == [{"text": "At dusk."}]
         assert result.content == 'You say: "At dusk."'
         assert is_whole(quay)
 
-        control.correct(quay, call, "Never.", by="Builder", tools=SAYS)
+        control.correct(quay, call, "Never.", by=trusted("Builder"), tools=SAYS)
         assert said(quay)[4] == 'You say: "Never."'
-        control.undo(quay, 1, by="Builder")
+        control.undo(quay, 1, by=trusted("Builder"))
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
@@ -310,7 +311,7 @@ class TestCorrect:
         turns.add(begun, [replace(a_say("Aye."), body="I nod.")])
         turns.finish(begun, [a_result("s", 'You say: "Aye."')])
         call = record_saying(quay, "I nod.")
-        correct = partial(control.correct, quay, call, "No.", by="Builder", tools=SAYS)
+        correct = partial(control.correct, quay, call, "No.", by=trusted("Builder"), tools=SAYS)
         told = rf"#{call.id}.1 \(I nod.\), #{call.id}.2 \(Aye.\)"
 
         for which in (None, 0, 3):
@@ -329,14 +330,14 @@ class TestCorrect:
         (call,) = (r for r in record_rows.records_of(quay) if r.kind is RecordKind.TOOL_CALL)
 
         with pytest.raises(StoreError, match="no words"):
-            control.correct(quay, call, "No.", by="Builder", tools=SAYS)
+            control.correct(quay, call, "No.", by=trusted("Builder"), tools=SAYS)
 
     def test_a_summary_tells_something_else_and_stays_one(self, quay):
         exchanged(quay, 1, 2, 3)
         summary = replace(SUMMARY, body=f"{FRAME}They spoke of the tide.")
         first = begin_segment(quay, summary, summarised=windows(quay.id).history, first_kept=4)
         before = windows(quay.id).history
-        control.correct(quay, first, "They spoke of nothing.", by="Builder")
+        control.correct(quay, first, "They spoke of nothing.", by=trusted("Builder"))
         now = windows(quay.id).history
 
         assert said(quay) == [f"{FRAME}They spoke of nothing.", "Line 3.", "Answer 3."]
@@ -353,24 +354,24 @@ class TestCorrect:
         first = begin_segment(quay, SUMMARY, summarised=now, first_kept=2)
 
         with pytest.raises(StoreError, match=f"summary #{first.id} stands for it"):
-            control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by="Builder")
+            control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder"))
 
     @pytest.mark.parametrize("body", ["Line 1.", "answered"])
     def test_only_what_the_npc_said_can_be_corrected(self, quay, body):
         exchanged(quay, 1)
 
         with pytest.raises(StoreError, match="no words that the NPC said"):
-            control.correct(quay, record_saying(quay, body), "Never.", by="Builder")
+            control.correct(quay, record_saying(quay, body), "Never.", by=trusted("Builder"))
         assert windows(quay.id).end.segment == 1
 
 
 def test_a_transcript_takes_all_of_it_along(quay):
     exchanged(quay, 1, 2, 3)
-    control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by="Builder")
-    control.undo(quay, 1, by="Builder")
-    other = import_lines(list(export_lines(quay)), npc_ref="77")
+    control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder"))
+    control.undo(quay, 1, by=trusted("Builder"))
+    other = import_lines(list(export_lines(quay)), npc_ref="77", by=trusted("Ada"))
 
     assert said(other) == said(quay) == ["Line 1.", "Never.", "Line 2.", "Answer 2."]
     assert is_whole(other)
-    control.undo(other, 1, by="Builder")
+    control.undo(other, 1, by=trusted("Builder"))
     assert said(other) == ["Line 1.", "Never."]

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from django.db import connection, transaction
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.memo import SpentMemo
 from evennia_ai.prompt.messages import Message
@@ -26,10 +27,10 @@ TAKES_OUT = {
     "compact": lambda where: begin_segment(
         where, SUMMARY, summarised=windows(where.id).history, first_kept=8
     ),
-    "reset": lambda where: control.reset(where, by="Builder"),
-    "undo": lambda where: control.undo(where, 8, by="Builder"),
+    "reset": lambda where: control.reset(where, by=trusted("Builder")),
+    "undo": lambda where: control.undo(where, 8, by=trusted("Builder")),
     "correct": lambda where: control.correct(
-        where, record_saying(where, "Answer 3."), "Never.", by="Builder"
+        where, record_saying(where, "Answer 3."), "Never.", by=trusted("Builder")
     ),
 }
 

@@ -4,6 +4,7 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
@@ -165,10 +166,10 @@ def test_a_reset_lets_the_lore_begin_anew(quay):
     begun(quay, FERRY)
     begun(private, BELL)
 
-    assert reset_lore(quay, by="Mira")
+    assert reset_lore(quay, by=trusted("Mira"))
     assert lore_states(quay.id) == NO_STATE
     assert lore_states(private.id) == BELL
-    assert not reset_lore(quay, by="Mira")
+    assert not reset_lore(quay, by=trusted("Mira"))
 
 
 @pytest.mark.parametrize("text", ["[]", "no JSON", '{"sticky": {"a": 7}}'])
@@ -178,5 +179,5 @@ def test_a_state_that_was_written_past_the_store_says_so_and_can_be_reset(quay, 
     with pytest.raises(StoreError, match=f"the lore state of conversation {quay.id} is none"):
         lore_states(quay.id)
 
-    reset_lore(quay, by="Mira")
+    reset_lore(quay, by=trusted("Mira"))
     assert lore_states(quay.id) == NO_STATE

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import HistoryConflictError
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.compaction.summaries import (
@@ -53,7 +54,7 @@ def test_without_a_try_nothing_failed(quay):
 
 
 def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
-    erase_conversation(quay, by="Mira")
+    erase_conversation(quay, by=trusted("Mira"))
 
     with pytest.raises(HistoryConflictError):
         asked(quay)
@@ -78,7 +79,7 @@ def test_the_newest_try_counts(quay):
 
 def test_a_try_that_was_erased_is_none(quay):
     tell_attempt(quay, attempt_record(REFUSED))
-    erase_conversation(quay, by="Mira")
+    erase_conversation(quay, by=trusted("Mira"))
 
     assert newest_attempt(quay) is NO_ATTEMPT
 

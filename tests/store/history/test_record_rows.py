@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.migrations import _append_only
 from evennia_ai.models import ERASED_META
@@ -66,7 +67,7 @@ def test_it_is_told_which_record_is_broken(quay):
 
 def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
     talked(quay, 3)
-    erase_conversation(quay, by="Mira")
+    erase_conversation(quay, by=trusted("Mira"))
     talked(quay, 3)
     with connection.cursor() as cursor:  # the triggers let words go
         cursor.execute(
@@ -83,7 +84,7 @@ def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
 def test_a_conversation_that_was_erased_twice_holds(quay):
     for _ in range(2):
         talked(quay, 3)
-        erase_conversation(quay, by="Mira")
+        erase_conversation(quay, by=trusted("Mira"))
     talked(quay, 3)
 
     assert verify(quay) is None

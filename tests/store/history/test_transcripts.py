@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import FormatError, StoreError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import messages_of
@@ -51,7 +52,7 @@ def records_in(lines) -> list[str]:
 
 @pytest.mark.req("S2-14")
 def test_the_history_is_the_same_byte_for_byte(quay):
-    made = import_lines(list(export_lines(quay)), npc_ref="99")
+    made = import_lines(list(export_lines(quay)), npc_ref="99", by=trusted("Ada"))
 
     assert projection(made) == projection(quay)
     forget_everything()
@@ -59,7 +60,7 @@ def test_the_history_is_the_same_byte_for_byte(quay):
 
 
 def test_a_transcript_of_what_was_imported_is_the_same_transcript(quay):
-    made = import_lines(export_lines(quay), npc_ref="99")
+    made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert records_in(export_lines(made)) == records_in(export_lines(quay))
 
@@ -67,7 +68,7 @@ def test_a_transcript_of_what_was_imported_is_the_same_transcript(quay):
 def test_the_lines_of_a_file_are_taken_as_bytes(quay):
     lines = [f"{line}\n".encode() for line in export_lines(quay)]
 
-    assert projection(import_lines(lines, npc_ref="99")) == projection(quay)
+    assert projection(import_lines(lines, npc_ref="99", by=trusted("Ada"))) == projection(quay)
 
 
 def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
@@ -75,16 +76,16 @@ def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
     lines[2] = lines[2].replace(b'"body":"', b'"body":"\xff', 1)
 
     with pytest.raises(FormatError, match="line 3: this is no JSON"):
-        import_lines(lines, npc_ref="99")
+        import_lines(lines, npc_ref="99", by=trusted("Ada"))
     assert conversations.conversations_of("99") == ()
 
 
 def test_the_chain_holds_in_the_new_place(quay):
-    assert verify(import_lines(export_lines(quay), npc_ref="99")) is None
+    assert verify(import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))) is None
 
 
 def test_past_turns_can_be_replayed_there(quay):
-    import_lines(export_lines(quay), npc_ref="99")
+    import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
     ours, theirs = turns.turn("12", 1), turns.turn("99", 1)
     shown = record_rows.records(theirs.manifest.record_ids)
 
@@ -93,26 +94,26 @@ def test_past_turns_can_be_replayed_there(quay):
 
 
 def test_a_turn_that_was_under_way_is_interrupted_there(quay):
-    import_lines(export_lines(quay), npc_ref="99")
+    import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert [turns.turn("99", number).state for number in (1, 2)] == ["done", "interrupted"]
 
 
 def test_its_turns_come_after_those_the_npc_has(quay):
     a_turn(conversation("99", kind="room", place_ref="8"))
-    import_lines(export_lines(quay), npc_ref="99")
+    import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert turns.next_number("99") == 4
 
 
 def test_what_the_lore_remembers_comes_along(quay):
-    made = import_lines(export_lines(quay), npc_ref="99")
+    made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert lore_states(made.id) == lore_states(quay.id) != LoreState()
 
 
 def test_the_conversation_goes_on_there(quay):
-    made = import_lines(export_lines(quay), npc_ref="99")
+    made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
     append(made, [a_line("Here we are.")])
 
     assert [m.content for m in windows(made.id).history][-1] == "Here we are."
@@ -120,8 +121,8 @@ def test_the_conversation_goes_on_there(quay):
 
 
 def test_an_erased_conversation_can_be_moved_too(quay):
-    erase_conversation(quay, by="Mira")
-    made = import_lines(export_lines(quay), npc_ref="99")
+    erase_conversation(quay, by=trusted("Mira"))
+    made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert verify(made) is None
     assert projection(made) == projection(quay)
@@ -129,7 +130,7 @@ def test_an_erased_conversation_can_be_moved_too(quay):
 
 def test_an_empty_conversation_is_moved(db):
     empty = conversation("12", kind="private", partner_ref="7")
-    made = import_lines(export_lines(empty), npc_ref="99")
+    made = import_lines(export_lines(empty), npc_ref="99", by=trusted("Ada"))
 
     assert (made.kind, made.partner_ref, len(windows(made.id).history)) == ("private", "7", 0)
 
@@ -145,31 +146,31 @@ class TestRefused:
         lines[number] = json.dumps({**json.loads(lines[number]), "body": "Something else."})
 
         with pytest.raises(FormatError, match=f"line {number + 1}: record .* was changed"):
-            import_lines(lines, npc_ref="99")
+            import_lines(lines, npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
     def test_a_transcript_that_was_cut_short(self, quay):
         with pytest.raises(FormatError, match="cut short"):
-            import_lines(list(export_lines(quay))[:-1], npc_ref="99")
+            import_lines(list(export_lines(quay))[:-1], npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
     def test_a_transcript_that_lost_a_turn(self, quay):
         lines = [line for line in export_lines(quay) if json.loads(line).get("turn") != 1]
         with pytest.raises(FormatError, match="lines are missing"):
-            import_lines(lines, npc_ref="99")
+            import_lines(lines, npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
     def test_lines_after_the_last_one(self, quay):
         lines = list(export_lines(quay))
         with pytest.raises(FormatError, match="nothing may come after"):
-            import_lines([*lines, lines[-1]], npc_ref="99")
+            import_lines([*lines, lines[-1]], npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
     def test_no_lines_at_all(self, db):
         with pytest.raises(FormatError, match="line 1"):
-            import_lines([], npc_ref="99")
+            import_lines([], npc_ref="99", by=trusted("Ada"))
 
     def test_a_conversation_the_npc_has_already(self, quay):
         with pytest.raises(StoreError, match="has a room conversation with 3 already"):
-            import_lines(export_lines(quay), npc_ref="12")
+            import_lines(export_lines(quay), npc_ref="12", by=trusted("Ada"))
         assert len(conversations.conversations_of("12")) == 1

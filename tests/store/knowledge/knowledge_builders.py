@@ -1,5 +1,6 @@
 """What the tests of knowledge in the store make; each shows only what matters."""
 
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.markup import page_of_values
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import pages
@@ -7,7 +8,9 @@ from evennia_ai.store.knowledge.knowledge_bases import save_base
 
 
 def a_base(key="harbour", **fields) -> BaseInfo:
-    return save_base(BaseInfo(key=key, name=fields.pop("name", key.title()), **fields), by="Mira")
+    return save_base(
+        BaseInfo(key=key, name=fields.pop("name", key.title()), **fields), by=trusted("Mira")
+    )
 
 
 def a_page(title="Ferry", body="It crosses at dusk.", **meta) -> Page:
@@ -19,7 +22,7 @@ def saved(page: Page, *, base="harbour", by="Mira", was=None, note="") -> Page:
     if was is None:
         found = pages.page(base, page.name, follow=False)
         was = found.revision if found and found.name.folded == page.name.folded else ""
-    return pages.save_page(base, PageDraft(page=page, was=was, by=by, note=note))
+    return pages.save_page(base, PageDraft(page=page, was=was, by=trusted(by), note=note))
 
 
 def a_saved_page(title="Ferry", body="It crosses at dusk.", *, base="harbour", **meta) -> Page:

@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.knowledge.pages.page import BackendError, BaseInfo, PageDraft, page_name
 from evennia_ai.store.knowledge import page_search
@@ -16,9 +17,9 @@ from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, at_once
 def _harbour(world):
     """The harbour, with its pages, for all tests of this file."""
     with world():
-        save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+        save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Mira"))
         for page in PAGES:
-            DatabaseBackend("harbour").write(PageDraft(page=page, was="", by="Mira"))
+            DatabaseBackend("harbour").write(PageDraft(page=page, was="", by=trusted("Mira")))
         yield
 
 
@@ -44,14 +45,14 @@ def test_a_changed_page_is_found_by_its_new_words_alone(backend):
 
 def test_a_removed_page_is_not_found(backend):
     pier = backend.write(a_draft("Pier", "pitch"))
-    remove_page("harbour", pier.name, was=pier.revision, by="Mira")
+    remove_page("harbour", pier.name, was=pier.revision, by=trusted("Mira"))
 
     assert names(backend, "pitch") == []
 
 
 def test_a_renamed_page_is_found_by_its_new_name_and_its_old_one(backend):
     backend.write(a_draft("Pier", "pitch"))
-    rename_page("harbour", page_name("Pier"), page_name("Jetty"), by="Mira")
+    rename_page("harbour", page_name("Pier"), page_name("Jetty"), by=trusted("Mira"))
 
     assert names(backend, "jetty") == names(backend, "pier") == ["Jetty"]
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.knowledge.pages.page import BaseInfo, page_name
 from evennia_ai.prompt.components import GAME, Scope
@@ -75,7 +76,7 @@ def test_a_change_is_a_new_revision_and_the_same_again_none():
 def test_saving_what_was_read_keeps_the_counts():
     a_base()
     a_saved_page(body="12345")
-    save_base(replace(base("harbour"), summary="New.", pages=99), by="Mira")
+    save_base(replace(base("harbour"), summary="New.", pages=99), by=trusted("Mira"))
 
     assert (base("harbour").pages, base("harbour").characters) == (1, 5)
 
@@ -83,14 +84,14 @@ def test_saving_what_was_read_keeps_the_counts():
 def test_a_base_can_be_restricted_and_freed():
     a_base(summary="Secret.")
 
-    assert set_restricted("harbour", True, by="Mira").restricted
+    assert set_restricted("harbour", True, by=trusted("Mira")).restricted
     assert base("harbour") == replace(base("harbour"), restricted=True, summary="Secret.")
-    assert not set_restricted("harbour", False, by="Mira").restricted
+    assert not set_restricted("harbour", False, by=trusted("Mira")).restricted
 
 
 def test_restricting_no_base_is_an_error():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
-        set_restricted("quay", True, by="Mira")
+        set_restricted("quay", True, by=trusted("Mira"))
 
 
 @pytest.mark.parametrize(
@@ -114,16 +115,16 @@ def test_what_a_base_cannot_have_is_refused_in_words(field, value, wanted):
     info = replace(BaseInfo(key="harbour", name="Harbour"), **{field: value})
 
     with pytest.raises(ComponentValueError, match=wanted):
-        save_base(info, by="Mira")
+        save_base(info, by=trusted("Mira"))
     assert bases() == ()
 
 
 def test_a_removed_base_takes_its_pages_and_bindings_and_leaves_the_revisions():
     a_base()
     a_saved_page("Ferry")
-    bind("harbour", OREN, by="Mira")
+    bind("harbour", OREN, by=trusted("Mira"))
 
-    remove_base("harbour", by="Tam")
+    remove_base("harbour", by=trusted("Tam"))
 
     assert base("harbour") is None
     assert bound([OREN]) == ()
@@ -139,7 +140,7 @@ def test_a_removed_base_takes_its_pages_and_bindings_and_leaves_the_revisions():
 def test_a_base_that_is_made_again_is_empty_and_its_pages_go_on_counting():
     a_base()
     a_saved_page("Ferry")
-    remove_base("harbour", by="Tam")
+    remove_base("harbour", by=trusted("Tam"))
     a_base()
 
     assert base("harbour").pages == 0
@@ -150,8 +151,8 @@ class TestBindings:
     def test_a_base_counts_where_it_is_bound(self):
         a_base("harbour")
         a_base("ash")
-        bind("harbour", GAME, by="Mira")
-        bind("ash", OREN, by="Mira")
+        bind("harbour", GAME, by=trusted("Mira"))
+        bind("ash", OREN, by=trusted("Mira"))
 
         assert keys_of(bound([GAME])) == ["harbour"]
         assert keys_of(bound([GAME, QUAY, OREN])) == ["ash", "harbour"]
@@ -160,22 +161,22 @@ class TestBindings:
     def test_a_base_that_is_bound_twice_counts_once(self):
         a_base()
         for scope in (GAME, OREN, OREN):
-            bind("harbour", scope, by="Mira")
+            bind("harbour", scope, by=trusted("Mira"))
 
         assert keys_of(bound([OREN, GAME])) == ["harbour"]
 
     def test_bindings_are_listed_from_wide_to_narrow(self):
         a_base()
         for scope in (TALK, OREN, GAME, QUAY, HARBOUR):
-            bind("harbour", scope, by="Mira")
+            bind("harbour", scope, by=trusted("Mira"))
 
         assert bindings("harbour") == (GAME, HARBOUR, QUAY, OREN, TALK)
 
     def test_unbinding_says_whether_there_was_something(self):
         a_base()
-        bind("harbour", OREN, by="Mira")
+        bind("harbour", OREN, by=trusted("Mira"))
 
-        assert [unbind("harbour", OREN, by="Mira") for _ in range(2)] == [True, False]
+        assert [unbind("harbour", OREN, by=trusted("Mira")) for _ in range(2)] == [True, False]
         assert bound([OREN]) == ()
 
     @pytest.mark.parametrize(
@@ -185,15 +186,15 @@ class TestBindings:
         a_base()
 
         with pytest.raises(ComponentValueError, match="the game, or zone, room"):
-            bind("harbour", scope, by="Mira")
+            bind("harbour", scope, by=trusted("Mira"))
 
     def test_binding_no_base_is_an_error(self):
         with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
-            bind("quay", OREN, by="Mira")
+            bind("quay", OREN, by=trusted("Mira"))
 
     def test_a_warm_read_makes_no_query(self, no_queries):
         a_base()
-        bind("harbour", OREN, by="Mira")
+        bind("harbour", OREN, by=trusted("Mira"))
         scopes = [GAME, HARBOUR, QUAY, OREN, TALK]
         cold = bound(scopes)
 
@@ -204,7 +205,7 @@ class TestBindings:
 
     def test_what_a_change_made_old_is_read_again(self):
         a_base()
-        bind("harbour", OREN, by="Mira")
+        bind("harbour", OREN, by=trusted("Mira"))
         bound([OREN])
         a_base(summary="New.")
 

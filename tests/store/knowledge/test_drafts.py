@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.knowledge.pages.page import PageDraft
 from evennia_ai.store.knowledge import page_drafts, pages
@@ -17,7 +18,7 @@ def _harbour():
 
 def a_draft(title="Ferry", *, base="harbour", **fields) -> page_drafts.StoredDraft:
     page = a_page(title, aliases=["Boat"], locks="view:perm(Admin)")
-    draft = PageDraft(page=page, was="3", by="lorekeeper", note="a note")
+    draft = PageDraft(page=page, was="3", by=trusted("lorekeeper"), note="a note")
     fields = {"task": "write of the ferry", "context_meta": {"pages": [["Quay", "2"]]}} | fields
     return page_drafts.add(base, draft, **fields)
 
@@ -31,7 +32,7 @@ def test_a_draft_is_read_as_it_was_kept():
 
     assert page_drafts.draft(kept.number) == kept
     assert (kept.draft.page.meta.aliases, kept.draft.page.locks) == (("Boat",), "view:perm(Admin)")
-    assert (kept.draft.was, kept.draft.by, kept.draft.note) == ("3", "lorekeeper", "a note")
+    assert (kept.draft.was, kept.draft.by.name, kept.draft.note) == ("3", "lorekeeper", "a note")
     assert (kept.task, kept.package) == ("write of the ferry", "[INSTRUCTIONS]\né")
     assert kept.context_meta == {"pages": [["Quay", "2"]]}
     assert (kept.state, kept.decided_by, kept.decided_at) == ("waiting", "", None)
@@ -55,7 +56,7 @@ def test_drafts_wait_in_their_order_and_by_their_base():
 def test_what_is_decided_waits_no_longer_and_is_kept(approved, state):
     number = a_draft().number
 
-    decided = page_drafts.decide(number, approved=approved, by="Mira")
+    decided = page_drafts.decide(number, approved=approved, by=trusted("Mira"))
 
     assert (decided.state, decided.decided_by) == (state, "Mira")
     assert decided.decided_at is not None
@@ -65,17 +66,17 @@ def test_what_is_decided_waits_no_longer_and_is_kept(approved, state):
 
 def test_a_draft_is_decided_once():
     number = a_draft().number
-    page_drafts.decide(number, approved=True, by="Mira")
+    page_drafts.decide(number, approved=True, by=trusted("Mira"))
 
     with pytest.raises(StoreError, match=f"draft {number} was approved by Mira already"):
-        page_drafts.decide(number, approved=False, by="Tam")
+        page_drafts.decide(number, approved=False, by=trusted("Tam"))
     assert page_drafts.draft(number).state == "approved"
 
 
 def test_there_is_no_draft_that_nobody_made():
     assert page_drafts.draft(99) is None
     with pytest.raises(NotStoredError, match="no draft 99"):
-        page_drafts.decide(99, approved=True, by="Mira")
+        page_drafts.decide(99, approved=True, by=trusted("Mira"))
 
 
 def test_a_draft_for_no_base_is_refused():
@@ -108,7 +109,7 @@ def test_a_package_without_end_is_refused(monkeypatch):
 
 def test_drafts_of_a_removed_base_are_refused():
     number = a_draft().number
-    remove_base("harbour", by="Tam")
+    remove_base("harbour", by=trusted("Tam"))
 
     decided = page_drafts.draft(number)
     assert (decided.state, decided.decided_by) == ("refused", "Tam")

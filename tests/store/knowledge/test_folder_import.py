@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, PageConflictError
 from evennia_ai.knowledge.pages.files import PageFolder
 from evennia_ai.knowledge.pages.markup import read_page
@@ -24,7 +25,7 @@ def planned(folder):
 
 
 def imported(folder):
-    page_imports.import_folder(planned(folder), by="Mara")
+    page_imports.import_folder(planned(folder), by=trusted("Mara"))
     return knowledge_bases.get_base("moor")
 
 
@@ -49,7 +50,7 @@ def test_a_folder_says_what_searches_of_its_base_come_to():
 
 def test_what_the_folder_does_not_say_stays():
     knowledge_bases.save_base(
-        BaseInfo(key="moor", name="The Moor", hint="Wet.", restricted=True), by="Tam"
+        BaseInfo(key="moor", name="The Moor", hint="Wet.", restricted=True), by=trusted("Tam")
     )
     made = imported(a_folder(summary="Peat."))
     assert (made.name, made.hint, made.restricted) == ("The Moor", "Wet.", True)
@@ -65,10 +66,10 @@ def test_where_a_page_was_changed_since_nothing_is_written():
     imported(a_folder())
     wanted = planned(a_folder({"Fog": "It is thin.", "Bog": "Deep."}, summary="Peat."))
     now = read_page(page_name("Fog"), "It lifts.")
-    pages.save_page("moor", PageDraft(page=now, was="1", by="Tam"))
+    pages.save_page("moor", PageDraft(page=now, was="1", by=trusted("Tam")))
     before = knowledge_bases.get_base("moor")
     with pytest.raises(PageConflictError, match="Tam"):
-        page_imports.import_folder(wanted, by="Mara")
+        page_imports.import_folder(wanted, by=trusted("Mara"))
     assert knowledge_bases.get_base("moor") == before
     assert pages.page("moor", page_name("Bog")) is None
 

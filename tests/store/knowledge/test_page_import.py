@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError
 from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.store.knowledge import pages
@@ -18,7 +19,7 @@ def _harbour():
 
 
 def imported(*given, **options):
-    return import_pages(plan_pages("harbour", given), by="Mira", **options)
+    return import_pages(plan_pages("harbour", given), by=trusted("Mira"), **options)
 
 
 def titles() -> list[str]:
@@ -98,7 +99,7 @@ def test_a_page_that_somebody_changed_meanwhile_stops_all_of_it():
     a_saved_page("Ferry", "by hand")
 
     with pytest.raises(PageConflictError, match="page 'Ferry' of knowledge base 'harbour'"):
-        import_pages(planned, by="Tam")
+        import_pages(planned, by=trusted("Tam"))
     assert titles() == ["Ferry"]
     assert pages.page("harbour", FERRY).body == "by hand"
 
@@ -108,7 +109,7 @@ def test_a_page_that_somebody_made_meanwhile_is_not_overwritten():
     a_saved_page("Ferry", "by hand")
 
     with pytest.raises(PageConflictError):
-        import_pages(planned, by="Tam")
+        import_pages(planned, by=trusted("Tam"))
 
 
 def test_a_page_that_somebody_changed_meanwhile_is_not_removed():
@@ -117,7 +118,7 @@ def test_a_page_that_somebody_changed_meanwhile_is_not_removed():
     a_saved_page("Oar", "by hand")
 
     with pytest.raises(PageConflictError):
-        import_pages(planned, by="Tam", remove=True)
+        import_pages(planned, by=trusted("Tam"), remove=True)
     assert titles() == ["Oar"]
 
 

@@ -6,6 +6,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
 from evennia_ai.knowledge.postings import SPAN
@@ -14,7 +15,7 @@ from evennia_ai.store.knowledge.knowledge_bases import remove_base, save_base
 
 
 def a_base(key="harbour"):
-    save_base(BaseInfo(key=key, name=key), by="Mira")
+    save_base(BaseInfo(key=key, name=key), by=trusted("Mira"))
     return key
 
 
@@ -29,7 +30,7 @@ def write(base, name: str, body: str = "", **meta) -> Page:
     there = pages.page(base, name)
     page = Page(name=name, body=body, meta=PageMeta(**meta))
     return pages.save_page(
-        base, PageDraft(page=page, was=there.revision if there else "", by="Mira")
+        base, PageDraft(page=page, was=there.revision if there else "", by=trusted("Mira"))
     )
 
 
@@ -60,7 +61,7 @@ def test_a_changed_page_is_found_by_its_new_words_alone(harbour):
 
 def test_a_removed_page_is_found_no_more(harbour):
     page = write(harbour, "Ferry", "at dawn")
-    pages.remove_page(harbour, page.name, was=page.revision, by="Mira")
+    pages.remove_page(harbour, page.name, was=page.revision, by=trusted("Mira"))
 
     assert found("dawn") == []
     assert not models.KnowledgePosting.objects.exists()
@@ -76,7 +77,7 @@ def test_a_page_that_is_gone_without_its_words_hides_none_and_is_not_found(harbo
 
 def test_a_removed_base_leaves_no_words(harbour):
     write(harbour, "Ferry", "at dawn")
-    remove_base(harbour, by="Mira")
+    remove_base(harbour, by=trusted("Mira"))
 
     assert not models.KnowledgePosting.objects.exists()
 

@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import page_vectors
 from evennia_ai.store.knowledge.knowledge_bases import save_base
@@ -29,13 +30,14 @@ def a_vector(numbers) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _harbour():
-    save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+    save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Mira"))
     page_vectors._kept.clear()
 
 
 def write(title, body="Stone.", was=""):
     return save_page(
-        "harbour", PageDraft(page=Page(name=page_name(title), body=body), was=was, by="Mira")
+        "harbour",
+        PageDraft(page=Page(name=page_name(title), body=body), was=was, by=trusted("Mira")),
     )
 
 
@@ -122,7 +124,7 @@ def test_a_removed_page_is_near_to_nothing():
     page = write("Slack")
     read(Slack=[TIDE])
     assert near(TIDE) == ["Slack"]
-    remove_page("harbour", page.name, was=page.revision, by="Mira")
+    remove_page("harbour", page.name, was=page.revision, by=trusted("Mira"))
 
     assert near(TIDE) == []
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError, StoreError
 from evennia_ai.knowledge.pages.page import Page, PageDraft, page_name
 from evennia_ai.store.knowledge import pages
@@ -191,14 +192,14 @@ class TestWriting:
         assert actions("Ferry")[-1] == (2, "updated")
 
     def test_a_revision_tells_who_and_why(self):
-        saved(a_page(), by="Tam", note="tides")
+        saved(a_page(), by=trusted("Tam"), note="tides")
 
         (one,) = pages.revisions("harbour", page_name("Ferry"))
         assert (one.changed_by, one.note, one.sha256) == ("Tam", "tides", a_page().sha256)
 
     def test_a_second_editor_is_told_and_writes_nothing(self):
         saved(a_page(body="one"))
-        saved(a_page(body="two"), by="Tam")
+        saved(a_page(body="two"), by=trusted("Tam"))
 
         with pytest.raises(PageConflictError, match="was changed by Tam while you edited it"):
             saved(a_page(body="three"), was="1")
@@ -213,7 +214,7 @@ class TestWriting:
 
     def test_a_page_that_was_removed_meanwhile_is_a_conflict(self):
         stored = saved(a_page())
-        pages.remove_page("harbour", stored.name, was="1", by="Tam")
+        pages.remove_page("harbour", stored.name, was="1", by=trusted("Tam"))
 
         with pytest.raises(PageConflictError, match="changed by Tam"):
             saved(a_page(body="two"), was="1")
@@ -222,7 +223,7 @@ class TestWriting:
     def test_an_earlier_revision_is_the_same_page_whatever_came_after(self):
         then = a_saved_page("Ferry", "one [[Oren]]", aliases=["Boat"], requires=["Tide"])
         a_saved_page("Ferry", "two")
-        pages.remove_page("harbour", then.name, was="2", by="Mira")
+        pages.remove_page("harbour", then.name, was="2", by=trusted("Mira"))
 
         again = pages.at_revision("harbour", then.name, 1)
 
@@ -231,13 +232,13 @@ class TestWriting:
 
     def test_a_removal_and_a_number_that_never_was_are_no_page(self):
         a_saved_page("Ferry")
-        pages.remove_page("harbour", page_name("Ferry"), was="1", by="Mira")
+        pages.remove_page("harbour", page_name("Ferry"), was="1", by=trusted("Mira"))
 
         assert [pages.at_revision("harbour", page_name("Ferry"), n) for n in (2, 3)] == [None, None]
 
     def test_a_page_that_is_made_again_goes_on_counting(self):
         a_saved_page("Ferry")
-        pages.remove_page("harbour", page_name("Ferry"), was="1", by="Mira")
+        pages.remove_page("harbour", page_name("Ferry"), was="1", by=trusted("Mira"))
         a_saved_page("Ferry", "new")
 
         assert actions("Ferry") == [(1, "created"), (2, "removed"), (3, "created")]
@@ -249,7 +250,7 @@ class TestWriting:
         a_saved_page("Ferry", "123")
         assert (base("harbour").pages, base("harbour").characters) == (2, 5)
 
-        pages.remove_page("harbour", page_name("Ferry"), was="2", by="Mira")
+        pages.remove_page("harbour", page_name("Ferry"), was="2", by=trusted("Mira"))
         assert (base("harbour").pages, base("harbour").characters) == (1, 2)
 
     def test_every_change_of_a_page_changes_the_revision_of_the_base(self):
@@ -283,18 +284,18 @@ class TestWriting:
 
     def test_removing_what_is_not_there_is_an_error(self):
         with pytest.raises(NotStoredError, match="no page of knowledge base 'harbour' 'Ferry'"):
-            pages.remove_page("harbour", page_name("Ferry"), was="", by="Mira")
+            pages.remove_page("harbour", page_name("Ferry"), was="", by=trusted("Mira"))
 
     def test_pages_of_another_backend_are_not_written_here(self):
         a_base("wiki", backend="mediawiki")
 
         with pytest.raises(StoreError, match="not in the game's database"):
-            pages.save_page("wiki", PageDraft(page=a_page(), was="", by="Mira"))
+            pages.save_page("wiki", PageDraft(page=a_page(), was="", by=trusted("Mira")))
 
 
 class TestRenaming:
     def renamed(self, old: str, new: str) -> Page:
-        return pages.rename_page("harbour", page_name(old), page_name(new), by="Tam")
+        return pages.rename_page("harbour", page_name(old), page_name(new), by=trusted("Tam"))
 
     def test_a_renamed_page_leaves_a_redirect(self):
         a_saved_page("Ferry", "It crosses.", aliases=["Boat"])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge.backend import DatabaseBackend, safe_hint_of
@@ -16,7 +17,7 @@ BODY = "The lantern must stand to the left of the barrel before anybody knocks."
 def vault(db):
     def hinting(hint: str) -> str:
         info = BaseInfo(key="vault", name="The vault", hint=hint, restricted=True)
-        knowledge_bases.save_base(info, by="builder")
+        knowledge_bases.save_base(info, by=trusted("builder"))
         return safe_hint_of("vault")
 
     hinting("")
@@ -28,7 +29,7 @@ def vault(db):
 
 def written(title: str, body: str, **meta) -> None:
     page = Page(name=page_name(title), body=body, meta=PageMeta(**meta))
-    save_page("vault", PageDraft(page=page, was="", by="builder"))
+    save_page("vault", PageDraft(page=page, was="", by=trusted("builder")))
 
 
 def test_a_hint_in_words_of_its_own_stays(vault):
@@ -70,7 +71,7 @@ def test_a_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
 
 def test_a_base_elsewhere_has_its_hint_scrubbed_alone(vault):
     info = BaseInfo(key="far", name="Far", hint="The 47 keys.", backend="mediawiki")
-    knowledge_bases.save_base(replace(info, restricted=True), by="builder")
+    knowledge_bases.save_base(replace(info, restricted=True), by=trusted("builder"))
     assert safe_hint_of("far") == "The keys."
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.mediation import PagePassage
@@ -66,17 +67,17 @@ def test_searches_are_counted_by_conversation_speaker_and_time(where):
 
 def test_passages_are_in_the_vault_only_where_they_were_put_there(where):
     knowledge_searches.begin(a_search(where), [a_chunk()])
-    assert knowledge_searches.open_vault("vault", by="Ada") == ()
+    assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
     knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
-    (kept,) = knowledge_searches.open_vault("vault", by="Ada")
+    (kept,) = knowledge_searches.open_vault("vault", by=trusted("Ada"))
     assert (kept.title, kept.revision, kept.content) == ("Watchword", "3", CANARY)
-    assert knowledge_searches.open_vault("other", by="Ada") == ()
+    assert knowledge_searches.open_vault("other", by=trusted("Ada")) == ()
 
 
 def test_every_reading_of_a_vault_is_kept(where):
     knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
-    knowledge_searches.open_vault("vault", by="Ada")
-    knowledge_searches.open_vault("vault", by="Bo")
+    knowledge_searches.open_vault("vault", by=trusted("Ada"))
+    knowledge_searches.open_vault("vault", by=trusted("Bo"))
     assert [(one.by, one.chunks) for one in knowledge_searches.readings("vault")] == [
         ("Bo", 1),
         ("Ada", 1),
@@ -85,20 +86,20 @@ def test_every_reading_of_a_vault_is_kept(where):
 
 def test_an_emptied_vault_is_empty(where):
     knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
-    assert knowledge_searches.empty_vault("vault") == 1
-    assert knowledge_searches.open_vault("vault", by="Ada") == ()
+    assert knowledge_searches.empty_vault("vault", by=trusted("Ada")) == 1
+    assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
 
 
 def test_a_base_that_is_removed_leaves_nothing_in_its_vault(where):
-    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by="Ada")
+    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Ada"))
     knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
-    knowledge_bases.remove_base("vault", by="Ada")
-    assert knowledge_searches.open_vault("vault", by="Ada") == ()
+    knowledge_bases.remove_base("vault", by=trusted("Ada"))
+    assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
 
 
 def _is_erased() -> bool:
     (found,) = knowledge_searches.newest("7")
-    kept = knowledge_searches.open_vault("vault", by="Ada")
+    kept = knowledge_searches.open_vault("vault", by=trusted("Ada"))
     return not (found.query or found.result or found.sources or found.speaker_ref or kept)
 
 
@@ -110,14 +111,14 @@ def searched(where):
 
 
 def test_who_is_forgotten_takes_their_searches_along(searched):
-    forget_person("9", by="Ada", npc_ref="8")
+    forget_person("9", by=trusted("Ada"), npc_ref="8")
     assert not _is_erased()
-    forget_person("9", by="Ada", npc_ref="7")
+    forget_person("9", by=trusted("Ada"), npc_ref="7")
     assert _is_erased()
 
 
 def test_an_erased_conversation_takes_its_searches_along(searched):
     said = NewRecord(kind=RecordKind.USER, role="user", body="Hm?")
     conversations.append(searched, [said])
-    erase_conversation(searched, by="Ada")
+    erase_conversation(searched, by=trusted("Ada"))
     assert _is_erased()

@@ -8,6 +8,7 @@ import django
 
 django.setup()
 
+from evennia_ai.actors import trusted  # noqa: E402
 from evennia_ai.errors import EvenniaAIError  # noqa: E402 - what follows needs Django
 from evennia_ai.knowledge.pages.markup import read_page  # noqa: E402
 from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name  # noqa: E402
@@ -20,21 +21,21 @@ from evennia_ai.store.library.following import look  # noqa: E402
 def write(text: str) -> None:
     """A page of the base `harbour`, as its author leaves it."""
     if knowledge_bases.base("harbour") is None:
-        knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by="Ismay")
+        knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Ismay"))
     known = pages.page("harbour", page_name("Ferry"))
     page = read_page(page_name("Ferry"), text)
     was = known.revision if known else ""
-    pages.save_page("harbour", PageDraft(page=page, was=was, by="Ismay"))
+    pages.save_page("harbour", PageDraft(page=page, was=was, by=trusted("Ismay")))
 
 
 def publish(game: str) -> bool:
-    return publish_base("harbour", game=game, game_name=game, by="Ismay").is_new
+    return publish_base("harbour", game=game, game_name=game, by=trusted("Ismay")).is_new
 
 
 def use() -> int:
     with reading():
         found = entry("base", "harbour")
-    return take_base(found, by="Mara").changes
+    return take_base(found, by=trusted("Mara")).changes
 
 
 def follow() -> list[str]:

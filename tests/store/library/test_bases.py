@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import pytest
 
+from evennia_ai.actors import THE_GAME, trusted
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.knowledge.pages.files import ImportProblems
 from evennia_ai.knowledge.pages.page import PageDraft, page_name
@@ -37,7 +38,7 @@ def listed():
 def taken(key="harbour", **options):
     with reading():
         found = entry("base", key)
-    return take_base(found, by="Mara", **options)
+    return take_base(found, by=trusted("Mara"), **options)
 
 
 def texts(key="harbour"):
@@ -118,15 +119,17 @@ def test_a_look_where_nothing_changed_takes_nothing(library):
             "harbour",
             page_name("Ferry"),
             was=pages.page("harbour", page_name("Ferry")).revision,
-            by="Mara",
+            by=trusted("Mara"),
         ),
-        lambda: pages.rename_page("harbour", page_name("Ferry"), page_name("Boat"), by="Mara"),
-        lambda: knowledge_bases.save_base(
-            replace(knowledge_bases.get_base("harbour"), summary="Mine."), by="Mara"
+        lambda: pages.rename_page(
+            "harbour", page_name("Ferry"), page_name("Boat"), by=trusted("Mara")
         ),
-        lambda: knowledge_bases.set_restricted("harbour", False, by="Mara"),
         lambda: knowledge_bases.save_base(
-            replace(knowledge_bases.get_base("harbour"), locks="view:all()"), by="Mara"
+            replace(knowledge_bases.get_base("harbour"), summary="Mine."), by=trusted("Mara")
+        ),
+        lambda: knowledge_bases.set_restricted("harbour", False, by=trusted("Mara")),
+        lambda: knowledge_bases.save_base(
+            replace(knowledge_bases.get_base("harbour"), locks="view:all()"), by=trusted("Mara")
         ),
         lambda: page_imports.import_folder(
             page_imports.FolderPlan(
@@ -135,9 +138,9 @@ def test_a_look_where_nothing_changed_takes_nothing(library):
                 is_new=False,
                 pages=page_imports.plan_pages("harbour", [a_page("Ferry", "It sank.")]),
             ),
-            by="Mara",
+            by=trusted("Mara"),
         ),
-        lambda: publish_base("harbour", game="a" * 32, game_name="Here", by="Mara"),
+        lambda: publish_base("harbour", game="a" * 32, game_name="Here", by=trusted("Mara")),
     ],
     ids=[
         *("page", "new page", "removal", "new name", "summary", "restriction", "lock", "folder"),
@@ -158,8 +161,8 @@ def test_what_the_library_leaves_unsaid_of_who_may_read_is_the_games_own(library
     taken()
     info = knowledge_bases.get_base("harbour")
     own = "search:perm(Player);restricted:tag(outsider);edit:perm(Admin)"
-    knowledge_bases.save_base(replace(info, restricted=True, locks=own), by="Mara")
-    knowledge_bases.bind("harbour", Scope(kind="npc", ref="7"), by="Mara")
+    knowledge_bases.save_base(replace(info, restricted=True, locks=own), by=trusted("Mara"))
+    knowledge_bases.bind("harbour", Scope(kind="npc", ref="7"), by=trusted("Mara"))
     published_base({**FERRY, "Fog": "Thick."}, locks="search:perm(Builder);view:perm(Admin)")
     look()
     now = knowledge_bases.get_base("harbour")
@@ -178,14 +181,14 @@ def test_a_restriction_that_the_library_lifts_stays_until_the_game_lifts_it(libr
     published_base(FERRY)
     look()
     assert knowledge_bases.get_base("harbour").restricted
-    assert not knowledge_bases.set_restricted("harbour", False, by="Mara").restricted
+    assert not knowledge_bases.set_restricted("harbour", False, by=trusted("Mara")).restricted
 
 
 def test_who_is_held_and_who_may_change_a_base_stays_at_home(library):
     a_base("vault", restricted=True, locks="restricted:tag(outsider);edit:id(7);view:perm(Admin)")
-    knowledge_bases.hold(["vault"], "7")
-    publish_base("vault", by="Ismay", **OTHER)
-    knowledge_bases.remove_base("vault", by="Ismay")
+    knowledge_bases.hold(["vault"], "7", by=THE_GAME)
+    publish_base("vault", by=trusted("Ismay"), **OTHER)
+    knowledge_bases.remove_base("vault", by=trusted("Ismay"))
     taken("vault")
     info = knowledge_bases.get_base("vault")
     assert (info.restricted, info.locks) == (True, "view:perm(Admin)")
@@ -196,10 +199,10 @@ def test_a_page_whose_lock_means_something_else_elsewhere_stays_at_home(library,
     a_base()
     a_saved_page("Ferry", "It crosses at dusk.")
     secret = replace(a_page("Secret", "Under the step."), locks=lock)
-    pages.save_page("harbour", PageDraft(page=secret, was="", by="Mira"))
-    said = publish_base("harbour", by="Ismay", **OTHER)
+    pages.save_page("harbour", PageDraft(page=secret, was="", by=trusted("Mira")))
+    said = publish_base("harbour", by=trusted("Ismay"), **OTHER)
     assert (said.pages, said.kept) == (1, (page_name("Secret"),))
-    knowledge_bases.remove_base("harbour", by="Ismay")
+    knowledge_bases.remove_base("harbour", by=trusted("Ismay"))
     taken()
     assert texts() == {"Ferry": "It crosses at dusk."}
 
@@ -207,9 +210,9 @@ def test_a_page_whose_lock_means_something_else_elsewhere_stays_at_home(library,
 def test_a_page_keeps_a_lock_that_asks_for_permissions(library):
     a_base()
     page = replace(a_page(), locks="view:perm(Admin);search:perm(Player) or perm(Builder)")
-    pages.save_page("harbour", PageDraft(page=page, was="", by="Mira"))
-    publish_base("harbour", by="Ismay", **OTHER)
-    knowledge_bases.remove_base("harbour", by="Ismay")
+    pages.save_page("harbour", PageDraft(page=page, was="", by=trusted("Mira")))
+    publish_base("harbour", by=trusted("Ismay"), **OTHER)
+    knowledge_bases.remove_base("harbour", by=trusted("Ismay"))
     taken()
     assert pages.page("harbour", page_name("Ferry")).locks == page.locks
 
@@ -217,7 +220,7 @@ def test_a_page_keeps_a_lock_that_asks_for_permissions(library):
 def test_a_base_whose_lock_means_something_else_elsewhere_is_not_published(library):
     a_base(locks="search:tag(crew)")
     with pytest.raises(LibraryError, match="harbour' stays at home: its lock search:tag"):
-        publish_base("harbour", by="Ismay", **OTHER)
+        publish_base("harbour", by=trusted("Ismay"), **OTHER)
     assert not library.exists()
 
 
@@ -233,9 +236,9 @@ def test_what_another_game_published_is_not_published_over(library):
     published_base(FERRY)
     a_base()
     with pytest.raises(LibraryError, match=r"game Saltholm published it\..* library remove harb"):
-        publish_base("harbour", game="a" * 32, game_name="Here", by="Mara")
+        publish_base("harbour", game="a" * 32, game_name="Here", by=trusted("Mara"))
     remove("base", "harbour")
-    assert publish_base("harbour", game="a" * 32, game_name="Here", by="Mara").is_new
+    assert publish_base("harbour", game="a" * 32, game_name="Here", by=trusted("Mara")).is_new
 
 
 def test_what_is_taken_out_of_the_library_stays_in_the_game_which_is_told_once(library):
@@ -263,7 +266,7 @@ def test_what_is_the_games_own_again_is_edited_here_and_does_not_follow(library)
 def test_a_base_that_is_removed_here_is_followed_no_longer(library):
     published_base(FERRY)
     taken()
-    knowledge_bases.remove_base("harbour", by="Mara")
+    knowledge_bases.remove_base("harbour", by=trusted("Mara"))
     assert copies() == ()
     assert knowledge_bases.base("harbour") is None
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
@@ -18,7 +19,7 @@ OWN = '{"spec": "chara_card_v3", "data": {"name": "Oren"}}'
 def taken(name="Oren"):
     with reading():
         found = entry("card", name)
-    return take_card(found, by="Mara")
+    return take_card(found, by=trusted("Mara"))
 
 
 def waiting(name="Oren"):
@@ -29,7 +30,7 @@ def test_a_card_that_is_taken_waits_without_a_grant(library):
     assert published_card("He rows.")
     assert taken() == 1
     assert (cards.card_or_none("Oren"), waiting()) == (None, [1])
-    card = cards.approve("Oren", 1, grants=NO_GRANTS, by="Mara")
+    card = cards.approve("Oren", 1, grants=NO_GRANTS, by=trusted("Mara"))
     assert "He rows." in card.source
     assert [one.typed for one in copies()] == ["card:Oren"]
 
@@ -37,25 +38,25 @@ def test_a_card_that_is_taken_waits_without_a_grant(library):
 def test_a_change_of_it_waits_too_and_the_card_in_force_stays(library):
     published_card("He rows.")
     taken()
-    cards.approve("Oren", 1, grants=frozenset({"fields"}), by="Mara")
+    cards.approve("Oren", 1, grants=frozenset({"fields"}), by=trusted("Mara"))
     published_card("He sings.")
     assert look().cards == ("card:Oren",)
     assert look().cards == ()
     assert "He rows." in cards.get_card("Oren").source
     (number,) = waiting()
-    assert "He sings." in cards.approve("Oren", number, grants=NO_GRANTS, by="Mara").source
+    assert "He sings." in cards.approve("Oren", number, grants=NO_GRANTS, by=trusted("Mara")).source
 
 
 def test_it_is_edited_where_it_comes_from(library):
     published_card("He rows.")
     taken()
-    card = cards.approve("Oren", 1, grants=NO_GRANTS, by="Mara")
+    card = cards.approve("Oren", 1, grants=NO_GRANTS, by=trusted("Mara"))
     made = log.json_file(OWN)
     for edit in (
-        lambda: cards.edit_card(card, made, keeps_greetings=True, by="Mara"),
-        lambda: cards.import_card("Oren", made, by="Mara"),
-        lambda: cards.save_card("Oren", made, by="Mara"),
-        lambda: publish_card("Oren", game="a" * 32, game_name="Here", by="Mara"),
+        lambda: cards.edit_card(card, made, keeps_greetings=True, by=trusted("Mara")),
+        lambda: cards.import_card("Oren", made, by=trusted("Mara")),
+        lambda: cards.save_card("Oren", made, by=trusted("Mara")),
+        lambda: publish_card("Oren", game="a" * 32, game_name="Here", by=trusted("Mara")),
     ):
         with pytest.raises(CopyError, match="library/own card:Oren makes card 'Oren' this game's"):
             edit()
@@ -64,7 +65,7 @@ def test_it_is_edited_where_it_comes_from(library):
 
 def test_a_card_of_the_games_own_is_not_written_over(library):
     published_card("He rows.")
-    own = cards.save_card("Oren", OWN, by="Mara")
+    own = cards.save_card("Oren", OWN, by=trusted("Mara"))
     with pytest.raises(LibraryError, match="a card 'Oren' of its own"):
         taken()
     assert (cards.get_card("Oren"), waiting()) == (own, [])
@@ -73,8 +74,8 @@ def test_a_card_of_the_games_own_is_not_written_over(library):
 def test_a_card_that_is_removed_here_is_followed_no_longer(library):
     published_card("He rows.")
     taken()
-    cards.approve("Oren", 1, grants=NO_GRANTS, by="Mara")
-    cards.remove("Oren", by="Mara")
+    cards.approve("Oren", 1, grants=NO_GRANTS, by=trusted("Mara"))
+    cards.remove("Oren", by=trusted("Mara"))
     assert copy_of("card", "Oren") is None
 
 

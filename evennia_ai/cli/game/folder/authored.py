@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 
+from evennia_ai.actors import Actor
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder.judged import Judged, left_out
@@ -28,7 +29,7 @@ class Taking:
     """What is known while a folder is taken in: the game's settings, and names that were given."""
 
     conf: Conf
-    by: str
+    by: Actor
     cast: Cast
     names: dict[str, str] = field(default_factory=dict)
     """The names of cards that were given to files of the folder, folded, and whose they are."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder import authored
 from evennia_ai.cli.game.folder.authored import Taking
@@ -60,7 +60,7 @@ def _followed(
     places: Places, conf: Conf, *, is_meant: bool, progress: Progress
 ) -> Iterator[Judged]:
     """What becomes of each thing, which is written before the next is looked at."""
-    taking = Taking(conf=conf, by=typed_by(), cast=Cast())
+    taking = Taking(conf=conf, by=machine_owner(), cast=Cast())
     for done, file in enumerate(places.files):
         progress(f"{file.kind}s", done, len(places.files))
         for one in _of_file(file, taking):

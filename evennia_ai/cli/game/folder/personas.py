@@ -78,7 +78,7 @@ def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
         fate="take",
         why=f"becomes the persona of #{ref}",
         notices=tuple(notices),
-        write=partial(set_persona, ref, persona, most_characters=most),
+        write=partial(set_persona, ref, persona, most_characters=most, by=taking.by),
     )
 
 

@@ -175,7 +175,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         yield self._read(get_card(name))
         _check_there(npc)
         before = store.assignment_of(npc.ai.ref)
-        card = store.assign(npc.ai.ref, name, by=self.typed_by)
+        card = store.assign(npc.ai.ref, name, by=self.actor)
         self.read_ahead(card)
         instead = f", no longer {before.card}" if before and before.card != name else ""
         self.say(
@@ -189,7 +189,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         if self.rhs is not None:
             raise CommandError("Usage: card/unassign <npc>")
         before = _played(npc)
-        store.unassign(npc.ai.ref, by=self.typed_by)
+        store.unassign(npc.ai.ref, by=self.actor)
         self.say(f"{npc.key} plays the card {before.card} no longer, and no other one.")
 
     @waits
@@ -201,7 +201,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         if self.rhs == "":
             raise CommandError(f"Usage: {usage}")
         if self.rhs is not None and self.rhs.lower() == "off":
-            store.set_greeting(npc.ai.ref, None, by=self.typed_by)
+            store.set_greeting(npc.ai.ref, None, by=self.actor)
             self.say(f"{npc.key} opens with no greeting from now on.")
             return
         index = None if self.rhs is None else whole_number(self.rhs, what="greeting", words="off")
@@ -216,7 +216,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         is_same_file = now is not None and now.sha256 == stored.sha256
         if store.assignment_of(npc.ai.ref) != played or not is_same_file:
             raise CommandError(f"Somebody changed what {npc.key} plays meanwhile; look again.")
-        store.set_greeting(npc.ai.ref, index, by=self.typed_by)
+        store.set_greeting(npc.ai.ref, index, by=self.actor)
         only = " where several may speak" if index >= len(greetings(card)) else ""
         self.say(f"{npc.key} opens each new conversation{only} with greeting {index}: {text}")
 

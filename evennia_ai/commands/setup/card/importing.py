@@ -93,7 +93,7 @@ class CardImports(CardWork):
             yield from self._report_in_force(old, read)
             return
         lines = yield from self._compared(old, read)
-        number = store.import_card(name, read.file, by=self.typed_by)
+        number = store.import_card(name, read.file, by=self.actor)
         if number is None:
             raise CommandError(f"Somebody has approved this very file as card {name} meanwhile.")
         change = _change(name, number)
@@ -121,7 +121,7 @@ class CardImports(CardWork):
         old = store.card_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
         greeters = greeters_of(change.name)
-        card = store.approve(change.name, change.number, grants=grants, by=self.typed_by)
+        card = store.approve(change.name, change.number, grants=grants, by=self.actor)
         self.read_ahead(card)
         told = shown.approved(card, old, change, others)
         self.show([*told, *shown.silenced(card.name, greeters)])
@@ -132,7 +132,7 @@ class CardImports(CardWork):
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}")
         imports = log.waiting(name)
-        if not store.reject(name, by=self.typed_by):
+        if not store.reject(name, by=self.actor):
             raise CommandError(f"No import of a card '{name}' waits.")
         card = store.card_or_none(name)
         left = f"revision {card.revision} is in force as before" if card else "none is in force"
@@ -153,7 +153,7 @@ class CardImports(CardWork):
             self.say(f"Card {card.name} has that already; nothing was changed.")
             return
         CARDS.refuse_unseen(self.caller, card.name, card.sha256)
-        after = store.grant(card.name, wanted, by=self.typed_by)
+        after = store.grant(card.name, wanted, by=self.actor)
         self.read_ahead(after)
         self.show(_changed(after, "may now", new))
 
@@ -166,7 +166,7 @@ class CardImports(CardWork):
             told = has if card.grants else "no grant at all"
             self.say(f"Card {card.name} has {told}; nothing was changed.")
             return
-        after = store.revoke(card.name, gone, by=self.typed_by)
+        after = store.revoke(card.name, gone, by=self.actor)
         self.read_ahead(after)
         self.show(_changed(after, "may no longer", gone))
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Generator, Iterator, Sequence
-from functools import partial
 from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
@@ -68,11 +67,10 @@ class CardRevisions(CardWork):
         is_same = card is not None and (card.sha256, card.grants) == (then.sha256, then.grants)
         was = card.revision if card else None
         changes = [] if is_same else [*_grants_told(card, then), *_compared(name, was, file)]
-        now = partial(store.card_or_none, name)
-        if not (yield from self.goes_back(f"card {name}", number, changes=changes, now=now)):
+        if not (yield from self.goes_back(f"card {name}", number, changes=changes)):
             return
         greeters = store.greeters_of(name)
-        back = store.revert(name, number, by=self.typed_by)
+        back = store.revert(name, number, by=self.actor, seen_revision=was or 0)
         self.read_ahead(back)
         before = f"before it was revision {was}" if card else "before it was not in force"
         self.say(
@@ -96,8 +94,8 @@ class CardRevisions(CardWork):
                 " them another with card/assign, or none with card/unassign. Nothing was changed."
             )
         for ref in gone_npcs:
-            store.unassign(ref, by=self.typed_by)
-        store.remove(card.name, by=self.typed_by)
+            store.unassign(ref, by=self.actor)
+        store.remove(card.name, by=self.actor)
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
         waited = f" What waited of it waits no longer: {gone}." if imports else ""
         self.say(

@@ -14,6 +14,7 @@ from evennia.utils.create import create_object
 from evennia.utils.utils import class_from_module
 from twisted.internet.defer import inlineCallbacks
 
+from evennia_ai.actors import Actor
 from evennia_ai.cards.writing import (
     WORDS,
     CardField,
@@ -24,7 +25,7 @@ from evennia_ai.cards.writing import (
     with_text,
 )
 from evennia_ai.commands.background_work import CardWork, Steps, waits
-from evennia_ai.commands.base import CommandError
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError
 from evennia_ai.commands.naming import name_and_rest, npc_named
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.card import shown
@@ -62,9 +63,9 @@ class CardWriting(CardWork):
             name = known_name(typeable_name(self.wanted(_CREATE)))
         except ComponentValueError as error:
             raise CommandError(f"{error}. Nothing was made.") from error
-        made = new_card(name, description=self.rhs or "", creator=self.typed_by)
+        made = new_card(name, description=self.rhs or "", creator=self.actor.name)
         file = new_file_of(made, modified_at=int(time.time()), limits=conf().card_limits)
-        card = store.create_card(name, file, by=self.typed_by)
+        card = store.create_card(name, file, by=self.actor)
         self.read_ahead(card)
         self.say(
             f"Made card {name}, revision {card.revision}, and it is in force."
@@ -87,7 +88,7 @@ class CardWriting(CardWork):
             return
         typed = self.rhs
         write = partial(with_text, field=field, text=typed)
-        after, before = yield self.edited(card, write, by=self.typed_by)
+        after, before = yield self.edited(card, write, by=self.actor)
         if after is card:
             self.say(f"{field} of card {card.name} says so already; nothing was changed.")
             return
@@ -100,7 +101,7 @@ class CardWriting(CardWork):
         card, field = _field_typed(self.wanted(_EDIT), usage=_EDIT)
         if field is None:
             raise CommandError(f"Usage: {_EDIT}; the fields are: {', '.join(WORDS)}.")
-        edited = _edited(card, field, by=self.typed_by)
+        edited = _edited(card, field)
         open_editor(self.caller, _KIND, edited, label=f"{field} of card {card.name}")
 
     def spawn(self) -> Generator[str, Any, None]:
@@ -129,9 +130,9 @@ class CardWriting(CardWork):
         owner = f"id({self.caller.id}) or perm(Admin)"
         locks = f"control:{owner};delete:{owner};edit:{owner}"
         npc: Any = create_object(typeclass, key=name, location=room, home=room, locks=locks)
-        store.assign(npc.ai.ref, card.name, by=self.typed_by)
+        store.assign(npc.ai.ref, card.name, by=self.actor)
         if read.first_mes.strip():
-            store.set_greeting(npc.ai.ref, 0, by=self.typed_by)
+            store.set_greeting(npc.ai.ref, 0, by=self.actor)
         self.say(
             f"{npc.key} (#{npc.id}) is here now and plays the card {card.name}. Say something:"
             f" say {npc.key}, hello. What its prompt is made of: component/preview {npc.key}"
@@ -204,9 +205,9 @@ def _fields_shown(card: StoredCard) -> Iterator[str]:
         yield clipped(f"{size}  {padded(str(field), _WORD_COLUMNS)}  {first_line(text)}", WIDTH)
 
 
-def _edited(card: StoredCard, field: CardField, *, by: str) -> Edited:
+def _edited(card: StoredCard, field: CardField) -> Edited:
     seen = {"sha256": card.sha256, "revision": card.revision}
-    return {"card": card.name, "field": str(field), "by": by, **seen}
+    return {"card": card.name, "field": str(field), **seen}
 
 
 def _load(_caller: Any, edited: Edited) -> str:
@@ -214,12 +215,14 @@ def _load(_caller: Any, edited: Edited) -> str:
 
 
 @inlineCallbacks
-def _save(caller: Any, edited: Edited, text: str) -> Generator[Any, Any, tuple[Edited, str]]:
-    card, field, by = store.get_card(edited["card"]), field_named(edited["field"]), edited["by"]
+def _save(
+    caller: Any, edited: Edited, text: str, by: Actor
+) -> Generator[Any, Any, tuple[Edited, str]]:
+    card, field = store.get_card(edited["card"]), field_named(edited["field"])
     seen = replace(card, sha256=edited["sha256"], revision=edited["revision"])
     write = partial(with_text, field=field, text=text)
     after, _ = yield CardWork.of(caller).edited(seen, write, by=by)
-    return _edited(after, field, by=by), _told(after, field)
+    return _edited(after, field), _told(after, field)
 
 
-KINDS[_KIND] = Kind(_load, _save)
+KINDS[_KIND] = Kind(_load, _save, BUILDER_LOCK.format(key="card"))

@@ -107,7 +107,7 @@ class KnowledgeBases(StrictCommand):
             )
         if knowledge_bases.base(key) is not None:
             raise CommandError(f"There is a knowledge base '{key}' already; nothing was changed.")
-        made = knowledge_bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.typed_by)
+        made = knowledge_bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.actor)
         self.say(
             f"Made knowledge base {made.key}, without pages. It is bound to nothing yet:"
             f" kb/bind {made.key} = npc:<name>."
@@ -145,13 +145,15 @@ class KnowledgeBases(StrictCommand):
         lost = lost_by(self.caller, given["locks"], shown.LOSABLE)
         lock = f"With the lock {given['locks']} you could not {lost} {label} any more"
         if (yield from self.agreed(f"{lock}, nor take that back. Set it?")):
-            self._set(shown.base_to_change(self.caller, info.key), word, given)
+            self._set(info, word, given)
         else:
             self.say(f"The lock of {label} stays; nothing was changed.")
 
     def _set(self, info: BaseInfo, word: str, given: Mapping[str, Any]) -> None:
         field = _FIELDS[word.lower()]
-        after = knowledge_bases.save_base(replace(info, **given), by=self.typed_by)
+        after = knowledge_bases.save_base(
+            replace(info, **given), by=self.actor, expected_revision=info.revision
+        )
         out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
         before, now = field.told(info) or "none", field.told(after) or "none"
         if "locks" in given:
@@ -167,7 +169,7 @@ class KnowledgeBases(StrictCommand):
         if info.restricted == state:
             self.say(f"Knowledge base {info.key} is so already; nothing was changed.")
             return
-        after = knowledge_bases.set_restricted(info.key, state, by=self.typed_by)
+        after = knowledge_bases.set_restricted(info.key, state, by=self.actor)
         look_at_all(after)
         if not state:
             self.say(
@@ -185,12 +187,12 @@ class KnowledgeBases(StrictCommand):
         if scope in knowledge_bases.bindings(info.key):
             self.say(f"Knowledge base {info.key} is bound to {scope_in_words(scope)} already.")
             return
-        knowledge_bases.bind(info.key, scope, by=self.typed_by)
+        knowledge_bases.bind(info.key, scope, by=self.actor)
         self.say(f"Bound to {scope_in_words(scope)}. {_bound(info)}{_without_tool(scope)}")
 
     def unbind(self) -> None:
         info, scope = self._place("unbind")
-        if not knowledge_bases.unbind(info.key, scope, by=self.typed_by):
+        if not knowledge_bases.unbind(info.key, scope, by=self.actor):
             self.say(f"It is not bound to {scope_in_words(scope)}. {_bound(info)}")
             return
         self.say(f"No longer bound to {scope_in_words(scope)}. {_bound(info)}")
@@ -211,8 +213,7 @@ class KnowledgeBases(StrictCommand):
         if not (yield from self.agreed(question)):
             self.say(f"Knowledge base {info.key} stays.")
             return
-        shown.base_to_change(self.caller, info.key)
-        knowledge_bases.remove_base(info.key, by=self.typed_by)
+        knowledge_bases.remove_base(info.key, by=self.actor, expected_revision=info.revision)
         self.say(f"Removed knowledge base {info.key}.")
 
     def release(self) -> None:
@@ -240,7 +241,7 @@ class KnowledgeBases(StrictCommand):
                 f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
                 " asks for. Nothing was changed."
             )
-        knowledge_bases.release(info.key, ref)
+        knowledge_bases.release(info.key, ref, by=self.actor)
         self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
 
     def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import (
     BUILDER_LOCK,
@@ -44,7 +45,7 @@ from evennia_ai.text.columns import hanging
 _MOST_READINGS: Final = 40
 
 
-def _passages(looker: Any, info: BaseInfo, by: str) -> Iterator[str]:
+def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
     found, pages = knowledge_searches.open_vault(info.key, by=by), HiddenPages(viewer_of(looker))
     if not found:
         yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
@@ -60,7 +61,7 @@ def _passages(looker: Any, info: BaseInfo, by: str) -> Iterator[str]:
         yield chunk.content
 
 
-def _readings(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
+def _readings(_viewer: Any, info: BaseInfo, _by: Actor) -> Iterator[str]:
     readings = knowledge_searches.readings(info.key)
     if not readings:
         yield f"Nobody read the vault of knowledge base {info.key}."
@@ -70,12 +71,12 @@ def _readings(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
         yield from hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
 
 
-def _emptied(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
-    count = knowledge_searches.empty_vault(info.key)
+def _emptied(_viewer: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
+    count = knowledge_searches.empty_vault(info.key, by=by)
     yield f"Threw away what was in the vault of knowledge base {info.key}, passages: {count}."
 
 
-_SHOWN: Final[Mapping[str, Callable[[Any, BaseInfo, str], Iterator[str]]]] = {
+_SHOWN: Final[Mapping[str, Callable[[Any, BaseInfo, Actor], Iterator[str]]]] = {
     "readings": _readings,
     "empty": _emptied,
 }
@@ -250,7 +251,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
             raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
         if done is _emptied:
             shown.refuse_change(self.caller, info)
-        self.show(done(self.caller, info, self.typed_by))
+        self.show(done(self.caller, info, self.actor))
 
     def remove(self) -> Run:
         self.refuse_value()

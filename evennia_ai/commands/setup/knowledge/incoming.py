@@ -82,7 +82,7 @@ class KnowledgeDrafts(CardWork):
         _being_written.add(found.number)
         try:
             now = yield from self._written(found, info)
-            store.decide(found.number, approved=True, by=self.typed_by)
+            store.decide(found.number, approved=True, by=self.actor)
         finally:
             _being_written.discard(found.number)
         self.say(
@@ -95,7 +95,7 @@ class KnowledgeDrafts(CardWork):
         self.refuse_value()
         found, info = self._waiting("refuse")
         yield from self._now(found, info)
-        store.decide(found.number, approved=False, by=self.typed_by)
+        store.decide(found.number, approved=False, by=self.actor)
         self.say(f"Refused draft {found.number} of {info.key}/{found.draft.page.name}.")
 
     def _written(self, found: StoredDraft, info: BaseInfo) -> Generator[Deferred[Any], Any, Page]:
@@ -103,7 +103,7 @@ class KnowledgeDrafts(CardWork):
         now = yield from self._now(found, info)
         if now is not None and is_written(found, now):
             return now
-        draft = to_be_written(found, now, by=self.typed_by)
+        draft = to_be_written(found, now, by=self.actor)
         page: Page = yield later(runtime().backends.of(info).write(draft))
         return page
 
@@ -211,7 +211,7 @@ class KnowledgeFolder(CardWork):
                 f" written: type it on the command line, evennia-ai knowledge import. At most"
                 f" {MOST_WRITTEN} are imported here. Nothing was imported."
             )
-        page_imports.import_folder(plan, by=self.typed_by)
+        page_imports.import_folder(plan, by=self.actor)
         look_at_all(plan.info)
         self.show([*_plan_lines(plan), "Imported." if plan.changes else _NOTHING])
 

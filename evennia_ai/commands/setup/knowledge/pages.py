@@ -9,10 +9,10 @@ told, and it stays, because it may be meant so.
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
-from evennia_ai.commands.base import CommandError, Run, StrictCommand
+from evennia_ai.actors import Actor
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import checked_locks, counted_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
@@ -66,7 +66,7 @@ class KnowledgePages(StrictCommand):
         label = f"{info.key}/{page.name if page else name}"
         if page is None:
             self.say(f"{label} is new: what you save makes it.")
-        edited = _edited(info.key, page, name, by=self.typed_by)
+        edited = _edited(info.key, page, name)
         open_editor(self.caller, "page", edited, label=label)
 
     def rename(self) -> None:
@@ -77,7 +77,7 @@ class KnowledgePages(StrictCommand):
         new = page_name(title, default=page.name.namespace)
         shown.refuse_change(self.caller, info)
         page_to_change(self.caller, info, new)  # a page that is hidden there is not told of
-        after = store.rename_page(info.key, page.name, new, by=self.typed_by)
+        after = store.rename_page(info.key, page.name, new, by=self.actor, was=page.revision)
         self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
 
     def lock(self) -> Run:
@@ -98,7 +98,7 @@ class KnowledgePages(StrictCommand):
         """Remove the page that was typed."""
         info, page = self._page(text, f"kb/remove {PAGE}")
         shown.refuse_change(self.caller, info)
-        store.remove_page(info.key, page.name, was=page.revision, by=self.typed_by)
+        store.remove_page(info.key, page.name, was=page.revision, by=self.actor)
         self.say(
             f"Removed {info.key}/{page.name};"
             f" kb/revert {info.key}/{page.name} = {page.revision} brings it back."
@@ -142,9 +142,8 @@ class KnowledgePages(StrictCommand):
     ) -> Generator[str, Any, None]:
         name = back.name
         changes = list(differences(_text(was), write_page(back)))
-        now = partial(page_to_change, self.caller, info, name)
         what = f"{info.key}/{name}"
-        if not (yield from self.goes_back(what, number, changes=changes, now=now)):
+        if not (yield from self.goes_back(what, number, changes=changes)):
             return
         note = f"as in revision {number}"
         after = self._save(info, back, was=was.revision if was else "", note=note)
@@ -210,7 +209,7 @@ class KnowledgePages(StrictCommand):
 
     def _save(self, info: BaseInfo, page: Page, *, was: str, note: str) -> Page:
         shown.refuse_change(self.caller, info)
-        draft = PageDraft(page=page, was=was, by=self.typed_by, note=note)
+        draft = PageDraft(page=page, was=was, by=self.actor, note=note)
         return store.save_page(info.key, draft)
 
     def hints(self) -> None:
@@ -307,9 +306,9 @@ _KINDS: Final = {
 }
 
 
-def _edited(base: str, page: Page | None, name: PageName, *, by: str) -> Edited:
+def _edited(base: str, page: Page | None, name: PageName) -> Edited:
     now, was = (page.name, page.revision) if page else (name, "")
-    return {"base": base, "page": now.full, "was": was, "by": by}
+    return {"base": base, "page": now.full, "was": was}
 
 
 def _load(caller: Any, edited: Edited) -> str:
@@ -317,8 +316,8 @@ def _load(caller: Any, edited: Edited) -> str:
     return write_page(page) if page else ""
 
 
-def _save(caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
-    name, by = page_name(edited["page"]), edited["by"]
+def _save(caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, str]:
+    name = page_name(edited["page"])
     now = page_to_change(caller, base_to_change(caller, edited["base"]), name)
     page = read_page(name, text)
     if page.locks and page.locks != (now.locks if now else ""):
@@ -326,7 +325,7 @@ def _save(caller: Any, edited: Edited, text: str) -> tuple[Edited, str]:
     draft = PageDraft(page=page, was=edited["was"], by=by)
     saved = store.save_page(edited["base"], draft)
     told = f"Saved {saved.base}/{saved.name} as revision {saved.revision}."
-    return _edited(edited["base"], saved, name, by=by), told
+    return _edited(edited["base"], saved, name), told
 
 
-KINDS["page"] = Kind(_load, _save)
+KINDS["page"] = Kind(_load, _save, BUILDER_LOCK.format(key="kb"))

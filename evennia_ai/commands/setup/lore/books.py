@@ -57,12 +57,12 @@ class LoreBooks(CardWork):
         if scope in store.attachments(book):
             self.say(f"Lorebook {book} counts in {where} already; nothing was changed.")
             return
-        store.attach(book, scope, by=self.typed_by)
+        store.attach(book, scope, by=self.actor)
         self.say(f"Lorebook {book} counts in {where} from now on; {self._counts_in(book)}.")
 
     def detach(self) -> None:
         book, scope, where = self._place("detach")
-        if not store.detach(book, scope, by=self.typed_by):
+        if not store.detach(book, scope, by=self.actor):
             self.say(f"Lorebook {book} does not count in {where}; {self._counts_in(book)}.")
             return
         self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
@@ -92,9 +92,7 @@ class LoreBooks(CardWork):
             known = named.whole_book_to_change(self.caller, known.name)
         revision = known.revision if known else 0
         name = known.name if known else name
-        write = partial(
-            store.save_checked, name, text, by=self.typed_by, expected_revision=revision
-        )
+        write = partial(store.save_checked, name, text, by=self.actor, expected_revision=revision)
         stored = yield written_down(write, len(text.source))
         if book.label == stored.name:  # else its entries have another label
             know_read(stored, book)
@@ -113,9 +111,7 @@ class LoreBooks(CardWork):
     def _imported_into_card(self, name: str, text: str, book: Lorebook) -> Steps:
         """Put the book of a file in the place of the one inside a card."""
         made = unwrapped(as_v3(json.loads(text), name=book.label))
-        stored = yield saved(
-            self, named.stored_book(name) or name, lambda _: made, by=self.typed_by
-        )
+        stored = yield saved(self, named.stored_book(name) or name, lambda _: made, by=self.actor)
         count = counted(len(book.entries), "entry", "entries")
         self.say(f"The book inside {stored.name} has {count} now. Revision {stored.revision}.")
 
@@ -183,23 +179,19 @@ class LoreBooks(CardWork):
         return self._revert_after_yes(store.book_then(name, number))
 
     def _revert_after_yes(self, then: BookRevision) -> Generator[str, Any, None]:
-        name = then.name
-
-        def now() -> BookChange:
-            return store.book_revisions(name)[-1]
-
-        was, number = now(), then.number
+        name, number = then.name, then.number
+        was = store.book_revisions(name)[-1]
         what, changes = f"lorebook {name}", self._differences(was, then)
-        if not (yield from self.goes_back(what, number, changes=changes, now=now)):
+        if not (yield from self.goes_back(what, number, changes=changes)):
             return
         self._go_back(then, was)
 
     @waits
     def _go_back(self, then: BookRevision, was: BookChange) -> Steps:
-        name, number, by = then.name, then.number, self.typed_by
+        name, number, by = then.name, then.number, self.actor
 
         def go() -> tuple[StoredBook, int]:
-            back = store.revert_book(name, number, by=by)
+            back = store.revert_book(name, number, by=by, expected_revision=was.number)
             return back, named.entry_count(back)
 
         back, entries = yield written_down(go, len(then.source or ""))

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, inlineCallbacks
 
+from evennia_ai.actors import Actor
 from evennia_ai.cards.card import Card
 from evennia_ai.commands.background_work import CardWork
 from evennia_ai.commands.setup.lore.named import (
@@ -56,7 +57,7 @@ T = TypeVar("T")
 
 
 @inlineCallbacks
-def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: str) -> Work:
+def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: Actor) -> Work:
     """The entry that was added to the book of this name, which is made where it is not there."""
     stored = stored_book(book)
     # An entry that was removed has its lock still, for when it comes back.
@@ -74,7 +75,7 @@ def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: str) -> W
 
 
 @inlineCallbacks
-def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> Work:
+def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: Actor) -> Work:
     """The entry with other values; the same object where nothing was changed by them."""
     if _says(found.entry, fields):
         return found
@@ -96,7 +97,7 @@ def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: 
     return found if after is stored else _entry(after, uid)
 
 
-def removed(work: CardWork, found: OpenEntry, *, by: str) -> Any:
+def removed(work: CardWork, found: OpenEntry, *, by: Actor) -> Any:
     """Fires with the book without the entry, whose lock stays for when a revert brings it back."""
     return saved(work, found.of.stored, partial(remove_entry, uid=found.entry.uid), by=by)
 
@@ -119,7 +120,7 @@ def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
 
 
 @inlineCallbacks
-def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: str) -> Work:
+def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Work:
     """Fires with the book after an edit, the same object where it says so already.
 
     A name is that of a book that is not there yet. None where a card has no book any more.
@@ -175,7 +176,7 @@ def _with_book(card: Card, *, edit: Edit) -> Card:
     return replace(card, character_book=None if made is None else unwrapped(made))
 
 
-def _saved_in_place(stored: StoredBook, change: Changed, *, by: str) -> StoredBook:
+def _saved_in_place(stored: StoredBook, change: Changed, *, by: Actor) -> StoredBook:
     """The book with the change, which is not read again for it."""
     at, stop = change.place.start, change.place.stop
     after = store.save_difference(

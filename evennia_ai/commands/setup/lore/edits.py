@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple, get_args
 
 from twisted.internet.defer import inlineCallbacks
 
+from evennia_ai.actors import Actor
 from evennia_ai.commands.background_work import CardWork, Steps, waits
-from evennia_ai.commands.base import CommandError, Run
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run
 from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_typed, lost_by
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.lore import named
@@ -83,7 +84,7 @@ class LoreEdits(CardWork):
             self._refuse_twin(named.book_to_change(self.caller, book), entry_name)
         elif named.card_called(book) is None:
             named.refuse_card(book, "there is no card {card} in force. Nothing was made.")
-        found = yield added(self, book, fields, by=self.typed_by)
+        found = yield added(self, book, fields, by=self.actor)
         new = "in the card's new book" if named.card_called(book) else f"in the new lorebook {book}"
         where = "" if named.card_called(book) else ", which counts nowhere yet"
         of_book = f" {new}{where}" if is_first else ""
@@ -172,7 +173,7 @@ class LoreEdits(CardWork):
         if opened(book).book.mode == mode:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
-        after = yield saved(self, book, partial(with_mode, mode=mode), by=self.typed_by)
+        after = yield saved(self, book, partial(with_mode, mode=mode), by=self.actor)
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
@@ -186,13 +187,13 @@ class LoreEdits(CardWork):
 
     @waits
     def _remove_entry(self, found: OpenEntry) -> Steps:
-        stored = yield removed(self, found, by=self.typed_by)
+        stored = yield removed(self, found, by=self.actor)
         back = f"{named.revert_of(stored.name)} = {found.of.stored.revision} brings it back"
         self.say(f"Removed {found.label}; {back}. Revision {stored.revision}.")
 
     @waits
     def _remove_own_book(self, book: StoredBook) -> Steps:
-        yield saved(self, book, lambda _: None, by=self.typed_by)
+        yield saved(self, book, lambda _: None, by=self.actor)
         back = f"{named.revert_of(book.name)} = {book.revision} brings it back"
         self.say(f"Removed the book inside {book.name}; {back}.")
 
@@ -212,7 +213,7 @@ class LoreEdits(CardWork):
         return None
 
     def _open_editor(self, found: OpenEntry) -> None:
-        open_editor(self.caller, "lore", _edited(found, by=self.typed_by), label=found.label)
+        open_editor(self.caller, "lore", _edited(found), label=found.label)
 
     def _create_book(self, name: str) -> None:
         if self.rhs is not None:
@@ -220,7 +221,7 @@ class LoreEdits(CardWork):
         named.refuse_card(name, "name its first entry, lore/create card:{card}/<entry>.")
         if named.stored_book(name) is not None:
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
-        made = store.save_book(name, written(new_book(name)), by=self.typed_by, expected_revision=0)
+        made = store.save_book(name, written(new_book(name)), by=self.actor, expected_revision=0)
         self.say(
             f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
             f" lore/attach {made.name} = game."
@@ -244,7 +245,7 @@ class LoreEdits(CardWork):
         before = in_words(tell(found.entry))
         after = found
         if fields:
-            after = yield changed(self, found, fields, by=self.typed_by)
+            after = yield changed(self, found, fields, by=self.actor)
         if after is found:
             self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
             return
@@ -265,11 +266,10 @@ class LoreEdits(CardWork):
         if not (yield from self.agreed(question)):
             self.say(f"Lorebook {book.name} stays.")
             return
-        named.whole_book_to_change(self.caller, book.name)
         if named.card_called(book.name):
             self._remove_own_book(book)
             return
-        store.remove_book(book.name, by=self.typed_by, expected_revision=book.revision)
+        store.remove_book(book.name, by=self.actor, expected_revision=book.revision)
         self.say(
             f"Removed lorebook {book.name}; lore/revert {book.name} = {book.revision} brings it"
             " back."
@@ -302,7 +302,7 @@ class LoreEdits(CardWork):
         self._set_lock(now, locks)
 
     def _set_lock(self, thing: _Lockable, locks: str) -> None:
-        thing.set(locks, by=self.typed_by)
+        thing.set(locks, by=self.actor)
         lost = lost_by(self.caller, locks)
         out = f" You may not {lost} it any more." if lost else ""
         before, after = thing.locks or "none", locks or "none"
@@ -319,9 +319,9 @@ def _lock_in_words(locks: str) -> str:
     return f"the lock {locks}" if locks else "no lock"
 
 
-def _edited(found: OpenEntry, *, by: str) -> Edited:
+def _edited(found: OpenEntry) -> Edited:
     book, revision = found.of.name, found.of.stored.revision
-    return {"book": book, "uid": found.entry.uid, "revision": revision, "by": by}
+    return {"book": book, "uid": found.entry.uid, "revision": revision}
 
 
 def _load(caller: Any, edited: Edited) -> str:
@@ -329,16 +329,18 @@ def _load(caller: Any, edited: Edited) -> str:
 
 
 @inlineCallbacks
-def _save(caller: Any, edited: Edited, text: str) -> Generator[Any, Any, tuple[Edited, str]]:
+def _save(
+    caller: Any, edited: Edited, text: str, by: Actor
+) -> Generator[Any, Any, tuple[Edited, str]]:
     found = entry_to_change(caller, f"{edited['book']}#{edited['uid']}")
-    stored, by = found.of.stored, edited["by"]
+    stored = found.of.stored
     if stored.revision != edited["revision"]:
         label = f"lorebook '{stored.name}'"
         last = named.last_changed_by(stored.name)
         raise EditConflictError(label, edited["revision"], stored.revision, last)
     after = yield changed(CardWork.of(caller), found, {"content": text}, by=by)
     told = f"Saved {after.label} as revision {after.of.stored.revision}.{_remark(after.entry)}"
-    return _edited(after, by=by), told
+    return _edited(after), told
 
 
-KINDS["lore"] = Kind(_load, _save)
+KINDS["lore"] = Kind(_load, _save, BUILDER_LOCK.format(key="lore"))

@@ -148,7 +148,7 @@ class CmdPreset(PresetRevisions, PresetImports):
         stored = store.get_preset(name)
         yield self.worked(f"Reading preset {name}", lambda _progress: parsed_preset(stored))
         before = assignments().get(scope)
-        after = store.assign(name, scope, by=self.typed_by)
+        after = store.assign(name, scope, by=self.actor)
         instead = f", no longer {before}" if before and before != name else ""
         self.say(
             f"Preset {name} (revision {after.revision}, {may_in_words(after.grants)}) counts in"
@@ -162,7 +162,7 @@ class CmdPreset(PresetRevisions, PresetImports):
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         scope = preset_place_named(self.caller, text, known=assignments())
         before = assignments().get(scope)
-        if before is None or not store.unassign(scope, by=self.typed_by):
+        if before is None or not store.unassign(scope, by=self.actor):
             raise CommandError(f"No preset counts in {scope_in_words(scope)}.")
         self.say(
             f"Preset {before} counts in {scope_in_words(scope)} no longer;"
@@ -185,7 +185,7 @@ class CmdPreset(PresetRevisions, PresetImports):
                 " changed."
             )
             return
-        after = store.switch(stored, {prompt.identifier: on}, by=self.typed_by)
+        after = store.switch(stored, {prompt.identifier: on}, by=self.actor)
         yield self.ahead(parsed_preset, after)
         self.say(
             f"'{_called(prompt)}' of preset {after.name} is {_word(on)} from the next turn on;"

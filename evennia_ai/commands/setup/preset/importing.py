@@ -63,7 +63,7 @@ class PresetImports(BackgroundWork):
         if old is not None and old.sha256 == read.sha256 and not log.waiting(name):
             self._report_in_force(old, read)
             return
-        number = store.import_preset(name, read.source, by=self.typed_by)
+        number = store.import_preset(name, read.source, by=self.actor)
         if number is None:
             raise CommandError(f"Somebody has approved this very file as preset {name} meanwhile.")
         self._show_report(PRESETS.change(name, number), read.report, waits_still=True)
@@ -83,7 +83,7 @@ class PresetImports(BackgroundWork):
         grants = NO_GRANTS if self.rhs is None else typed_grants(self, self.rhs)
         old = store.preset_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
-        preset = store.approve(change.name, change.number, grants=grants, by=self.typed_by)
+        preset = store.approve(change.name, change.number, grants=grants, by=self.actor)
         self.ahead(parsed_preset, preset)
         self.show(shown.approved(preset, old, change, others))
 
@@ -93,7 +93,7 @@ class PresetImports(BackgroundWork):
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}")
         imports = log.waiting(name)
-        if not store.reject(name, by=self.typed_by):
+        if not store.reject(name, by=self.actor):
             raise CommandError(f"No import of a preset '{name}' waits.")
         preset = store.preset_or_none(name)
         left = f"revision {preset.revision} is in force as before" if preset else "none is in force"
@@ -115,7 +115,7 @@ class PresetImports(BackgroundWork):
             self.say(f"Preset {preset.name} has that already; nothing was changed.")
             return
         PRESETS.refuse_unseen(self.caller, preset.name, preset.sha256)
-        after = store.grant(preset.name, wanted, by=self.typed_by)
+        after = store.grant(preset.name, wanted, by=self.actor)
         self.ahead(parsed_preset, after)
         self.show(_changed(after, "may now", new))
 
@@ -128,7 +128,7 @@ class PresetImports(BackgroundWork):
             told = has if preset.grants else "no grant at all"
             self.say(f"Preset {preset.name} has {told}; nothing was changed.")
             return
-        after = store.revoke(preset.name, gone, by=self.typed_by)
+        after = store.revoke(preset.name, gone, by=self.actor)
         self.ahead(parsed_preset, after)
         self.show(_changed(after, "may no longer", gone))
 

@@ -1,7 +1,6 @@
 """The switches of `preset` that tell what a preset was, go back to it, and end it."""
 
 from collections.abc import Generator, Iterator, Sequence
-from functools import partial
 from typing import Any, Final
 
 from evennia_ai.commands.background_work import BackgroundWork, Steps, waits
@@ -68,10 +67,10 @@ class PresetRevisions(BackgroundWork):
         preset = store.preset_or_none(name)
         is_same = preset is not None and _said(preset) == _said(then)
         changes = [] if is_same else _compared(preset, then)
-        now = partial(store.preset_or_none, name)
-        if not (yield from self.goes_back(f"preset {name}", number, changes=changes, now=now)):
+        if not (yield from self.goes_back(f"preset {name}", number, changes=changes)):
             return
-        back = store.revert(name, number, by=self.typed_by)
+        seen = preset.revision if preset else 0
+        back = store.revert(name, number, by=self.actor, seen_revision=seen)
         self.ahead(parsed_preset, back)
         before = f"it was revision {preset.revision}" if preset else "it was not in force"
         self.say(
@@ -92,7 +91,7 @@ class PresetRevisions(BackgroundWork):
                 " changed."
             )
         imports = log.waiting(preset.name)
-        store.remove(preset.name, by=self.typed_by)
+        store.remove(preset.name, by=self.actor)
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
         waited = f" What waited of it waits no longer: {gone}." if imports else ""
         self.say(
