@@ -7,7 +7,7 @@ from evennia_ai import models
 from evennia_ai.game.npc import AINPC
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.store import memories
-from evennia_ai.store.history import record_rows
+from evennia_ai.store.history import verifying
 from evennia_ai.store.history.conversations import conversations_of
 from tests.commands.stage import one_line
 
@@ -54,7 +54,7 @@ def test_all_npcs_of_the_room_forget_what_was_said_aloud_in_it(stage, two):
     assert texts(stage.npc) == ["Pim has a key.", "Oren owes Pim a rope."]
     assert not models.MemoryRevision.objects.filter(value__contains="by boat").exists()
     for npc in (stage.npc, two):
-        assert all(record_rows.verify(one) is None for one in conversations_of(npc.ai.ref))
+        assert all(verifying.verify(one) is None for one in conversations_of(npc.ai.ref))
     assert "You have no branch" in stage.builds("ai/branch"), "copies of it are erased with it"
 
 
@@ -97,6 +97,28 @@ def test_other_rooms_are_remembered(stage, two):
     stage.builds("ai/forget here", "yes")
     assert "how is it here?" in stage.builds("ai/history oren")
     assert "are you there" not in stage.builds("ai/history oren")
+
+
+def test_prompts_of_other_rooms_lose_what_was_said_in_the_one_that_is_forgotten(stage, two):
+    from evennia.objects.objects import DefaultRoom
+
+    inn = create_object(DefaultRoom, key="Inn")
+    for one in (stage.player, stage.npc):
+        one.move_to(inn, quiet=True)
+    with stage.model("Cosy.", "Very.") as model:
+        for line in ("Oren, how is it here?", "Oren, and the fire?"):
+            stage.player.at_say(line)
+            stage.waited()
+    assert "are you there" in str(model.requests[0].messages)
+    stage.builds("ai/forget room:harbour", "yes")
+
+    told = [*models.Record.objects.values_list("body", flat=True)]
+    told += models.Turn.objects.values_list("manifest", flat=True)
+    assert not [one for one in told if "are you there" in one]
+    assert all(verifying.verify(one) is None for one in conversations_of(stage.npc.ai.ref))
+    records = models.Record.objects.count()
+    stage.builds("ai/forget room:harbour", "yes")
+    assert models.Record.objects.count() == records, "what was erased is not erased again"
 
 
 def test_a_turn_that_is_under_way_ends_without_words(stage, two):

@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.history.turn.replay import Replay, replay
+from evennia_ai.history.turn.manifest import request_in_words
+from evennia_ai.history.turn.replay import Replay
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
 from evennia_ai.minds.trials import Trial, places
 from evennia_ai.store import model_calls
@@ -59,7 +60,8 @@ class TurnPage(Page):
             "model": turn.manifest.model,
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
-            "replay": _replayed(replay(turn.manifest, records)),
+            "replay": _replayed(past_turns.replayed(turn)),
+            "request": dict(turn.manifest.request),
             "revisions": dict(turn.manifest.revisions),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
@@ -99,6 +101,7 @@ class TurnPage(Page):
                 for origin, place in here.items()
             },
             "said": said,
+            "asked": request_in_words(self._turn.manifest),
             "not_to_be_tried": problem,
             "previous": before,
             "next": after,

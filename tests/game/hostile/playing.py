@@ -153,7 +153,7 @@ def _replayed(scene: Scene) -> dict[int, Replay]:
     numbers = range(1, newest.number + 1) if newest else ()
     stored = (turns.turn(scene.npc.ai.ref, number) for number in numbers)
     return {
-        turn.number: replay(turn.manifest, record_rows.records(turn.manifest.record_ids))
+        turn.number: replay(turn.manifest, record_rows.records(turn.manifest.sent_ids))
         for turn in stored
     }
 

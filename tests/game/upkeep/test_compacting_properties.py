@@ -19,7 +19,7 @@ from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of, records_in
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import GOOD, SMALL, is_for_summary, rules
 from tests.properties import up_to
@@ -78,7 +78,7 @@ def assert_it_is_all_there(stage: Any) -> int:
     for turn in turns_in_order(stage.npc.ai.ref):
         if turn.manifest.erased:
             continue
-        records = record_rows.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.sent_ids)
         assert replay(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
         assert turn.manifest.tokens <= turn.manifest.limit_tokens
