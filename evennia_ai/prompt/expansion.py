@@ -9,9 +9,11 @@ with what it gave: while all it reads is as it was, neither is done again.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from evennia_ai.foreign.fields import plain_form
 from evennia_ai.prompt.carried import (
     Carried,
     Changed,
@@ -34,6 +36,15 @@ from evennia_ai.prompt.trace import Verdict
 _LORE_JOINTS = ("world_info_before", "world_info_after")
 Side = Literal["before", "after"]
 _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """A set of components as it is written, with what its context switches off."""
+
+    listed: tuple[PromptComponent, ...] = ()
+    context: str = ""
+    off: tuple[str, ...] = ()
 
 
 class ComponentSet:
@@ -70,6 +81,16 @@ class ComponentSet:
         self.names_said_last = self.compiled.names_said_last or self.fields.names_said_last
         """Whether any text names what was said last, one of a field among them."""
         self._next_to: dict[tuple[str, Side], Joint | None] = {}
+
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: _Listed,
+        written=lambda components: _Listed(
+            listed=tuple(member.component for member in components.compiled.members),
+            context=components.context,
+            off=tuple(sorted(components.off)),
+        ),
+        made=lambda it: ComponentSet(it.listed, context=it.context, off=frozenset(it.off)),
+    )
 
     def next_to(self, key: str, *, side: Side) -> Joint | None:
         """Where texts stand right before or after the component `key`.

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from evennia_ai.errors import TemplateError
+from evennia_ai.foreign.fields import plain_form
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Trust
@@ -167,6 +168,13 @@ class Template:
     logic: CheckedLogic | None = None
     is_checked: bool = False
     """Whether its author is told what does not fit; in imported text it stays as it is written."""
+
+    # Only entries of lore have templates as values, and lore is imported text.
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: str,
+        written=lambda template: template.source,
+        made=lambda source: compile_template(source, trust="imported"),
+    )
 
     def render(
         self,
