@@ -27,15 +27,25 @@ from evennia_ai.llm.chat import (
     ChatRequest,
     Listener,
 )
+from evennia_ai.llm.clients import anthropic, openai
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.clients.scripted import FILES, scripted_from
 from evennia_ai.llm.offline.responder import OfflineResponder
-from evennia_ai.llm.profiles import DEFAULT, Client, Endpoint, ModelProfile, ModelRole, Sampling
+from evennia_ai.llm.profiles import (
+    DEFAULT,
+    Client,
+    Endpoint,
+    ModelProfile,
+    ModelRole,
+    Sampling,
+    recorded_extra,
+)
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
 from evennia_ai.llm.tools import schema_of
 from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import ToolSpec
 from evennia_ai.settings.game import Conf
 from evennia_ai.settings.npc import NPCSettings
@@ -217,6 +227,27 @@ class Access:
         """The messages as its provider takes them."""
         return adapt(messages, profile=self.roles, tools=tools)
 
+    def recorded(self, request: ChatRequest, *, keys: Iterable[SecretText]) -> dict[str, Any]:
+        """Return how the model is asked beside messages and tools, for the manifest of a turn.
+
+        Secrets are left out: in `extra` an admin may have written a key.
+
+        Args:
+            request: The request as it is sent.
+            keys: The keys of the game, which stand in no text of `extra` that is returned.
+        """
+        asked = {"profile": self.profile.name, "client": self.profile.client}
+        if self.model.offline:
+            return {**asked, "client": "offline"}
+        extra, withheld = recorded_extra(request.sampling.extra, keys=keys)
+        return {
+            **asked,
+            "tools": self.roles.tools,
+            "strict_roles": self.roles.alternate,
+            "body": {**extra, **_parameters(self.profile.client)(request, model=self.model_id)},
+            **({"withheld": list(withheld)} if withheld else {}),
+        }
+
     def prepare(self) -> "Deferred[None]":
         """Load what a first reply would have to wait for, off the reactor's thread."""
         return succeed(None) if self.client is None else prepared(self.client)
@@ -224,6 +255,10 @@ class Access:
     def close(self) -> None:
         """Give up what is asked, close connections."""
         self.model.close()
+
+
+def _parameters(client: Client) -> Callable[..., dict[str, Any]]:
+    return anthropic.parameters_of if client == "anthropic" else openai.parameters_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,24 +1,32 @@
 """The execution request: what was decided about a turn, before it is composed and asked.
 
-The game makes one of what it gathered, and composes and asks from it alone. As plain values it can
-be sent to a process without the game, where it gives the same prompt: who composes from it needs no
+The game makes one of what it gathered, and composes and asks from it alone. As JSON it can be
+sent to a process without the game, where it gives the same prompt: composing from it needs no
 Django, Evennia or Twisted, and no database. What is told of knowledge bases is made by the game and
 travels in the metadata; who composes takes it as it is. The records behind the messages stay in the
 game, and so does committing: a worker composes, and asks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticSerializationError
+
 from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.foreign.documents import one_line
+from evennia_ai.foreign.fields import as_format_error
 from evennia_ai.inputs import Inputs
-from evennia_ai.plain_values import ExecutionRequestError, PlainReader, plain
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 
+KIND: Final = "request"
 VERSION: Final = 1
-"""The version of the plain values; what reads them knows this one alone."""
+"""The version of the JSON; what reads it knows this one alone."""
+
+_ANEW: Final = "write the request anew with ai/request in the game"
 
 KB_META_PROMPT: Final = "kb_meta_prompt"
 """The key of the block about knowledge bases, and the name of its field."""
@@ -47,10 +55,10 @@ class ExecutionRequest:
     def __post_init__(self) -> None:
         told = kb_meta_prompt_of(self.inputs)
         if self.kb_meta_prompt != told:
-            raise ExecutionRequestError(
-                KB_META_PROMPT,
-                f"its text is not that of the block {KB_META_PROMPT} among the inputs;"
-                " make the request with `execution_request`, or give both the same text",
+            raise FormatError(
+                KIND,
+                f"{KB_META_PROMPT}: its text is not that of the block {KB_META_PROMPT} among the"
+                " inputs; make the request with `execution_request`, or give both the same text",
             )
 
     def composed(self) -> Composition:
@@ -65,47 +73,73 @@ class ExecutionRequest:
         inputs = replace(self.inputs, tools=(*self.inputs.tools, *messages))
         return replace(self, inputs=inputs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The request as values that JSON can hold, for `from_dict`.
+    def to_json(self) -> str:
+        """Return the request as JSON, for `from_json`.
 
-        ExecutionRequestError: it holds something that has no plain form.
+        Raises:
+            FormatError: It holds something that cannot be written.
         """
-        return {
-            "version": VERSION,
-            "metadata": {
-                "npc_ref": self.npc_ref,
-                "conversation": self.conversation,
-                "event": self.event,
-                KB_META_PROMPT: self.kb_meta_prompt,
-            },
-            "tools": plain(self.tools, at="tools"),
-            "inputs": plain(_with_kb_meta_prompt(self.inputs, ""), at="inputs"),
-        }
+        sent = _Sent.model_construct(
+            version=VERSION,
+            metadata=_Metadata(
+                npc_ref=self.npc_ref,
+                conversation=self.conversation,
+                event=self.event,
+                kb_meta_prompt=self.kb_meta_prompt,
+            ),
+            inputs=_with_kb_meta_prompt(self.inputs, ""),
+            tools=self.tools,
+        )
+        try:
+            return sent.model_dump_json(exclude_defaults=True, warnings="error")
+        except (PydanticSerializationError, UnicodeError) as error:
+            raise FormatError(
+                KIND, f"the request cannot be written: {one_line(str(error))}"
+            ) from error
 
     @classmethod
-    def from_dict(
-        cls, data: Any, *, counters: Sequence[TokenCounter] = (ESTIMATE,)
+    def from_json(
+        cls,
+        text: str | bytes,
+        *,
+        where: str = "the request",
+        counters: Sequence[TokenCounter] = (ESTIMATE,),
     ) -> "ExecutionRequest":
-        """The request that `to_dict` wrote; `counters` are the token counters known here.
+        """Return the request that `to_json` wrote.
 
-        ExecutionRequestError: it is of another version, or has a key or a value that it cannot
-        have; the error names it.
+        Args:
+            text: The JSON, as text or as UTF-8.
+            where: What errors call it, such as the name of its file.
+            counters: The token counters that are known here.
+
+        Raises:
+            FormatError: It is no JSON, has another version, or has a key or a value that a request
+                cannot have. The error names the first of them.
         """
-        _check_version(data)
-        read = PlainReader(counters=counters).read(data, _Sent, at="")
-        told: _Metadata = read.metadata
-        if told.kb_meta_prompt and not _has_place(read.inputs):
-            raise ExecutionRequestError(
-                f"metadata.{KB_META_PROMPT}",
-                f"there is a text, and no block {KB_META_PROMPT} in inputs.blocks where it stands",
+        try:
+            _check_version(_Versioned.model_validate_json(text).version, where=where)
+            sent = _Sent.model_validate_json(text, context={"counters": counters})
+        except ValidationError as error:
+            problem = as_format_error(error, kind=KIND, where="").message.lstrip(".: ")
+            raise FormatError(KIND, f"{where}: {problem}; {_ANEW}") from error
+        except FormatError:
+            raise
+        except EvenniaAIError as error:  # a value that its own class refuses
+            raise FormatError(KIND, f"{where}: {error}; {_ANEW}") from error
+        told = sent.metadata.kb_meta_prompt
+        if told and not _has_place(sent.inputs):
+            raise FormatError(
+                KIND,
+                f"{where}: metadata.{KB_META_PROMPT}: there is a text, and inputs.blocks has no"
+                f" block {KB_META_PROMPT} where it would go; add the block, or leave the text out",
             )
         return cls(
-            inputs=_with_kb_meta_prompt(read.inputs, told.kb_meta_prompt),
-            npc_ref=told.npc_ref,
-            conversation=told.conversation,
-            event=told.event,
-            tools=read.tools,
-            kb_meta_prompt=told.kb_meta_prompt,
+            inputs=_with_kb_meta_prompt(sent.inputs, told),
+            npc_ref=sent.metadata.npc_ref,
+            conversation=sent.metadata.conversation,
+            event=sent.metadata.event,
+            tools=sent.tools,
+            kb_meta_prompt=told,
         )
 
 
@@ -146,9 +180,21 @@ class _Metadata:
     kb_meta_prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sent:
-    """A request as it is sent."""
+class _Versioned(BaseModel):
+    """The version of a request, read before all else: other keys may belong to another version."""
+
+    version: Any = None
+
+
+class _Sent(BaseModel):
+    """A request as it is sent.
+
+    The dataclasses inside share this configuration: nothing is converted, unknown keys are refused.
+    """
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", ser_json_inf_nan="constants", defer_build=True
+    )
 
     version: int
     metadata: _Metadata
@@ -156,17 +202,13 @@ class _Sent:
     tools: tuple[ToolSpec, ...] = ()
 
 
-def _check_version(data: Any) -> None:
-    """Say so before anything else is read: the keys of another version are not mistakes."""
-    if not isinstance(data, Mapping):
-        raise ExecutionRequestError("", f"must be an object, not {type(data).__name__}")
-    version = data.get("version")
+def _check_version(version: object, *, where: str) -> None:
     if version != VERSION or isinstance(version, bool):
-        told = f"version {version!r}" if "version" in data else "no version"
-        raise ExecutionRequestError(
-            "version",
-            f"{told}; this program reads version {VERSION}: run the same release of evennia_ai"
-            " on both sides",
+        told = "has no version" if version is None else f"has version {version!r}"
+        raise FormatError(
+            KIND,
+            f"{where}: {told}, and this program reads version {VERSION}; use the same release of"
+            " evennia_ai that wrote it",
         )
 
 

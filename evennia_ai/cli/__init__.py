@@ -63,23 +63,31 @@ def evennia_ai(context: click.Context) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result object.")
 @click.option("--explain", "item", metavar="ITEM", help="Tell everything about one item.")
 @click.option("--jsonl", is_flag=True, help="One scenario a line from standard input.")
-def compose(files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: bool) -> int:
+@click.option("--request", is_flag=True, help="FILE is a request that ai/request wrote in a game.")
+def compose(
+    files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: bool, request: bool
+) -> int:
     """Compose the prompts that scenario files describe, and explain every piece.
+
+    With --request, compose the prompt of a turn again from the file that ai/request wrote: the
+    same bytes, whose hash is printed.
 
     ITEM is an origin such as component:mood or lore:harbour#7, its key alone, the name of an entry,
     or the number of a message.
     """
     from evennia_ai.cli import composing
 
-    if jsonl and (files or item):
+    if jsonl and (files or item or request):
         raise click.UsageError(
-            "--jsonl reads scenarios from standard input: no files, no --explain"
+            "--jsonl reads scenarios from standard input: no files, no --explain, no --request"
         )
     if jsonl:
         return composing.compose_lines(composing.standard_input())
     if not files:
-        raise click.UsageError("name at least one scenario file, or use --jsonl")
-    return composing.compose_files(files, as_json=as_json, item=item)
+        wanted = "request" if request else "scenario"
+        raise click.UsageError(f"name at least one {wanted} file, or use --jsonl")
+    read = composing.read_request if request else composing.read_scenario
+    return composing.compose_files(files, as_json=as_json, item=item, read=read)
 
 
 @evennia_ai.group(invoke_without_command=True)

@@ -1,14 +1,17 @@
 """`evennia-ai compose`: prompts from scenario files, or from lines of standard input."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from evennia_ai.cli.output import is_terminal, refusal, refuse, write_json, write_lines
 from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.execution_request import ExecutionRequest
 from evennia_ai.foreign.documents import MAX_BYTES, decoded, json_values
+from evennia_ai.history.turn.sending import storable_messages
 from evennia_ai.lorebook.book import names_of
+from evennia_ai.prompt.messages import digest
 from evennia_ai.prompt.report import (
     Report,
     explain_lines,
@@ -19,7 +22,6 @@ from evennia_ai.prompt.report import (
 )
 from evennia_ai.scenario import (
     ComposedTurn,
-    Scenario,
     composed_turns,
     read_scenario_file,
     result_of,
@@ -27,20 +29,58 @@ from evennia_ai.scenario import (
 )
 
 STANDARD_INPUT: Final = "line"
+MAX_REQUEST_BYTES: Final = 256 * 1024 * 1024
+"""A request holds whole lorebooks, with every field of their entries that is set."""
 
 
-def compose_files(paths: Sequence[Path], *, as_json: bool, item: str | None) -> int:
+class _Composed(NamedTuple):
+    """What a file was composed to."""
+
+    turns: Sequence[ComposedTurn]
+    several: bool = False
+    """Whether the file says itself that it has turns."""
+    sha256: str = ""
+    """The hash of what is sent, for the file of a request."""
+
+
+def read_scenario(path: Path) -> _Composed:
+    """Compose the scenario in a file."""
+    scenario = read_scenario_file(path)
+    return _Composed(list(composed_turns(scenario)), several=scenario.several)
+
+
+def read_request(path: Path) -> _Composed:
+    """Compose the execution request in a file, as `ai/request` wrote it."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_REQUEST_BYTES + 1)
+    except OSError as error:
+        raise FormatError("request", f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > MAX_REQUEST_BYTES:
+        raise FormatError("request", f"{path}: has more than {MAX_REQUEST_BYTES} bytes")
+    request = ExecutionRequest.from_json(content, where=str(path))
+    made = request.composed()
+    sha256 = digest(storable_messages(made.prompt.messages))
+    return _Composed([ComposedTurn(inputs=request.inputs, made=made)], sha256=sha256)
+
+
+def compose_files(
+    paths: Sequence[Path],
+    *,
+    as_json: bool,
+    item: str | None,
+    read: Callable[[Path], _Composed] = read_scenario,
+) -> int:
     """Compose each file and print it; a refused one says so and the others still print."""
     status = 0
     for path in paths:
         try:
-            scenario = read_scenario_file(path)
-            turns = list(composed_turns(scenario))
-            explained = _explained(turns, item)
+            composed = read(path)
+            explained = _explained(composed.turns, item)
             if as_json:
-                _print_json(scenario, turns, explained, indent=2 if len(paths) == 1 else None)
+                _print_json(composed, explained, indent=2 if len(paths) == 1 else None)
             else:
-                _print_text(path, turns, explained, titled=len(paths) > 1)
+                _print_text(path, composed, explained, titled=len(paths) > 1)
         except (EvenniaAIError, RecursionError) as error:
             status = refuse(_placed(error, path))
     return status
@@ -105,27 +145,24 @@ def _report(turns: Sequence[ComposedTurn], index: int) -> Report:
 
 
 def _print_json(
-    scenario: Scenario,
-    turns: Sequence[ComposedTurn],
-    explained: Sequence[Sequence[str]],
-    *,
-    indent: int | None,
+    composed: _Composed, explained: Sequence[Sequence[str]], *, indent: int | None
 ) -> None:
-    results = [result_of(turn) for turn in turns]
+    results = [result_of(turn) for turn in composed.turns]
     for result, lines in zip(results, explained, strict=False):
         result["explained"] = list(lines)
-    write_json({"turns": results} if scenario.several else results[0], indent=indent)
+    if composed.sha256:
+        results[0]["sha256"] = composed.sha256
+    write_json({"turns": results} if composed.several else results[0], indent=indent)
 
 
 def _print_text(
-    path: Path,
-    turns: Sequence[ComposedTurn],
-    explained: Sequence[Sequence[str]],
-    *,
-    titled: bool,
+    path: Path, composed: _Composed, explained: Sequence[Sequence[str]], *, titled: bool
 ) -> None:
+    turns = composed.turns
     for index in range(len(turns)):
         heads = [f"{path}"] if titled and index == 0 else []
+        if composed.sha256:
+            heads.append(f"sha256 {composed.sha256}")
         if len(turns) > 1:
             heads.append(f"turn {index + 1} of {len(turns)}")
         if explained:

@@ -12,6 +12,7 @@ from typing import Final
 
 from evennia_ai.commands.base import CommandError, counted
 from evennia_ai.commands.screens import Row, Span, head, width_of
+from evennia_ai.history.turn.manifest import request_in_words
 from evennia_ai.prompt.changes import Change, changes, said_between
 from evennia_ai.prompt.report import (
     KINDS,
@@ -27,6 +28,7 @@ from evennia_ai.prompt.report import (
     trace_lines,
 )
 from evennia_ai.prompt.trace import Verdict
+from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
 
 _BAR: Final = 60
@@ -217,6 +219,14 @@ def _change(change: Change) -> Iterator[str | Row]:
 def _listed(numbers: Sequence[str]) -> str:
     more = f" and {len(numbers) - MOST_NUMBERS} more" if len(numbers) > MOST_NUMBERS else ""
     return f"{', '.join(numbers[:MOST_NUMBERS])}{more}"
+
+
+def request_lines(turn: StoredTurn) -> list[str]:
+    """Say how the model of a turn was asked beside the messages; nothing if that was erased."""
+    asked = request_in_words(turn.manifest)
+    tools = turn.manifest.tools_record
+    beside = "" if tools is None else f"; its tools are record #{tools}"
+    return wrapped(visible(f"Asked with {asked}{beside}."), WIDTH) if asked else []
 
 
 PARTS: Final[Mapping[str, Callable[[Report], Iterable[str | Row]]]] = {

@@ -6,20 +6,22 @@ a safe summary begun, and what came of it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from evennia_ai.commands.base import day_and_time, in_words
-from evennia_ai.commands.prompt_shown import CHANGES, PARTS, changed, run_in_words, runs
+from evennia_ai.commands.prompt_shown import (
+    CHANGES,
+    PARTS,
+    changed,
+    request_lines,
+    run_in_words,
+    runs,
+)
 from evennia_ai.commands.screens import Row, head
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import CONVERSATION, Record
-from evennia_ai.history.turn.manifest import (
-    RecordedMessage,
-    RenderedMessage,
-    TurnManifest,
-    number_in,
-)
+from evennia_ai.history.turn.manifest import TurnManifest, number_in
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.lorebook.book import names_of
@@ -68,6 +70,7 @@ def context_lines(
     yield head(f"What {npc.key} was last told, turn {turn.number}, {when}{title}")
     yield from PARTS[part](report)
     if not part:
+        yield from request_lines(turn)
         others = " | ".join([*filter(None, PARTS), CHANGES])
         yield f"More: {command} {named} = {others}"
 
@@ -165,19 +168,16 @@ def _about_message(
 def _recorded(turn: StoredTurn, index: int, records: Mapping[str, Record]) -> list[str]:
     """The record of a message, and since when the NPC knew it."""
     record = _record(turn.manifest, index, records)
-    if record is None:
-        return ["       kept in the turn itself, without a record"]
     since = day_and_time(record.created_at)
     how = "recorded" if record.kind in CONVERSATION else "first told to it"
     return [f"       record #{record.id} ({record.kind}), {how} {since}"]
 
 
-def _record(manifest: TurnManifest, index: int, records: Mapping[str, Record]) -> Record | None:
-    message = manifest.messages[index]
-    return records.get(message.record) if isinstance(message, RecordedMessage) else None
+def _record(manifest: TurnManifest, index: int, records: Mapping[str, Record]) -> Record:
+    return records[manifest.messages[index].record]
 
 
-def _sources(message: ReportMessage, turn: StoredTurn, record: Record | None) -> Iterator[str]:
+def _sources(message: ReportMessage, turn: StoredTurn, record: Record) -> Iterator[str]:
     """What each piece of a message came from; what was said has its record alone."""
     if message.block == "history" and not message.injected:
         return
@@ -202,10 +202,9 @@ def _stored(origin: str, turn: StoredTurn) -> list[str]:
     return _indented(f"{origin}: {found.what}, revision {found.number} {made}")
 
 
-def _told(origin: str, text: str, turn: StoredTurn, record: Record | None) -> list[str]:
+def _told(origin: str, text: str, turn: StoredTurn, record: Record) -> list[str]:
     """What told a piece that nobody stored, when, and where that is recorded."""
-    when = day_and_time(record.created_at if record is not None else turn.created_at)
-    where = f"record #{record.id}" if record is not None else "no record"
+    when, where = day_and_time(record.created_at), f"record #{record.id}"
     return [
         line
         for told in told_by(origin, text, turn.manifest)
@@ -352,17 +351,13 @@ def _outcome(searches: Sequence[StoredSearch], last: StoredTurn, marks: Marks) -
 
 def _calls_shown(last: StoredTurn) -> list[Mapping[str, Any]]:
     """The calls of the tool that the newest prompt of the turn shows, with those before it."""
-    shown = [m.record for m in last.manifest.messages if _is_of_tools(m)]
+    shown = [one.record for one in last.manifest.messages if one.block == "tool"]
     return [
         call
         for record in record_rows.records(shown)
         for call in record.meta.get("tool_calls", ())
         if call.get("name") == TOOL
     ]
-
-
-def _is_of_tools(message: RecordedMessage | RenderedMessage) -> TypeGuard[RecordedMessage]:
-    return isinstance(message, RecordedMessage) and message.block == "tool"
 
 
 def _times(count: int) -> str:

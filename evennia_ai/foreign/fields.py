@@ -37,7 +37,10 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
-from pydantic_core.core_schema import no_info_after_validator_function
+from pydantic_core.core_schema import (
+    no_info_after_validator_function,
+    plain_serializer_function_ser_schema,
+)
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import one_line
@@ -72,6 +75,27 @@ class Must:
         return value
 
 
+def plain_form(
+    form: Callable[[], Any], *, written: Callable[[Any], Any], made: Callable[[Any], Any]
+) -> Any:
+    """Return the hook with which pydantic writes and reads a class that is no plain dataclass.
+
+    Assign it to `__get_pydantic_core_schema__` in the body of the class.
+
+    Args:
+        form: Returns the type of what is written instead; asked when the class exists.
+        written: Makes such a value of an instance.
+        made: Makes the instance again.
+    """
+
+    def schema(cls: type, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        inner = handler.generate_schema(form())
+        serialization = plain_serializer_function_ser_schema(written, return_schema=inner)
+        return no_info_after_validator_function(made, inner, serialization=serialization)
+
+    return classmethod(schema)
+
+
 def refusal(problem: str) -> PydanticCustomError:
     """The error with which a validator says in our own words what is wrong."""
     return PydanticCustomError(_REFUSED, "{problem}", {"problem": problem})
@@ -95,14 +119,19 @@ def problems_in(error: ValidationError) -> list[tuple[str, str]]:
 # pydantic's error type -> what was wanted, in our words.
 _WANTED: Final = {
     "bool_type": "must be true or false",
+    "dataclass_type": "must be an object",
     "dict_type": "must be an object",
     "finite_number": "must be a finite number",
     "float_type": "must be a number",
     "int_type": "must be a whole number",
     "list_type": "must be a list",
     "missing": "is missing",
+    "missing_argument": "is missing",
+    "missing_keyword_only_argument": "is missing",
     "model_type": "must be an object",
     "string_type": "must be text",
+    "tuple_type": "must be a list",
+    "unexpected_keyword_argument": "there is no such field; leave it out",
 }
 
 
@@ -110,7 +139,8 @@ def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatE
     """The first of pydantic's findings as one line that names the path."""
     found = error.errors(include_url=False, include_input=False)[0]
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
-    wanted = _WANTED.get(found["type"], found["msg"])
+    words = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    wanted = _WANTED.get(found["type"], words)
     message = f"{where}{one_line(path)}: {wanted}"
     return FormatError(kind, message, path=found["loc"], problem=wanted)
 

@@ -6,8 +6,8 @@ Records are called by their places, which are the same in every database, and ke
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import Any, Final, NoReturn
 
@@ -24,11 +24,12 @@ from evennia_ai.history.records import (
     is_staying,
     storable,
 )
-from evennia_ai.history.turn.manifest import TurnManifest, wrong_field
+from evennia_ai.history.turn.manifest import TurnManifest, with_record_names, wrong_field
+from evennia_ai.history.turn.seals import PortableTurn, Seals
 from evennia_ai.lorebook.activation.timers import state_from
 from evennia_ai.prompt.messages import ROLES
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 KINDS: Final = ("room", "private")
 STATES: Final = ("open", "done", "failed", "interrupted")
 MOST_NAME: Final = 200
@@ -50,19 +51,6 @@ class Header:
     opened_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptTurn:
-    """A turn; `event` is the place of the record it answers, `manifest` calls records by place."""
-
-    number: int
-    state: str
-    event: str | None
-    manifest: Mapping[str, Any]
-    outcome: str
-    created_at: float
-    ended_at: float | None
-
-
 def header_line(header: Header) -> str:
     """The first line."""
     return canonical_json({"transcript": FORMAT, **asdict(header)})
@@ -74,10 +62,9 @@ def record_line(record: Record) -> str:
     return canonical_json({**told, "meta": dict(record.meta)})
 
 
-def turn_line(turn: TranscriptTurn) -> str:
-    """The line of one turn."""
-    told = {one.name: getattr(turn, one.name) for one in fields(turn)}
-    return canonical_json({"turn": told.pop("number"), **told, "manifest": dict(turn.manifest)})
+def turn_line(turn: PortableTurn) -> str:
+    """Return the line of one turn."""
+    return canonical_json({"turn": turn.number, **turn.to_plain()})
 
 
 def lore_line(state: Mapping[str, Any]) -> str:
@@ -88,29 +75,6 @@ def lore_line(state: Mapping[str, Any]) -> str:
 def last_line(*, records: int, turns: int) -> str:
     """The line that ends a transcript."""
     return canonical_json({"records": records, "turns": turns})
-
-
-def calling(manifest: Mapping[str, Any], name: Callable[[str], str]) -> dict[str, Any]:
-    """A manifest's JSON values with `name` applied to everything that names a record."""
-    called = dict(manifest)
-    called["messages"] = [_calling(message, name) for message in manifest["messages"]]
-    inputs = dict(manifest.get("inputs", {}))
-    if "event" in inputs:
-        inputs["event"] = name(inputs["event"])
-    if "history" in inputs:
-        held = inputs["history"]
-        inputs["history"] = {
-            **held,
-            **{end: held[end] and name(held[end]) for end in ("first", "last")},
-            "left_out": [name(one) for one in held["left_out"]],
-        }
-    return {**called, "inputs": inputs} if inputs else called
-
-
-def _calling(message: Any, name: Callable[[str], str]) -> Any:
-    if isinstance(message, list):
-        return [name(message[0]), *message[1:]]
-    return {**message, "record": name(message["record"])} if "record" in message else message
 
 
 @dataclass(slots=True)
@@ -126,6 +90,9 @@ class TranscriptReader:
     seq: int = 0
     totals: MessageTotals = field(default_factory=MessageTotals)
     lengths: dict[int, int] = field(default_factory=dict)
+    seals: Seals = field(default_factory=Seals)
+    numbers: list[int] = field(default_factory=list)
+    """The numbers of the turns that were read."""
 
     def header(self, line: str | bytes) -> Header:
         """The first line."""
@@ -163,18 +130,22 @@ class TranscriptReader:
                 " stands before it; take the transcript from the game again"
             )
         self._check_meta(record)
+        try:
+            self.seals.read(record)
+        except ValueError as error:
+            self.refuse(f"record {record.place}: {error}")
         self.before, self.segment, self.seq = record.sha256, record.segment, record.seq
         self.lengths[record.segment] = record.seq
         self.totals = self.totals.after(record)
         return record
 
-    def turn(self, told: Mapping[str, Any]) -> TranscriptTurn:
-        """The turn of a line, whose records are all there."""
+    def turn(self, told: Mapping[str, Any]) -> PortableTurn:
+        """Return the turn of a line, which must have its records and its seal among the lines."""
         event = told.get("event")
         if event is not None:
             self._known(event)
         ended_at = told.get("ended_at")
-        return TranscriptTurn(
+        turn = PortableTurn(
             number=self._count(told, "turn"),
             state=self._one_of(told, "state", STATES),
             event=event,
@@ -183,6 +154,12 @@ class TranscriptReader:
             created_at=self._moment(told, "created_at"),
             ended_at=None if ended_at is None else self._moment(told, "ended_at"),
         )
+        if self.numbers and turn.number <= self.numbers[-1]:
+            self.refuse(f"turn {turn.number} cannot follow turn {self.numbers[-1]}")
+        if problem := self.seals.problem_of(turn):
+            self.refuse(f"turn {turn.number}: {problem}; take the transcript from the game again")
+        self.numbers.append(turn.number)
+        return turn
 
     def end(self, told: Mapping[str, Any], *, records: int, turns: int) -> None:
         """The last line, which must count what was read."""
@@ -190,6 +167,8 @@ class TranscriptReader:
             self.refuse(
                 f"the last line must count {records} records and {turns} turns; lines are missing"
             )
+        if (gone := self.seals.first_without_turn(self.numbers)) is not None:
+            self.refuse(f"a record holds the seal of turn {gone}, and the line of it is missing")
 
     def cut_short(self) -> NoReturn:
         """The lines ended before the last one."""
@@ -254,16 +233,19 @@ class TranscriptReader:
         if not 1 <= int(seq) <= self.lengths.get(int(segment), 0):
             self.refuse(f"there is no record {place[:40]} before this line")
 
-    def _manifest(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
-        manifest = self._object(told, "manifest")
+    def _manifest(self, told: Mapping[str, Any]) -> TurnManifest:
+        plain = self._object(told, "manifest")
         try:
-            made = TurnManifest.from_json(canonical_json(manifest))
-            calling(manifest, self._checked)
-            wrong = wrong_field(made)
+            manifest = TurnManifest.from_plain(plain)
+            with_record_names(manifest, self._checked)
+            wrong = wrong_field(manifest)
+            is_as_written = canonical_json(manifest.to_plain()) == canonical_json(plain)
         except _MADE_BADLY:
             self.refuse("manifest is none of a turn")
         if wrong is not None:
             self.refuse(f"manifest.{wrong} has no value that a turn writes")
+        if not is_as_written:
+            self.refuse("manifest is none of a turn")
         return manifest
 
     def _checked(self, place: str) -> str:

@@ -9,7 +9,7 @@ which nothing can show.
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from ipaddress import ip_address
@@ -23,6 +23,7 @@ from evennia_ai.errors import EndpointError, FormatError
 from evennia_ai.foreign.fields import door, near, own_words
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
+from evennia_ai.presets.secrets import without_secrets
 
 ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
 Client = Literal["openai", "anthropic", "scripted", "offline"]
@@ -87,6 +88,36 @@ class Sampling:
 
 
 USUAL: Final = Sampling()
+
+
+# Names of fields that hold a key: `x-api-key`, `auth_token`, but not `eos_token` or `max_tokens`.
+_OF_A_KEY: Final = re.compile(
+    r"(?:^|[_-])(?:key|(?<!eos_)(?<!bos_)(?<!pad_)(?<!stop_)token)$", re.I
+)
+
+
+def recorded_extra(
+    extra: Mapping[str, Any], *, keys: Iterable[SecretText]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the further fields of a request without secrets, and the paths of these secrets.
+
+    A field is a secret if its name is one of a key or a password, or if a text in it holds one of
+    `keys`. Names of members become texts, as JSON has them.
+    """
+    if not extra:
+        return {}, ()
+    masks = [key for key in keys if key]
+
+    def is_secret(name: str, value: Any) -> bool:
+        if _OF_A_KEY.search(name) is not None and isinstance(value, str):
+            return True
+        texts = [name, *([value] if isinstance(value, str) else [])]
+        return any(key.hidden_in(text) != text for key in masks for text in texts)
+
+    safe, paths = without_secrets(json.loads(json.dumps(dict(extra))), is_secret=is_secret)
+    for key in masks:
+        paths = tuple(map(key.hidden_in, paths))
+    return safe, paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

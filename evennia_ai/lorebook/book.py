@@ -25,7 +25,7 @@ from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.decorators import Decorator
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Mention, Position
 from evennia_ai.prompt.components import ALL_GRANTS, Grant, Grants
-from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.memo import KeptMemo, Memo, Slot
 
 # floating: each prompt has the entries that are active in it. frozen: an entry that wakes is said
 # once, where it woke, and stays in the history.
@@ -75,9 +75,9 @@ class Lorebook:
     """For who imports it."""
     told: str = ""
     """What the trace says of how it came to count: in the place of another, or waited for."""
-    memo: Memo = field(default_factory=Memo, repr=False)
+    memo: KeptMemo = field(default_factory=Memo, repr=False)
     """What was worked out for this very book and is worth keeping with it."""
-    of_entries: Memo = field(default_factory=Memo, repr=False)
+    of_entries: KeptMemo = field(default_factory=Memo, repr=False)
     """What follows from its entries alone; books of one text share it, wherever they count."""
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, get_args
 import regex
 
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.memo import KeptMemo, Memo, Slot
 from evennia_ai.text.word_forms import Languages, stems_of
 from evennia_ai.text.words import COMMON_WORDS, neighbours_of, unspaced_runs, words_of
 
@@ -109,7 +109,7 @@ class Memory:
     """The words around it when it was learnt, as `memory.scenes` has them."""
     revision: int = 1
     """Counts the changes of its text and importance; being recalled is none."""
-    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    _memo: KeptMemo = field(default_factory=Memo, repr=False, compare=False)
 
     @property
     def origin(self) -> str:

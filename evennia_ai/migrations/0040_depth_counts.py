@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evennia_ai", "0037_npc_leases"),
+        ("evennia_ai", "0039_append_only_turns"),
     ]
 
     operations = [

@@ -1,7 +1,8 @@
-"""Triggers that let nobody change or remove a record of the history, for use in migrations.
+"""Triggers that let nobody change or remove records of the history and turns, for migrations.
 
-SQLite makes a table anew when a later migration alters it, and its triggers are lost: such a
-migration of `Record` begins with `unprotect` and ends with `protect_but_erasing`.
+SQLite makes a table anew when a later migration alters it, and its triggers are lost. A migration
+of `Record` begins with `unprotect` and ends with `protect_but_erasing`; a migration of `Turn` begins
+with `unprotect_turns` and ends with `protect_turns`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -120,6 +121,91 @@ _UNPROTECT: Final[_Statements] = {
 }
 
 
+TURNS: Final = "evennia_ai_turn"
+_TURN_REFUSAL: Final = "turns are append-only"
+_PROMPT: Final = (
+    "id",
+    "npc_ref",
+    "number",
+    "conversation_id",
+    "event_record_id",
+    "prompt_sha256",
+    "tokens",
+    "cut",
+    "model",
+    "created_at",
+)
+"""What no change of a turn touches."""
+
+
+def _same(columns: Sequence[str], is_equal: str) -> str:
+    return " AND ".join(f"NEW.{one} {is_equal} OLD.{one}" for one in columns)
+
+
+def _turn_triggers(is_equal: str) -> tuple[str, str]:
+    """Return the changes of a turn that are allowed: to end it, and to erase its words.
+
+    `is_equal` is the operator of the database that counts two nulls as equal.
+    """
+    ends = f"OLD.state = 'open' AND {_same([*_PROMPT, 'manifest'], is_equal)}"
+    # The marks that a manifest gets when words are taken out of it. Its texts cannot look like one:
+    # quotes inside JSON strings are escaped.
+    erases = (
+        '(NEW.manifest LIKE \'%"erased":true%\' OR NEW.manifest LIKE \'%"erased_blocks":["%\')'
+        f" AND {_same([*_PROMPT, 'state', 'ended_at'], is_equal)}"
+    )
+    return ends, erases
+
+
+def _unless_allowed(is_equal: str) -> str:
+    allowed = " OR ".join(f"({one})" for one in _turn_triggers(is_equal))
+    return f"WHEN (NOT ({allowed}))"
+
+
+_SQLITE_TURN: Final = f"""
+CREATE TRIGGER {TURNS}_no_{{action}} BEFORE {{action}} ON {TURNS} {{unless}}
+BEGIN SELECT RAISE(ABORT, '{_TURN_REFUSAL}'); END
+"""
+_SQLITE_NO_REPLACING_TURNS: Final = f"""
+CREATE TRIGGER {TURNS}_no_replace BEFORE INSERT ON {TURNS}
+WHEN EXISTS (
+    SELECT 1 FROM {TURNS} WHERE id = NEW.id OR (npc_ref = NEW.npc_ref AND number = NEW.number)
+)
+BEGIN SELECT RAISE(ABORT, '{_TURN_REFUSAL}'); END
+"""  # noqa: S608 - all its words are ours
+_POSTGRESQL_TURN_FUNCTION: Final = f"""
+CREATE OR REPLACE FUNCTION {TURNS}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION '{_TURN_REFUSAL}' USING ERRCODE = 'integrity_constraint_violation'; END
+$$
+"""
+_POSTGRESQL_TURN: Final = f"""
+CREATE TRIGGER {TURNS}_no_{{action}} BEFORE {{action}} ON {TURNS}
+FOR EACH ROW {{unless}} EXECUTE FUNCTION {TURNS}_refuse()
+"""
+_PROTECT_TURNS: Final[_Statements] = {
+    "sqlite": [
+        _SQLITE_TURN.format(action="update", unless=_unless_allowed("IS")),
+        _SQLITE_TURN.format(action="delete", unless=""),
+        _SQLITE_NO_REPLACING_TURNS,
+    ],
+    "postgresql": [
+        _POSTGRESQL_TURN_FUNCTION,
+        _POSTGRESQL_TURN.format(action="update", unless=_unless_allowed("IS NOT DISTINCT FROM")),
+        _POSTGRESQL_TURN.format(action="delete", unless=""),
+    ],
+}
+_UNPROTECT_TURNS: Final[_Statements] = {
+    "sqlite": [
+        f"DROP TRIGGER IF EXISTS {TURNS}_no_{action}" for action in ("update", "delete", "replace")
+    ],
+    "postgresql": [
+        f"DROP TRIGGER IF EXISTS {TURNS}_no_update ON {TURNS}",
+        f"DROP TRIGGER IF EXISTS {TURNS}_no_delete ON {TURNS}",
+        f"DROP FUNCTION IF EXISTS {TURNS}_refuse()",
+    ],
+}
+
+
 def protect(apps: Any, schema_editor: Any) -> None:
     """Make the first triggers. Another database has the model's own refusal alone."""
     _run(_PROTECT, schema_editor)
@@ -136,6 +222,16 @@ def protect_but_erasing(apps: Any, schema_editor: Any) -> None:
 def unprotect(apps: Any, schema_editor: Any) -> None:
     """Take the triggers away."""
     _run(_UNPROTECT, schema_editor)
+
+
+def protect_turns(apps: Any, schema_editor: Any) -> None:
+    """Make the triggers of turns: a turn may end, and its words be erased, and nothing else."""
+    _run(_PROTECT_TURNS, schema_editor)
+
+
+def unprotect_turns(apps: Any, schema_editor: Any) -> None:
+    """Remove the triggers of turns."""
+    _run(_UNPROTECT_TURNS, schema_editor)
 
 
 def _run(statements: _Statements, schema_editor: Any) -> None:

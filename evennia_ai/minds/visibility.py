@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.inputs import Inputs
 from evennia_ai.memory.memories import Memory
 from evennia_ai.minds.withheld.knowledge import META_PROMPT, HiddenKnowledge
 from evennia_ai.minds.withheld.lore import HiddenLore, alias_of
@@ -114,6 +115,19 @@ class Seer:
         """Whether something of these records may not be seen."""
         known = tuple(records)
         return any(self.record(record, known) != record for record in known)
+
+    def hides_some_input(self, inputs: Inputs) -> bool:
+        """True if the viewer may not see something that a prompt is composed from.
+
+        What was said is not looked at: `hides_some` does that for the records of the conversation.
+        """
+        entries = (entry.origin for book in inputs.books for entry in book.entries)
+        if self._lore.are_some and any(map(self._lore.covers, entries)):
+            return True
+        if any(map(self.memory, inputs.memories)):
+            return True
+        blocks = ((f"block:{block.key}", block.text) for block in inputs.blocks)
+        return any(self._mark_of_text(origin, text) for origin, text in blocks)
 
     def _marks(self, report: Report) -> Mapping[str, str]:
         """What stands in place of the texts of these origins."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import Field, SkipValidation
+from pydantic import Field
 
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.foreign.fields import Must, checker, wrong_in
@@ -88,7 +88,7 @@ class PromptComponent:
     priority: Order = 100
     """Decides survival under the budget, high survives; it is not the order."""
     required: bool = False
-    scope: Annotated[Scope, SkipValidation] = GAME
+    scope: Scope = GAME
     revision: int = 0
     """The store's revision number, 0 for a component that was never stored."""
 

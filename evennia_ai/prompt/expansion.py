@@ -10,9 +10,11 @@ goes the same way: all texts share what one turn may do (`templates.work`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from evennia_ai.foreign.fields import plain_form
 from evennia_ai.prompt.carried import (
     Carried,
     Changed,
@@ -36,6 +38,15 @@ from evennia_ai.prompt.trace import Verdict, not_expanded
 _LORE_JOINTS = ("world_info_before", "world_info_after")
 Side = Literal["before", "after"]
 _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """A set of components as it is written, with what its context switches off."""
+
+    listed: tuple[PromptComponent, ...] = ()
+    context: str = ""
+    off: tuple[str, ...] = ()
 
 
 class ComponentSet:
@@ -81,6 +92,16 @@ class ComponentSet:
             found = unsettled_components(self.compiled.members, self.fields, lore)
             known = self._unsettled = (lore, found)
         return known[1]
+
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: _Listed,
+        written=lambda components: _Listed(
+            listed=tuple(member.component for member in components.compiled.members),
+            context=components.context,
+            off=tuple(sorted(components.off)),
+        ),
+        made=lambda it: ComponentSet(it.listed, context=it.context, off=frozenset(it.off)),
+    )
 
     def next_to(self, key: str, *, side: Side) -> Joint | None:
         """Where texts stand right before or after the component `key`.

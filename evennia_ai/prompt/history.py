@@ -6,11 +6,24 @@ are kept beside the messages they belong to, per counter, from the oldest one ev
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 
+from evennia_ai.foreign.fields import plain_form
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import DepthCounts, Message
 from evennia_ai.prompt.tokens import TokenCounter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Window:
+    """A history as it is written: its messages, and how many were left behind before them."""
+
+    messages: tuple[Message, ...] = ()
+    earlier: int = 0
+    earlier_users: int = 0
+    earlier_replies: int = 0
+    segment: int = 0
 
 
 class History:
@@ -40,6 +53,12 @@ class History:
         self.earlier_replies = earlier_replies
         self.segment = segment
         self.stop = earlier + len(self._log.messages)
+
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: _Window,
+        written=lambda history: _Window(messages=tuple(history), **_left_behind(history)),
+        made=lambda window: History(window.messages, **_left_behind(window)),
+    )
 
     def appended(self, *messages: Message) -> "History":
         """This history and `messages` after it; this one stays as it is."""
@@ -188,6 +207,11 @@ class History:
             else:
                 high = middle - 1
         return low
+
+
+def _left_behind(history: "History | _Window") -> dict[str, int]:
+    names = ("earlier", "earlier_users", "earlier_replies", "segment")
+    return {name: getattr(history, name) for name in names}
 
 
 class _Log:

@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, dataclass_transform
+
+from pydantic import Field, PlainValidator
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -44,6 +46,14 @@ class Memo(dict[Slot[Any], Any]):
         def __setitem__(self, slot: Slot[T], value: T, /) -> None: ...
 
         def setdefault(self, slot: Slot[T], value: T, /) -> T: ...  # type: ignore[override]
+
+
+def _refuse_memo(_: Any) -> Any:
+    raise ValueError("it is no field")
+
+
+KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]
+"""The type of a memo that is a field of a value: pydantic neither writes nor reads it."""
 
 
 class SpentMemo(Memo):

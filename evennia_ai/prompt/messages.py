@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from evennia_ai.prompt.memo import Memo, Slot, each, typed_frozen_row
+from evennia_ai.prompt.memo import KeptMemo, Memo, Slot, each, typed_frozen_row
 from evennia_ai.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -88,7 +88,7 @@ class Message:
     joined: tuple[Part, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    memo: KeptMemo = field(default_factory=Memo, repr=False, compare=False)
     """What was worked out from it."""
 
     @property

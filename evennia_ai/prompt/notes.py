@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from evennia_ai.foreign.fields import Must
+from evennia_ai.foreign.fields import Must, plain_form
 from evennia_ai.prompt.carried import Carried, Store
 from evennia_ai.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
@@ -106,6 +106,12 @@ class Notes:
             for i, note in enumerate(self.notes)
             if note.mode == "anchored" and not note.place
         )
+
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: tuple[AuthorsNote, ...],
+        written=lambda notes: notes.given,
+        made=lambda given: Notes(given),  # noqa: PLW0108 - the class does not exist yet
+    )
 
     @property
     def first_origin(self) -> str:

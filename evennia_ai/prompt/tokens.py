@@ -10,7 +10,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+from pydantic import GetCoreSchemaHandler, ValidationInfo
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import (
+    plain_serializer_function_ser_schema,
+    with_info_after_validator_function,
+)
 
 from evennia_ai.prompt.memo import Slot
 
@@ -22,6 +29,16 @@ LONG_TEXT: Final = 20_000
 
 # The longest thing that stands between texts which share a message.
 SEPARATOR: Final = "\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CounterName:
+    """A token counter as it is written: what tells it from others, without its code."""
+
+    name: str
+    version: str
+    per_message: int
+    per_prompt: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +62,28 @@ class TokenCounter:
     per_separator: int = field(init=False, repr=False)
     recall: CountText = field(init=False, repr=False)
     slot: Slot[int] = field(init=False, repr=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Write the name of the counter; read it as one of the context's `counters`."""
+        inner = handler.generate_schema(_CounterName)
+        return with_info_after_validator_function(
+            _known_counter,
+            inner,
+            serialization=plain_serializer_function_ser_schema(
+                lambda counter: counter.written_name, return_schema=inner
+            ),
+        )
+
+    @property
+    def written_name(self) -> _CounterName:
+        """What tells the counter from others."""
+        return _CounterName(
+            name=self.name,
+            version=self.version,
+            per_message=self.per_message,
+            per_prompt=self.per_prompt,
+        )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slot", Slot(self.name))
@@ -127,3 +166,15 @@ ESTIMATE: Final = TokenCounter("estimate", "1", estimate)
 def ratio_counter(per_token: float) -> TokenCounter:
     """The counter named `chars/R`."""
     return TokenCounter(f"chars/{per_token:g}", "1", characters(per_token))
+
+
+def _known_counter(named: _CounterName, info: ValidationInfo) -> TokenCounter:
+    counters: Iterable[TokenCounter] = (info.context or {}).get("counters", (ESTIMATE,))
+    known = {counter.written_name: counter for counter in counters}
+    if named not in known:
+        names = ", ".join(f"{one.name} {one.version}" for one in known)
+        raise ValueError(
+            f"the token counter {named.name} {named.version} is not known here ({names});"
+            " read the request where this counter is, as one of `counters`"
+        )
+    return known[named]

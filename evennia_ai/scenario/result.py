@@ -164,7 +164,7 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
                 {origin, *(around if index == 0 else ())}, turn.made.prompt.pieces, staying
             ),
         }
-        for index, note in enumerate(turn.scenario.notes)
+        for index, note in enumerate(turn.inputs.notes.given)
         for origin in (note_origin(note, index),)
     ]
 
@@ -218,7 +218,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 def _notices(turn: ComposedTurn) -> Iterable[str]:
     """What the author should know: of the files, and names in templates that nobody knows."""
-    yield from turn.scenario.notices
+    yield from turn.notices
     inputs = turn.inputs
     named = (*ALWAYS_KNOWN, *SAID_LAST, *inputs.components.fields.names)
     known = {**dict.fromkeys(named, ""), **inputs.values}

@@ -92,10 +92,11 @@ class ScannedSources:
 class ComposedTurn:
     """One turn of a scenario: what went in, what came out, and what was sent in the turn before."""
 
-    scenario: Scenario
     inputs: Inputs
     made: Composition
     before: Sent | None = None
+    notices: tuple[str, ...] = ()
+    """What the author of the scenario should know of its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,7 @@ def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
     for number, text in enumerate(scenario.turns):
         inputs = stage.inputs(text, number=number, carried=carried)
         made = compose_with_lore(inputs)
-        yield ComposedTurn(scenario=scenario, inputs=inputs, made=made, before=carried.sent)
+        yield ComposedTurn(inputs=inputs, made=made, before=carried.sent, notices=scenario.notices)
         carried = _left(made, carried, said=stage.said_before(text))
 
 

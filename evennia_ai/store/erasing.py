@@ -3,7 +3,8 @@
 Of a conversation names, bodies and meta of the records go, the lore's memory and what the turns
 were made from; hashes, times and numbers stay, so the chain still holds and nobody can slip in what
 was never said. An erasure is a record itself, first of a new segment: an NPC remembers nothing of
-what was before it. A conversation is erased as a whole: a history with holes would be none.
+what was before it. The record holds new seals of the turns that lost words. A conversation is
+erased as a whole: a history with holes would be none.
 
 Of a room that is forgotten, prompts elsewhere that told of other rooms lose their words too.
 
@@ -16,6 +17,7 @@ What workers offered of a conversation loses its words with it.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import time
 from typing import Any, Final
 
@@ -25,6 +27,7 @@ from evennia_ai import models
 from evennia_ai.actors import Actor, trusted
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.manifest import TurnManifest, without_block, without_words
+from evennia_ai.history.turn.seals import SEALS
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.models import ERASED_META
 from evennia_ai.prompt.personas import persona_key, persona_origin
@@ -41,6 +44,7 @@ from evennia_ai.store.history.prompt_texts import (
     holding,
 )
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
+from evennia_ai.store.history.sealing import portable_turn
 from evennia_ai.store.history.windows import HISTORY, reset_lore, windows
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.memories import record_all
@@ -111,19 +115,19 @@ def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erase
             records = _wordy(conversation).erase()
             if not records:
                 continue
-            turns = _forget_turns(conversation)
+            seals = _forget_turns(conversation)
             errands.erase(conversation.id)
             knowledge_searches.erase(conversation.id)
             reset_lore(conversation, by=by)
             note = NewRecord(
                 kind=RecordKind.ERASURE,
                 role="system",
-                meta={"by": by.name, "records": records, "turns": turns},
+                meta={"by": by.name, "records": records, "turns": len(seals), SEALS: seals},
             )
             conversations.written(conversation, end.next_segment(), note)
             windows.written(conversation.id)
             refuse_what_came_between(conversation, end)
-            done += Erased(conversations=1, records=records, turns=turns)
+            done += Erased(conversations=1, records=records, turns=len(seals))
     return done
 
 
@@ -157,16 +161,32 @@ def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
     return rows.exclude(wordless & Q(name="", body=""))
 
 
-def _forget_turns(conversation: ConversationRef) -> int:
-    """Take the words out of the turns; one that is under way is ended, its reply comes too late."""
+def _forget_turns(conversation: ConversationRef) -> dict[str, str]:
+    """Erase the words of the turns; return the seals of what is left, by the numbers of the turns.
+
+    A turn that is under way ends here, and its reply comes too late.
+    """
     rows = models.Turn.objects.filter(conversation_id=conversation.id)
     rows.filter(state="open").update(state="failed", ended_at=time())
-    count = 0
+    return _changed_turns(rows, without_words, outcome="erased on request")
+
+
+def _changed_turns(
+    rows: Any, change: Callable[[TurnManifest], TurnManifest], **values: str
+) -> dict[str, str]:
+    """Change the manifests of turns; return new seals of those that have ended, by number.
+
+    `values` are set in the other columns of each row.
+    """
+    seals = {}
     for row in rows.order_by("pk").iterator(chunk_size=_CHUNK):
-        bare = without_words(TurnManifest.from_json(row.manifest))
-        rows.filter(pk=row.pk).update(manifest=bare.to_json(), outcome="erased on request")
-        count += 1
-    return count
+        row.manifest = change(TurnManifest.from_json(row.manifest)).to_json()
+        rows.filter(pk=row.pk).update(manifest=row.manifest, **values)
+        for column, value in values.items():
+            setattr(row, column, value)
+        if row.state != "open":
+            seals[str(row.number)] = portable_turn(row).seal
+    return seals
 
 
 def forget_old(now: float, *, keep_days: int) -> Erased:
@@ -256,8 +276,9 @@ def erase_persona(person_ref: str, *, by: Actor) -> bool:
     """
     shown = _shown_persona(person_ref)
     for conversation in shown:
-        erase_texts(conversation, [holding([persona_origin(person_ref)])], of=OF_PERSONA, by=by)
-        _take_persona_out(conversation, persona_key(person_ref))
+        seals = _take_block_out(conversation, persona_key(person_ref), source="persona")
+        texts = [holding([persona_origin(person_ref)])]
+        erase_texts(conversation, texts, of=OF_PERSONA, by=by, seals=seals)
     return personas.erase_persona_text(person_ref, by=by) or bool(shown)
 
 
@@ -266,12 +287,15 @@ def _shown_persona(person_ref: str) -> list[ConversationRef]:
     return conversations_showing(holding([persona_origin(person_ref)]))
 
 
-def _take_persona_out(conversation: ConversationRef, key: str) -> None:
-    """From what the turns of a conversation were made of, this block and what lore could scan."""
+def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> dict[str, str]:
+    """Erase a block of facts, and a source of lore, from the manifests of a conversation's turns.
+
+    Returns:
+        New seals of the turns that have ended, by number.
+    """
     rows = models.Turn.objects.filter(conversation_id=conversation.id)
-    for row in rows.filter(manifest__contains=f'"{key}"').iterator(chunk_size=_CHUNK):
-        bare = without_block(TurnManifest.from_json(row.manifest), key, source="persona")
-        rows.filter(pk=row.pk).update(manifest=bare.to_json())
+    showing = rows.filter(manifest__contains=f'"{key}"')
+    return _changed_turns(showing, partial(without_block, key=key, source=source))
 
 
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:

@@ -20,7 +20,7 @@ from evennia_ai.prompt.messages import ToolCall, digest
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.history import branches, conversations, record_rows, turns
+from evennia_ai.store.history import branches, conversations, record_rows, turns, verifying
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.windows import windows
 from tests.commands.stage import hearing, on_screen, one_line
@@ -124,7 +124,7 @@ def test_a_branch_is_shown_and_thrown_away(stage, talked):
     assert "You have no branch." in stage.builds("ai/branch")
     rows = models.Record.objects.filter(conversation_id=where.id)
     assert not rows.exclude(body="").exists() and not rows.exclude(name="").exists()
-    assert record_rows.verify(where) is None
+    assert verifying.verify(where) is None
 
 
 def test_a_branch_opened_again_puts_the_one_before_aside_and_both_chains_hold(stage, talked):
@@ -134,10 +134,10 @@ def test_a_branch_opened_again_puts_the_one_before_aside_and_both_chains_hold(st
     assert "Oren: Hm." in says(stage, "And now?")
     assert "ferry" not in str(sent(talked)) and "paid" not in str(sent(talked))
     where = branch_of(stage).conversation
-    assert record_rows.verify(where) is None
+    assert verifying.verify(where) is None
     assert "paid" not in stage.builds("ai/branch oren")
     stage.builds("ai/branch/close oren", "ai/branch oren/1")
-    assert record_rows.verify(where) is None, "after an erasure too"
+    assert verifying.verify(where) is None, "after an erasure too"
     assert "Nothing was said in it yet." in stage.builds("ai/branch oren")
 
 
@@ -322,7 +322,7 @@ def test_a_turn_before_a_compaction_has_a_branch_too(stage, talked):
     says(stage, "And now?")
     assert "Pim asked about the ferry." in str(sent(talked)), "after it, with its summary"
     assert "So be it." in str(sent(talked)) and "Aye." not in str(sent(talked))
-    assert record_rows.verify(branch_of(stage).conversation) is None
+    assert verifying.verify(branch_of(stage).conversation) is None
 
 
 def test_a_branch_lives_through_a_reload(stage, talked):

@@ -6,7 +6,8 @@ import pytest
 
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.history.conversations import conversations_of
-from evennia_ai.store.history.record_rows import records_of, verify
+from evennia_ai.store.history.record_rows import records_of
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
 

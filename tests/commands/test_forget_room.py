@@ -8,7 +8,7 @@ from evennia_ai.actors import trusted
 from evennia_ai.game.npc import AINPC
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.store import memories
-from evennia_ai.store.history import record_rows
+from evennia_ai.store.history import verifying
 from evennia_ai.store.history.conversations import conversations_of
 from tests.commands.stage import one_line
 
@@ -55,7 +55,7 @@ def test_all_npcs_of_the_room_forget_what_was_said_aloud_in_it(stage, two):
     assert texts(stage.npc) == ["Pim has a key.", "Oren owes Pim a rope."]
     assert not models.MemoryRevision.objects.filter(value__contains="by boat").exists()
     for npc in (stage.npc, two):
-        assert all(record_rows.verify(one) is None for one in conversations_of(npc.ai.ref))
+        assert all(verifying.verify(one) is None for one in conversations_of(npc.ai.ref))
     assert "You have no branch" in stage.builds("ai/branch"), "copies of it are erased with it"
 
 

@@ -14,7 +14,7 @@ from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import control, conversations, record_rows
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.commands.stage import one_line
 

@@ -15,7 +15,7 @@ from evennia_ai.store import memories
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.model_requests import consolidated
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.commands.stage import one_line
 from tests.memory.builders import a_memory

@@ -8,7 +8,7 @@ from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.personas import Persona
 from evennia_ai.store.authored.personas import persona_of, set_persona
-from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.history import record_rows, turns, verifying
 from evennia_ai.store.history.conversations import conversations_of
 
 TEXT = "A tall woman who owes everybody. {{char}} {% raw %}"
@@ -172,7 +172,7 @@ def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(s
     assert "a persona was erased from the prompts before" in flat(stage.builds("ai/history oren"))
     assert "cannot be replayed" in flat(stage.builds(f"ai/replay oren = {number}"))
     (room,) = conversations_of(stage.npc.ai.ref)
-    assert record_rows.verify(room) is None
+    assert verifying.verify(room) is None
 
 
 def test_forgetting_with_one_npc_leaves_what_is_told_to_all(stage, written):

@@ -5,7 +5,6 @@ started before this is imported.
 """
 
 import ast
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -59,7 +58,7 @@ SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
 
 def _a_request(place: Place) -> dict[str, Any]:
     request = execution_request(the_inputs([]), npc_ref="7", conversation=3, event="41")
-    return {"line": json.dumps(request.to_dict())}
+    return {"line": request.to_json()}
 
 
 def _databases(_: Place) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from evennia_ai.actors import trusted
 from evennia_ai.errors import ReplayError
 from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history.conversations import conversations_of
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 
 SECRET = "the gold is under the mill"
 

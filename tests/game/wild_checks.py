@@ -13,7 +13,7 @@ from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.game.wild_games import LINE, PLAYERS, WORD, Game
 from tests.game.wild_models import Note, Request

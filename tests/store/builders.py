@@ -9,6 +9,7 @@ from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import records_in
 from evennia_ai.store.history.record_rows import records_at
+from evennia_ai.store.history.sealing import portable_turn
 from evennia_ai.store.history.windows import windows
 from tests.history.builders import a_prompt
 
@@ -70,3 +71,8 @@ def newest_calls(npc_ref, *, limit):
     """The newest calls of models for an NPC, the newest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref).order_by("-started_at", "-pk")
     return model_calls._calls(rows[:limit])
+
+
+def seal_of_turn(number: int, npc_ref: str = "12") -> str:
+    """Return the seal of a stored turn as its row has it now."""
+    return portable_turn(models.Turn.objects.get(npc_ref=npc_ref, number=number)).seal

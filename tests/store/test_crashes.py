@@ -1,18 +1,16 @@
 """What is left of a turn that was cut short, and how it is closed."""
 
-import time
-
 import pytest
 from django.db import connection
 from django.db.utils import OperationalError
 
-from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.windows import windows
+from tests.store.builders import seal_of_turn
 from tests.store.history.test_turns import REPLY, begun, heard, states
 
 SORRY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body="The water is loud today.")
@@ -51,7 +49,7 @@ def test_a_call_of_an_interrupted_turn_gets_a_result_that_says_so(quay, interrup
     assert (result.kind, result.role) == (RecordKind.TOOL_RESULT, "tool")
     assert result.meta["tool_call_id"] == "call-1"
     assert "the server stopped before the reply" in result.body
-    assert end.meta == {"turn": 1, "state": "interrupted"}
+    assert end.meta == {"turn": 1, "state": "interrupted", "seal": seal_of_turn(1)}
 
 
 def test_the_next_prompt_after_an_interrupted_turn_has_call_and_result_together(quay, interrupted):
@@ -99,13 +97,11 @@ def test_the_chain_holds_over_what_was_closed(quay, interrupted):
 
 def test_turns_that_began_since_the_start_are_not_interrupted(quay):
     heard(quay)
-    begun(quay)
-    started = time.time()
-    models.Turn.objects.update(created_at=started + 1)
+    turn, _ = begun(quay)
 
-    assert turns.close_interrupted(begun_before=started) == 0
+    assert turns.close_interrupted(begun_before=turn.created_at) == 0
     assert states() == ["open"]
-    assert turns.close_interrupted(begun_before=started + 2) == 1
+    assert turns.close_interrupted(begun_before=turn.created_at + 1) == 1
 
 
 def test_turns_that_cannot_be_closed_now_are_closed_later(quay, interrupted):

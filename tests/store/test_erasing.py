@@ -24,10 +24,10 @@ from evennia_ai.store.erasing import (
 )
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import lore_states, remember_lore, windows
 from tests.history.builders import a_prompt
-from tests.store.builders import a_line, a_reply, a_turn, give, said
+from tests.store.builders import a_line, a_reply, a_turn, give, said, seal_of_turn
 
 SECRET = "The gold is under the mill."
 
@@ -77,7 +77,8 @@ class TestErasing:
         told = record_rows.records_of(whispers)[-1]
 
         assert told.kind == "erasure"
-        assert told.meta == {"by": "Mira", "records": records, "turns": 1}
+        seals = {"1": seal_of_turn(1)}
+        assert told.meta == {"by": "Mira", "records": records, "turns": 1, "seals": seals}
 
     def test_it_is_told_how_much_was_erased(self, whispers):
         a_turn(whispers, SECRET)

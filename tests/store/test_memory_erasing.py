@@ -13,7 +13,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import count_about, erase_about, forget_old, forget_person, people
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import changes_of
 from tests.memory.builders import ANNA, BEN, a_memory

@@ -22,7 +22,7 @@ from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.book_texts import Difference
 from evennia_ai.store.core.importing import grants_from
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 
 book_revisions = import_module("evennia_ai.migrations.0004_lorebook_revisions")

@@ -6,7 +6,8 @@ from evennia_ai.store import erasing
 from evennia_ai.store.erasing import Erased
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import End, insert, rows_after, verify
+from evennia_ai.store.history.record_rows import End, insert, rows_after
+from evennia_ai.store.history.verifying import verify
 from tests.store.builders import a_line, said
 
 DAY = 86_400.0

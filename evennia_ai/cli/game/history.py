@@ -23,16 +23,17 @@ from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.history.chats.chat import is_chat, read_chat
 from evennia_ai.history.chats.chat_records import ChatSource, played_in
-from evennia_ai.history.turn.manifest import number_in
-from evennia_ai.history.turn.replay import Replay, replay
+from evennia_ai.history.turn.manifest import number_in, request_in_words
+from evennia_ai.history.turn.replay import Replay
 from evennia_ai.minds.edits import AsOfToday, ProposedEdit, read_edit_file
 from evennia_ai.minds.recomposing import Comparison, PastReader, compared, composed_again
 from evennia_ai.minds.view import char_name_of
-from evennia_ai.store.history import conversations, past_turns, record_rows, turns
+from evennia_ai.store.history import conversations, past_turns, record_rows, turns, verifying
 from evennia_ai.store.history.chats import import_chat, is_of_name_alone
-from evennia_ai.store.history.record_rows import Broken, ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.history.verifying import Broken
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
@@ -147,7 +148,7 @@ def replay_turn(npc: str, number: int, *, with_diff: bool, as_json: bool) -> int
     """Print one past turn; status 1 where it is not what was sent, or the diff shows something."""
     npc_ref = _with_turns(npc)
     turn = turns.turn(npc_ref, number)
-    rebuilt = replay(turn.manifest, record_rows.records(turn.manifest.record_ids))
+    rebuilt = past_turns.replayed(turn)
     today = compared(turn, AsOfToday(), PastReader()) if with_diff else None
     if as_json:
         write_json(_replayed_object(turn, rebuilt, today), indent=2)
@@ -212,6 +213,11 @@ def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None)
     for fault in rebuilt.faults:
         yield from wrapped(f"  message #{fault.record}: the record {fault.problem}", WIDTH)
     yield f"sha256 {rebuilt.sha256}"
+    if asked := request_in_words(turn.manifest):
+        yield from wrapped(visible(f"asked with {asked}"), WIDTH)
+    if rebuilt.tools:
+        named = ", ".join(tool.name for tool in rebuilt.tools)
+        yield from wrapped(visible(f"tools {named}"), WIDTH)
     yield from wrapped(_again(turn), WIDTH)
     for index, message in enumerate(rebuilt.messages):
         name = f", {message.name}" if message.name else ""
@@ -257,6 +263,8 @@ def _replayed_object(turn: StoredTurn, rebuilt: Replay, today: Comparison | None
         "faults": [asdict(fault) for fault in rebuilt.faults],
         "sha256": rebuilt.sha256,
         "composed_again": _again(turn),
+        "request": dict(turn.manifest.request),
+        "tools": [asdict(tool) for tool in rebuilt.tools],
         "messages": [
             {"role": message.role, "name": message.name, "content": message.content}
             for message in rebuilt.messages
@@ -338,7 +346,7 @@ def _checked(npc: str | None) -> Iterator[_Checked]:
     for ref in refs:
         for one in conversations.conversations_of(ref):
             yield _Checked(
-                conversation=one, records=record_rows.length(one), broken=record_rows.verify(one)
+                conversation=one, records=record_rows.length(one), broken=verifying.verify(one)
             )
 
 

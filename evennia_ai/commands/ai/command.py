@@ -21,6 +21,7 @@ from evennia_ai.commands.ai.memory import (
     room_forgetting,
 )
 from evennia_ai.commands.ai.operating import OperatingSwitches
+from evennia_ai.commands.ai.request import request_written
 from evennia_ai.commands.ai.settings import (
     mode_lines,
     mode_set,
@@ -101,6 +102,10 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
                  that SillyTavern reads
       import   - <npc> [= <file> [with <player>] [as <name>]]: read such a file,
                  or a chat of SillyTavern (Admins); without a file: list them
+      request  - <npc>[/<turn>]: write what the last prompt, or that of the turn,
+                 was made from into a file in the card folder; evennia-ai
+                 compose --request makes the same prompt of it, and a bug report
+                 can have it
       branch   - <npc>/<turn>: go on from that turn where nobody hears it; then
                  <npc> = <text>: say something there; <npc>: what was said
       branch/prompt - <npc>[/<turn of the branch>] [= <part>]: what it was told
@@ -177,6 +182,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai/profile oren = default
       ai/verify oren
       ai/export oren = evening
+      ai/request oren
       ai/import oren
       ai/branch oren/2
       ai/branch oren = What if I had paid?
@@ -205,7 +211,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         "tell": "tell",
         **alike("context why history replay cache debug compact memory mode tools"),
         "set": "set_one",
-        **alike("profile verify export undo retry correct reset"),
+        **alike("profile verify export request undo retry correct reset"),
         "import": "import_file",
         "branch": "branch",
         "branch/prompt": "branch_prompt",
@@ -314,6 +320,12 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
 
     def verify(self) -> None:
         self.show(verify_lines(self._npc("ai/verify <npc>")))
+
+    def request(self) -> None:
+        usage = "ai/request <npc>[/<turn>]"
+        self._refuse_right_side(usage)
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
+        self.say(request_written(self.caller, npc, turn_or_newest(npc, number)))
 
     def forget(self) -> Run:
         refuse_all_but_admins(self.caller, "forget")

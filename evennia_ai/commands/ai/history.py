@@ -14,14 +14,14 @@ from typing import Any, Final
 from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, day_and_time, in_words
 from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in, shown_path
-from evennia_ai.commands.prompt_shown import run_in_words, runs
+from evennia_ai.commands.prompt_shown import request_lines, run_in_words, runs
 from evennia_ai.commands.screens import Row, Span
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.chats.chat_records import is_source, source_in_words
 from evennia_ai.history.records import CONVERSATION, Record, RecordKind
 from evennia_ai.history.turn.manifest import number_in
-from evennia_ai.history.turn.replay import Fault, replay, report_of_turn, shared_prefix
+from evennia_ai.history.turn.replay import Fault, report_of_turn, shared_prefix
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report, number_of
@@ -29,11 +29,18 @@ from evennia_ai.settings.conf import conf
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.control import controls_since
 from evennia_ai.store.history.conversations import conversations_of
-from evennia_ai.store.history.past_turns import RecordPage, newest_turns, record_page, turn_before
+from evennia_ai.store.history.past_turns import (
+    RecordPage,
+    newest_turns,
+    record_page,
+    replayed,
+    turn_before,
+)
 from evennia_ai.store.history.prompt_texts import OF_MEMORIES, OF_PERSONA, OF_ROOMS
-from evennia_ai.store.history.record_rows import ConversationRef, length, records_of, verify
+from evennia_ai.store.history.record_rows import ConversationRef, length, records_of
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
 PAGE_RECORDS: Final = 20
@@ -191,16 +198,16 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
 
     What was said is one line, unless it is to be told in full.
     """
-    records = record_rows.records(turn.manifest.record_ids)
-    rebuilt = replay(turn.manifest, records)
+    rebuilt = replayed(turn)
     head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
     if not rebuilt.is_same:
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
         return [head, *wrapped(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
     same = "the same bytes as were sent, rebuilt from records alone"
+    records = record_rows.records(turn.manifest.record_ids)
     report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records))
-    lines: list[str | Row] = [head, same]
-    lines += [f"sha256 {rebuilt.sha256}", *message_lines(report, is_full=is_full)]
+    lines: list[str | Row] = [head, same, f"sha256 {rebuilt.sha256}"]
+    lines += [*request_lines(turn), *message_lines(report, is_full=is_full)]
     if not is_full:
         lines += ["", f"What was said, too: ai/replay {npc.key} = {turn.number} full"]
     return lines

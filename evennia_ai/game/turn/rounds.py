@@ -258,6 +258,7 @@ class _Beginning:
             silent=made.lore.silent,
             inputs=self._recorded(gathered),
             tools=tool_list(tools) if tools else None,
+            request=access.recorded(self.asked, keys=gathered.view.sources.conf.api_keys.values()),
         )
 
     def _account(self, prompt: Prompt) -> CacheAccount | None:

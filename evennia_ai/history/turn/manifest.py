@@ -2,9 +2,10 @@
 
 Every message is named by the record that holds it, so later edits of components, cards and lore
 change no past turn. Entries of lore that nothing concerned are told in bulk: a book of 10,000 costs
-a turn a few words. Manifests are made from drafts (`evennia_ai.history.turn.sending`).
-One in a transcript may have been written by anybody: `wrong_field` says which value of it is not of
-the kind that a turn writes; that it names records which are there is looked at in `transcripts`.
+a turn a few words. Manifests are made from drafts (`evennia_ai.history.turn.sending`). The record
+that ends a turn holds the hash of its manifest (`evennia_ai.history.turn.seals`).
+Anybody may have written the manifest in a transcript: `wrong_field` names the first value that no
+turn writes, and `transcripts` checks that the records it names exist.
 """
 
 import json
@@ -14,19 +15,16 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.errors import ReplayError
-from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.cache_account import REASONS
 from evennia_ai.prompt.compiled import LAYOUTS
-from evennia_ai.prompt.messages import Block, Message, ToolCall
+from evennia_ai.prompt.messages import Block
 from evennia_ai.prompt.placement import Anchor, Anchors
 from evennia_ai.prompt.prompt import PromptFigures
 from evennia_ai.prompt.trace import Verdict
 
-FORMAT: Final = 3
-# Format 1 had a verdict of its own for every entry; formats 1 and 2 held rendered texts themselves.
-READ_FORMATS: Final = (1, 2, FORMAT)
+FORMAT: Final = 4
 
 
 class RecordedMessage(NamedTuple):
@@ -42,22 +40,10 @@ class RecordedMessage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedMessage:
-    """A message that only the manifest has, as formats 1 and 2 kept it."""
-
-    message: Message
-    tokens: int
-
-    @property
-    def block(self) -> Block:
-        return self.message.block
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnManifest(PromptFigures):
     """What one prompt consisted of."""
 
-    messages: tuple[RecordedMessage | RenderedMessage, ...]
+    messages: tuple[RecordedMessage, ...]
     verdicts: tuple[Verdict, ...]
     silent: tuple[Unmatched, ...] = ()
     """Entries of lore without a verdict of their own, by the reason they share."""
@@ -75,51 +61,115 @@ class TurnManifest(PromptFigures):
     """Where its anchored notes stand."""
     tools_record: str | None = None
     """The record of the list of tools that was sent beside the messages."""
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """How the model was asked beside the messages and tools, without secrets, as JSON values."""
     erased: bool = False
     """Whether the words of its records, inputs and verdicts were erased on request."""
+    erased_blocks: tuple[str, ...] = ()
+    """Keys of the blocks of facts whose text was erased on request."""
 
     @property
     def record_ids(self) -> tuple[str, ...]:
         """Ids of the records the prompt shows, in its order."""
-        return tuple(m.record for m in self.messages if isinstance(m, RecordedMessage))
+        return tuple(message.record for message in self.messages)
 
-    def to_json(self) -> str:
-        """The manifest as one canonical JSON text."""
-        told: dict[str, Any] = {}
+    @property
+    def sent_ids(self) -> tuple[str, ...]:
+        """Ids of all records that were sent: those of the prompt, and the list of tools."""
+        return (*self.record_ids, *(() if self.tools_record is None else (self.tools_record,)))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the manifest as JSON values."""
+        plain: dict[str, Any] = {"format": FORMAT}
         for one in fields(self):
             value = getattr(self, one.name)
-            told[one.name] = dict(value) if isinstance(value, Mapping) else value
-        if any(isinstance(message, RenderedMessage) for message in self.messages):
-            raise ReplayError(
-                "a manifest that holds texts itself is read and never written;"
-                " commit them as records"
-            )
-        told["verdicts"] = [_verdict_values(verdict) for verdict in self.verdicts]
-        told["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
-        return canonical_json({"format": FORMAT, **told})
+            plain[one.name] = dict(value) if isinstance(value, Mapping) else value
+        plain["verdicts"] = [_verdict_values(verdict) for verdict in self.verdicts]
+        plain["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
+        return plain
+
+    def to_json(self) -> str:
+        """Return the manifest as one canonical JSON text."""
+        return canonical_json(self.to_plain())
 
     @classmethod
     def from_json(cls, text: str) -> "TurnManifest":
-        """The manifest that `to_json` wrote; ReplayError for one of another format."""
-        told = json.loads(text)
-        found = told.pop("format", None)
-        if found not in READ_FORMATS:
-            known = " and ".join(map(str, READ_FORMATS))
-            raise ReplayError(f"the manifest has format {found}, this version reads {known}")
-        told["messages"] = tuple(_message_from(message) for message in told["messages"])
-        told["verdicts"] = tuple(
-            Verdict(**dict(zip(_VERDICT, values, strict=True))) for values in told["verdicts"]
+        """Read the manifest that `to_json` wrote. ReplayError: it has another format."""
+        return cls.from_plain(json.loads(text))
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "TurnManifest":
+        """Read the manifest that `to_plain` wrote. ReplayError: it has another format."""
+        values = dict(plain)
+        found = values.pop("format", None)
+        if found != FORMAT:
+            raise ReplayError(f"the manifest has format {found}, this version reads {FORMAT}")
+        values["messages"] = tuple(RecordedMessage(*one) for one in values["messages"])
+        values["verdicts"] = tuple(
+            Verdict(**dict(zip(_VERDICT, one, strict=True))) for one in values["verdicts"]
         )
-        told["silent"] = tuple(Unmatched(*fields) for fields in told.get("silent", ()))
-        told["breakpoints"] = tuple(told["breakpoints"])
-        told["anchors"] = anchors_from(told.get("anchors", {}))
-        return cls(**told)
+        values["silent"] = tuple(Unmatched(*one) for one in values["silent"])
+        values["breakpoints"] = tuple(values["breakpoints"])
+        values["erased_blocks"] = tuple(values["erased_blocks"])
+        values["anchors"] = anchors_from(values["anchors"])
+        return cls(**values)
+
+
+def request_in_words(manifest: TurnManifest) -> str:
+    """Render how the model was asked, for example "profile default, temperature 0.7".
+
+    Empty if the words of the turn were erased.
+    """
+    beside = dict(manifest.request)
+    values = {**beside, **beside.pop("body", {})}
+    values.pop("body", None)
+    return ", ".join(
+        f"{name} {value if isinstance(value, str) else canonical_json(value)}"
+        for name, value in values.items()
+    )
 
 
 def number_in(manifest: TurnManifest, index: int) -> str:
-    """What a message of the prompt is called on every screen: `#12` by its record."""
-    message = manifest.messages[index]
-    return f"#{message.record}" if isinstance(message, RecordedMessage) else str(index)
+    """Return what every screen calls a message of the prompt: `#12` by its record."""
+    return f"#{manifest.messages[index].record}"
+
+
+def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> TurnManifest:
+    """Return the manifest with `name` applied to each id of a record in it.
+
+    The game calls records by their ids. Transcripts and seals call them by their places, which are
+    the same in every database.
+    """
+    inputs = dict(manifest.inputs)
+    if inputs.get("event") is not None:
+        inputs["event"] = name(inputs["event"])
+    if "tools" in inputs:
+        inputs["tools"] = [name(one) for one in inputs["tools"]]
+    if "history" in inputs:
+        held = dict(inputs["history"])
+        for end in ("first", "last"):
+            held[end] = held[end] and name(held[end])
+        held["left_out"] = [name(one) for one in held["left_out"]]
+        inputs["history"] = held
+    tools = manifest.tools_record
+    return replace(
+        manifest,
+        messages=tuple(one._replace(record=name(one.record)) for one in manifest.messages),
+        tools_record=None if tools is None else name(tools),
+        inputs=inputs,
+    )
+
+
+def record_names(manifest: TurnManifest) -> tuple[str, ...]:
+    """Return all names of records that `with_record_names` would replace."""
+    found: list[str] = []
+
+    def noted(record: str) -> str:
+        found.append(record)
+        return record
+
+    with_record_names(manifest, noted)
+    return tuple(found)
 
 
 _VERDICT: Final = tuple(one.name for one in fields(Verdict))
@@ -133,10 +183,8 @@ def anchors_from(told: Mapping[str, Any]) -> Anchors:
 
 def without_words(manifest: TurnManifest) -> TurnManifest:
     """The manifest of a turn whose words were erased: what it cost, its hashes and its records."""
-    recorded = (m for m in manifest.messages if isinstance(m, RecordedMessage))
     return replace(
         manifest,
-        messages=tuple(recorded),
         verdicts=(),
         silent=(),
         by_origin={},
@@ -145,27 +193,21 @@ def without_words(manifest: TurnManifest) -> TurnManifest:
         anchors={},
         broken_by=None,
         break_reason=None,
+        request={},
         erased=True,
     )
 
 
-def without_block(manifest: TurnManifest, key: str, *, source: str) -> TurnManifest:
-    """The manifest without the text of one block of facts, and of what lore could scan with it."""
+def without_block(manifest: TurnManifest, *, key: str, source: str) -> TurnManifest:
+    """Return the manifest without the text of one block of facts, and without a scanned source."""
     inputs = dict(manifest.inputs)
     blocks = [[k, "" if k == key else text] for k, text in inputs.get("blocks", ())]
     sources = {name: text for name, text in inputs.get("sources", {}).items() if name != source}
-    return replace(manifest, inputs={**inputs, "blocks": blocks, "sources": sources})
-
-
-def _message_from(told: Any) -> RecordedMessage | RenderedMessage:
-    if isinstance(told, list):
-        return RecordedMessage(*told)
-    if "record" in told:
-        return RecordedMessage(**{"injected": False, **told})
-    given = dict(told)
-    tokens, parts = given.pop("tokens"), given.pop("parts", ())
-    given["tool_calls"] = tuple(ToolCall(**call) for call in told.get("tool_calls", ()))
-    return RenderedMessage(message=Message(joined=parts_from(parts), **given), tokens=tokens)
+    return replace(
+        manifest,
+        inputs={**inputs, "blocks": blocks, "sources": sources},
+        erased_blocks=tuple(dict.fromkeys((*manifest.erased_blocks, key))),
+    )
 
 
 MOST_COUNT: Final = 2**31 - 1
@@ -222,6 +264,8 @@ _FIELDS: Final[tuple[tuple[str, Callable[[Any], bool]], ...]] = (
     ("broken_by", _maybe(_is_text)),
     ("shared_tokens", _maybe(_is_count)),
     ("erased", lambda value: isinstance(value, bool)),
+    ("erased_blocks", lambda value: all(map(_is_text, value))),
+    ("request", lambda value: isinstance(value, Mapping)),
     ("breakpoints", lambda value: all(map(_is_count, value))),
     ("by_origin", _mapping_of(_is_count)),
     ("revisions", _mapping_of(_is_text)),

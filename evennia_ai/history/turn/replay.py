@@ -13,13 +13,9 @@ from typing import Final, Literal, NamedTuple
 
 from evennia_ai.errors import ReplayError
 from evennia_ai.history.records import Record, content_sha256
-from evennia_ai.history.turn.manifest import (
-    RecordedMessage,
-    RenderedMessage,
-    TurnManifest,
-)
-from evennia_ai.history.turn.sending import Handle, sent_messages
-from evennia_ai.prompt.messages import Message, digest
+from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
+from evennia_ai.history.turn.sending import Handle, sent_messages, tools_in
+from evennia_ai.prompt.messages import Message, ToolSpec, digest
 from evennia_ai.prompt.report import Report, reported
 from evennia_ai.prompt.trace import Verdict
 
@@ -42,6 +38,8 @@ class Replay:
 
     sha256: str
     messages: tuple[Message, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    """The tools that were sent beside the messages."""
     problem: str = ""
     faults: tuple[Fault, ...] = ()
 
@@ -52,16 +50,29 @@ class Replay:
 
 
 def replay(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
-    """The prompt of a past turn from the records that its manifest names."""
-    kept = tuple(records)
+    """Rebuild the prompt of a past turn, and its tools, from the records that its manifest names.
+
+    `records` must hold those of `manifest.sent_ids`.
+    """
+    by_id = {record.id: record for record in records}
     try:
-        messages = messages_of(manifest, kept)
+        messages = messages_of(manifest, by_id.values())
+        tools = _tools(manifest, by_id)
     except ReplayError as error:
-        by_id = {record.id: record for record in kept}
         return Replay(
             sha256=manifest.sha256, problem=str(error), faults=tuple(_faults(manifest, by_id))
         )
-    return Replay(sha256=manifest.sha256, messages=messages)
+    return Replay(sha256=manifest.sha256, messages=messages, tools=tools)
+
+
+def _tools(manifest: TurnManifest, by_id: Mapping[str, Record]) -> tuple[ToolSpec, ...]:
+    if manifest.tools_record is None:
+        return ()
+    record = by_id.get(manifest.tools_record)
+    problem = _problem(record)
+    if problem or record is None:
+        raise ReplayError(f"record {manifest.tools_record}, the list of its tools, {problem}")
+    return tools_in(record)
 
 
 def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:
@@ -113,9 +124,7 @@ def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
     return (*own, *silent, *later)
 
 
-def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Record]) -> Message:
-    if isinstance(message, RenderedMessage):
-        return message.message
+def _rebuilt(message: RecordedMessage, by_id: Mapping[str, Record]) -> Message:
     record = by_id.get(message.record)
     if record is None:
         raise ReplayError(f"record {message.record} of the turn is not there")
@@ -125,10 +134,9 @@ def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Rec
 
 def _faults(manifest: TurnManifest, by_id: Mapping[str, Record]) -> Iterator[Fault]:
     for index, message in enumerate(manifest.messages):
-        if isinstance(message, RecordedMessage):
-            problem = _problem(by_id.get(message.record))
-            if problem:
-                yield Fault(index, message.record, problem)
+        problem = _problem(by_id.get(message.record))
+        if problem:
+            yield Fault(index, message.record, problem)
 
 
 def _problem(record: Record | None) -> str:
@@ -153,21 +161,11 @@ class SharedPrefix(NamedTuple):
 def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
     """What the newer prompt still shares with the older one, at least."""
     pairs = zip(older.messages, newer.messages, strict=False)
-    shared = [now for _, now in takewhile(lambda pair: _is_same(*pair), pairs)]
+    shared = [now for _, now in takewhile(lambda pair: pair[0].record == pair[1].record, pairs)]
     return SharedPrefix(
         messages=len(shared),
         tokens=sum(message.tokens for message in shared),
         is_whole=len(shared) == len(older.messages),
-    )
-
-
-def _is_same(
-    older: RecordedMessage | RenderedMessage, newer: RecordedMessage | RenderedMessage
-) -> bool:
-    return (
-        isinstance(older, RecordedMessage)
-        and isinstance(newer, RecordedMessage)
-        and older.record == newer.record
     )
 
 

@@ -7,6 +7,7 @@ string, a message, or a record nobody stored cannot be sent. The list of tools g
 messages, as a snapshot that is stored once in a segment for as long as it stays the same.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -179,6 +180,14 @@ def _tools_text(body: str) -> NewText:
     return NewText(new, TextKey(new.kind, new.role, content_sha256(new)))
 
 
+def tools_in(record: Record) -> tuple[ToolSpec, ...]:
+    """Return the tools that the record of a list of tools names."""
+    return tuple(
+        ToolSpec(name=name, description=description, parameters=parameters)
+        for name, description, parameters in json.loads(record.body)
+    )
+
+
 _HANDLE: Final = Slot[Handle]("handle")
 
 
@@ -244,13 +253,15 @@ def draft_of(
     silent: Sequence[Unmatched] = (),
     inputs: Mapping[str, Any] | None = None,
     tools: NewText | None = None,
+    request: Mapping[str, Any] | None = None,
 ) -> Draft:
     """The draft of a prompt that is about to be sent to `model` and answers the record `event`.
 
     A message that names a record must be made from it; an adapter that changes a message's text
     takes its record away. `revisions` adds cards and books by origin; `account` is what the prompt
     shares with the one before; `silent` is what its activation of lore tells in bulk; `inputs` are
-    the small values it was made from, `tools` is the list of the tools that goes with it.
+    the small values it was made from, `tools` is the list of the tools that goes with it, `request`
+    says how the model is asked otherwise.
     """
     messages = storable_messages(prompt.messages)
     figures = prompt.figures(account)
@@ -265,6 +276,7 @@ def draft_of(
         sent_sha256=sent_sha256,
         revisions={**_revisions(prompt), **(revisions or {})},
         inputs=inputs or {},
+        request=request or {},
         anchors=prompt.anchors,
         **figures,
     )

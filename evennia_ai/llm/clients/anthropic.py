@@ -16,6 +16,7 @@ from itertools import groupby, takewhile
 from typing import Any, Final
 
 from evennia_ai.llm.chat import (
+    AnswerSchema,
     ChatMessage,
     ChatRequest,
     Usage,
@@ -52,28 +53,40 @@ _FILLER: Final[Block] = {"type": "text", "text": FILLERS["user"]}
 def body_of(
     request: ChatRequest, *, model: str, stream: bool, session: str | None = None
 ) -> dict[str, Any]:
-    """The body; a further field of the sampling never replaces what the request itself says.
+    """Return the body; a field of `extra` never replaces what the request itself says.
 
     A schema is a tool that must be called: every model takes that, and the answer is its input.
     """
     system, messages = _conversation(request)
     body: dict[str, Any] = {
-        "model": request.model or model,
-        "max_tokens": request.max_tokens,
+        **parameters_of(request, model=model),
         "messages": messages,
-        **_sampling(request.sampling),
     }
     if system:
         body["system"] = system
     if tools := _tools(request):
         body["tools"] = tools
-    if request.schema is not None:
-        body["tool_choice"] = {"type": "tool", "name": request.schema.name}
     if session is not None:
         body["metadata"] = {"user_id": session}
     if stream:
         body["stream"] = True
     return {**request.sampling.extra, **body}
+
+
+def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
+    """Return what the body says beside messages and tools, without the fields of `extra`.
+
+    A schema is among the tools here, which `body_of` lists with those of the NPC.
+    """
+    parameters = {
+        "model": request.model or model,
+        "max_tokens": request.max_tokens,
+        **_sampling(request.sampling),
+    }
+    if request.schema is not None:
+        parameters["tools"] = [_schema_tool(request.schema)]
+        parameters["tool_choice"] = {"type": "tool", "name": request.schema.name}
+    return parameters
 
 
 def _sampling(sampling: Sampling) -> dict[str, Any]:
@@ -89,8 +102,12 @@ def _sampling(sampling: Sampling) -> dict[str, Any]:
 def _tools(request: ChatRequest) -> list[dict[str, Any]]:
     tools = [_tool(tool.name, tool.description, tool.parameters) for tool in request.tools]
     if request.schema is not None:
-        tools.append(_tool(request.schema.name, ANSWER, request.schema.schema))
+        tools.append(_schema_tool(request.schema))
     return tools
+
+
+def _schema_tool(schema: AnswerSchema) -> dict[str, Any]:
+    return _tool(schema.name, ANSWER, schema.schema)
 
 
 def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,23 +40,28 @@ NEWER_LIMIT: Final = "max_completion_tokens"
 def body_of(
     request: ChatRequest, *, model: str, stream: bool, session: str | None = None
 ) -> dict[str, Any]:
-    """The body; a further field of the sampling never replaces what the request itself says."""
+    """Return the body; a field of `extra` never replaces what the request itself says."""
     body: dict[str, Any] = {
-        "model": request.model or model,
         "messages": [_wire(message) for message in request.messages],
-        **_sampling(request.sampling),
+        **parameters_of(request, model=model),
     }
-    if NEWER_LIMIT not in request.sampling.extra:
-        body["max_tokens"] = request.max_tokens
     if request.tools:
         body["tools"] = [_wire_tool(tool) for tool in request.tools]
-    if request.schema is not None:
-        body["response_format"] = _wire_schema(request.schema)
     if session is not None:
         body |= {"user": session, "prompt_cache_key": session}
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return {**request.sampling.extra, **body}
+
+
+def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
+    """Return what the body says beside messages and tools, without the fields of `extra`."""
+    parameters = {"model": request.model or model, **_sampling(request.sampling)}
+    if NEWER_LIMIT not in request.sampling.extra:
+        parameters["max_tokens"] = request.max_tokens
+    if request.schema is not None:
+        parameters["response_format"] = _wire_schema(request.schema)
+    return parameters
 
 
 def _sampling(sampling: Sampling) -> dict[str, Any]:

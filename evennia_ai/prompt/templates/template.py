@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from evennia_ai.errors import TemplateError
+from evennia_ai.foreign.fields import plain_form
 from evennia_ai.prompt.dice import Dice, seed_of
 from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import Trust
@@ -173,6 +174,13 @@ class Template:
     """What its dice are thrown for, "" without any: made once, however many dice there are."""
     work: int = 0
     """Units of work that are paid at first: all of its macros. Logic pays the rest as it goes."""
+
+    # Only entries of lore have templates as values, and lore is imported text.
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: str,
+        written=lambda template: template.source,
+        made=lambda source: compile_template(source, trust="imported"),
+    )
 
     def render(
         self,

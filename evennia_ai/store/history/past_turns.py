@@ -18,6 +18,7 @@ from evennia_ai import models
 from evennia_ai.errors import ReplayError
 from evennia_ai.history.projection import let_go_records, message_of, project
 from evennia_ai.history.records import BOOKKEEPING, Record, RecordKind, is_staying
+from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.models import ERASED_META
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
@@ -26,10 +27,12 @@ from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import (
     ConversationRef,
     record_from,
+    records,
     records_at,
     records_from,
     ref_of,
 )
+from evennia_ai.store.history.sealing import problem_of_turn
 from evennia_ai.store.history.turns import StoredTurn, turn_from, turn_rows
 
 _CHUNK: Final = 200
@@ -46,6 +49,15 @@ _ACTS: Final = tuple(
 )
 MOST_LOOKED_AT: Final = 2000
 """Of so many newest records at most the words of people are looked for."""
+
+
+def replayed(turn: StoredTurn) -> Replay:
+    """Rebuild what was sent in a past turn, and check the turn against its seal."""
+    rebuilt = replay(turn.manifest, records(turn.manifest.sent_ids))
+    if rebuilt.problem:
+        return rebuilt
+    problem = problem_of_turn(turn.id)
+    return Replay(sha256=rebuilt.sha256, problem=problem) if problem else rebuilt
 
 
 def newest_turns(npc_ref: str, count: int) -> tuple[StoredTurn, ...]:

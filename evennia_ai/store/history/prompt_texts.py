@@ -3,7 +3,7 @@
 The rest of the conversation stays as it is; a record tells of the erasure and of what it was.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from django.db.models import Q
@@ -11,6 +11,7 @@ from django.db.models import Q
 from evennia_ai import models
 from evennia_ai.actors import Actor
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turn.seals import SEALS
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
@@ -40,15 +41,25 @@ def conversations_showing(shown: Q) -> list[ConversationRef]:
 
 
 def erase_texts(
-    conversation: ConversationRef, shown: Sequence[Q], *, of: str = OF_MEMORIES, by: Actor
+    conversation: ConversationRef,
+    shown: Sequence[Q],
+    *,
+    of: str = OF_MEMORIES,
+    by: Actor,
+    seals: Mapping[str, str] | None = None,
 ) -> None:
-    """Take the words out of the prompts' texts that are found by one of these, with a record."""
+    """Erase the texts of prompts that one of `shown` finds, and append a record of it.
+
+    Args:
+        seals: New seals of the turns that lost words in the same erasure, by their numbers.
+    """
     rows = models.Record.objects.filter(
         conversation_id=conversation.id, kind__in=[kind.value for kind in _KINDS]
     )
     count = sum(rows.filter(one).exclude(meta=ERASED_META).erase() for one in shown)
-    if count:
-        meta = {"by": by.name, "of": of, "records": count}
+    if count or seals:
+        sealed = {SEALS: dict(seals)} if seals else {}
+        meta = {"by": by.name, "of": of, "records": count, **sealed}
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
         conversations.append(conversation, [told])
         windows.written(conversation.id)

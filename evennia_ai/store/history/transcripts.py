@@ -4,41 +4,42 @@ Both ways go line by line, so a long conversation costs no more memory than the 
 records. What the lines are is `evennia_ai.history.transcripts`.
 """
 
-import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import Max
 
 from evennia_ai import models
 from evennia_ai.actors import Actor
 from evennia_ai.errors import StoreError
-from evennia_ai.history.records import canonical_json
 from evennia_ai.history.transcripts import (
     Header,
     TranscriptReader,
-    TranscriptTurn,
-    calling,
     header_line,
     last_line,
     lore_line,
     record_line,
     turn_line,
 )
-from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.history.turn.manifest import with_record_names
+from evennia_ai.history.turn.seals import PortableTurn, Seals, import_record
 from evennia_ai.lorebook.activation.timers import LoreState, state_from
 from evennia_ai.store.core.snapshots import one_change, value_of
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import (
     ConversationRef,
+    End,
     NewRow,
     insert,
     record_from,
     ref_of,
     row_of,
+    rows_after,
 )
+from evennia_ai.store.history.sealing import portable_turn
 from evennia_ai.store.history.windows import lore_states, remember_lore
 
 _CHUNK: Final = 500
@@ -47,18 +48,33 @@ WITHOUT_END: Final = "the transcript was made before the reply"
 
 
 def export_lines(conversation: ConversationRef) -> Iterator[str]:
-    """The conversation as lines, without line ends; rows are read as the lines are asked for."""
+    """Yield the conversation as lines without line ends; rows are read as the lines are asked for.
+
+    The game may go on meanwhile: a turn that begins after the first line is left out, and one that
+    ends after its records were read is written as one that is under way.
+
+    Raises:
+        ReplayError: A turn is not what was written; `verify` tells more.
+    """
+    turns_of = models.Turn.objects.filter(conversation_id=conversation.id)
+    newest_turn = turns_of.aggregate(newest=Max("pk"))["newest"] or 0
     yield header_line(value_of(Header, conversation))
-    places: dict[str, str] = {}
+    places, seals = dict[str, str](), Seals()
+    ended: set[int] = set(turns_of.exclude(state="open").values_list("pk", flat=True))
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
         record = record_from(row)
         places[record.id] = record.place
+        seals.read(record)
         yield record_line(record)
     count = 0
-    for turn in _turns(conversation):
+    written = turns_of.filter(pk__lte=newest_turn).order_by("number")
+    for turn in written.iterator(chunk_size=_CHUNK):
         count += 1
-        yield turn_line(_transcript_turn(turn, places))
+        portable = portable_turn(turn, places)
+        if turn.pk not in ended and seals.record_of(turn.number) is None:
+            portable = replace(portable, state="open", outcome="", ended_at=None)
+        yield turn_line(portable)
     yield lore_line(lore_states(conversation.id).to_plain())
     yield last_line(records=len(places), turns=count)
 
@@ -97,7 +113,7 @@ class _Taken:
         self._reader = reader
         self._rows: list[NewRow] = []
         self._ids: dict[str, str] = {}
-        self._turns: list[TranscriptTurn] = []
+        self._turns: list[PortableTurn] = []
         self._lore = LoreState()
 
     def take(self, told: Any) -> None:
@@ -114,15 +130,29 @@ class _Taken:
             self._reader.end(told, records=len(self._ids), turns=len(self._turns))
             self.is_ended = True
 
-    def write_turns(self, number: int) -> None:
-        """Write the turns, the first one with this number, and what the lore remembers."""
-        rows = [
-            self._turn_row(turn, number=number + offset) for offset, turn in enumerate(self._turns)
-        ]
-        models.Turn.objects.bulk_create(rows, batch_size=_CHUNK)
+    def write_turns(self, first_number: int) -> None:
+        """Write the turns from this number on, a record of it, and what the lore remembers."""
+        now, written, sealed_now = time.time(), [], {}
+        for number, turn in enumerate(self._turns, start=first_number):
+            ended = turn
+            if turn.state == "open":
+                ended = replace(turn, state="interrupted", outcome=WITHOUT_END, ended_at=now)
+                sealed_now[number] = ended.seal
+            written.append(self._turn_row(ended, number=number))
+        models.Turn.objects.bulk_create(written, batch_size=_CHUNK)
         turns.written_past(self._conversation.npc_ref)
+        if self._turns:
+            numbers = self._reader.numbers
+            record = import_record(numbers, first_number=first_number, seals=sealed_now)
+            insert(rows_after(self._end_of_records, self._conversation.id, [record]))
         if self._lore != LoreState():
-            remember_lore(self._conversation, self._lore, turn=number + len(rows) - 1)
+            last_number = first_number + len(written) - 1
+            remember_lore(self._conversation, self._lore, turn=last_number)
+
+    @property
+    def _end_of_records(self) -> End:
+        read = self._reader
+        return End(segment=read.segment, seq=read.seq, sha256=read.before, totals=read.totals)
 
     def _take_record(self, told: Any) -> None:
         record = replace(self._reader.record(told), conversation=self._conversation.id)
@@ -141,24 +171,22 @@ class _Taken:
         except (AttributeError, TypeError, ValueError):
             self._reader.refuse("lore_state is none of a conversation")
 
-    def _turn_row(self, turn: TranscriptTurn, *, number: int) -> models.Turn:
-        told = canonical_json(calling(turn.manifest, self._ids.__getitem__))
-        manifest = TurnManifest.from_json(told)
-        was_open = turn.state == "open"
+    def _turn_row(self, turn: PortableTurn, *, number: int) -> models.Turn:
+        manifest = with_record_names(turn.manifest, self._ids.__getitem__)
         return models.Turn(
             npc_ref=self._conversation.npc_ref,
             number=number,
             conversation_id=self._conversation.id,
             event_record_id=int(self._ids[turn.event]) if turn.event else None,
-            state="interrupted" if was_open else turn.state,
-            manifest=told,
+            state=turn.state,
+            manifest=manifest.to_json(),
             prompt_sha256=manifest.sha256,
             tokens=manifest.tokens,
             cut=manifest.cut,
             model=manifest.model,
-            outcome=WITHOUT_END if was_open else turn.outcome,
+            outcome=turn.outcome,
             created_at=turn.created_at,
-            ended_at=time.time() if was_open else turn.ended_at,
+            ended_at=turn.ended_at,
         )
 
 
@@ -181,18 +209,3 @@ def _opened(header: Header, npc_ref: str) -> ConversationRef:
             " import it for another NPC; nothing was taken over"
         ) from error
     return ref_of(row)
-
-
-def _turns(conversation: ConversationRef) -> Iterator[models.Turn]:
-    rows = models.Turn.objects.filter(conversation_id=conversation.id)
-    yield from rows.order_by("number").iterator(chunk_size=_CHUNK)
-
-
-def _transcript_turn(row: models.Turn, places: dict[str, str]) -> TranscriptTurn:
-    event = str(row.event_record_id) if row.event_record_id else None
-    return value_of(
-        TranscriptTurn,
-        row,
-        event=places[event] if event else None,
-        manifest=calling(json.loads(row.manifest), places.__getitem__),
-    )

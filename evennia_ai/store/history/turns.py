@@ -31,6 +31,7 @@ from evennia_ai.history.records import (
     storable,
 )
 from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.history.turn.seals import SEAL
 from evennia_ai.history.turn.sending import Draft, Handle, key_of, sent_messages
 from evennia_ai.lorebook.activation.timers import LoreState
 from evennia_ai.prompt.cache_account import Sent
@@ -40,6 +41,7 @@ from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, records_from, ref_of
+from evennia_ai.store.history.sealing import portable_turn
 from evennia_ai.store.history.windows import (
     HISTORY,
     forget_lore,
@@ -270,16 +272,20 @@ def _ended(
     outcome: str,
     call: NewCall | None = None,
 ) -> tuple[Record, ...]:
-    """Commit the end; an end without a reply first closes what it cuts short."""
-    end = NewRecord(
-        kind=RecordKind.RUN_END,
-        role="system",
-        body=outcome,
-        meta={"turn": turn.number, "state": state},
-    )
+    """Commit the end, with the turn's seal; an end without a reply first closes what it cuts short.
+
+    The seal is made from the row: an erasure may have changed the manifest since the turn began.
+    """
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
         _set_state(turn, state=state, outcome=storable(outcome), ended_at=time.time())
+        seal = portable_turn(models.Turn.objects.get(pk=turn.id)).seal
+        end = NewRecord(
+            kind=RecordKind.RUN_END,
+            role="system",
+            body=outcome,
+            meta={"turn": turn.number, "state": state, SEAL: seal},
+        )
         closing = () if state == "done" else _closing(turn, outcome)
         written = conversations.appended(turn.conversation, [*closing, *new, end])
         if call is not None:

@@ -182,9 +182,9 @@ def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anc
         return None, {}
     cut, text = newest
     manifest = json.loads(text)
-    if manifest.get("segment", 1) != segment:
+    if manifest["segment"] != segment:
         return None, {}
-    return cut, anchors_from(manifest.get("anchors", {}))
+    return cut, anchors_from(manifest["anchors"])
 
 
 def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:

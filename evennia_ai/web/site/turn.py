@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.errors import EvenniaAIError, ReplayError
-from evennia_ai.history.turn.replay import Replay, replay
+from evennia_ai.history.turn.manifest import request_in_words
+from evennia_ai.history.turn.replay import Replay
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
 from evennia_ai.minds.trials import Place, Trial, places
 from evennia_ai.minds.withheld.lore import HiddenLore
@@ -67,7 +68,8 @@ class TurnPage(Page):
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
             "unreadable": unreadable,
-            "replay": _replayed(replay(turn.manifest, records)),
+            "replay": _replayed(past_turns.replayed(turn)),
+            "request": dict(turn.manifest.request),
             "revisions": seer_for(self.request.user, ref).revisions(turn.manifest.revisions),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
@@ -107,6 +109,7 @@ class TurnPage(Page):
                 for origin, place in here.items()
             },
             "said": said,
+            "asked": request_in_words(self._turn.manifest),
             "not_to_be_tried": problem,
             **pages,
             "is_comparable": before and not turns.turn(ref, before).manifest.erased,

@@ -18,7 +18,7 @@ from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions, presets
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.history.conversations import conversations_of
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.cli.folder.made_folders import a_picture, a_preset, made_folder, values_in
 from tests.history.chats.builders import HEADER, a_file, a_line

@@ -67,6 +67,7 @@ SHOWS = {
     "ai/branch": (["ai/branch oren/3", "ai/branch oren"], False),
     "ai/branch/prompt": (["ai/branch oren/3", "ai/branch/prompt oren = full"], False),
     "ai/export": (["ai/export oren/{conversation}"], False),
+    "ai/request": (["ai/request oren/3"], False),
     "component/": (["component oren"], False),
     "component/preview": (["component/preview oren", "component/preview oren = And now?"], False),
     "component/preview/full": (
@@ -306,8 +307,9 @@ def test_the_hash_is_that_of_what_was_sent(stage, searched, looks):
     assert "the same bytes as were sent" in told
 
 
-def test_nothing_that_may_not_be_seen_is_written_into_a_file(searched, looks, tmp_path):
-    line = "ai/export oren/{conversation}".format(**searched)
+@pytest.mark.parametrize("typed", ["ai/export oren/{conversation}", "ai/request oren/3"])
+def test_nothing_that_may_not_be_seen_is_written_into_a_file(searched, looks, tmp_path, typed):
+    line = typed.format(**searched)
     assert "nothing was written" in looks("Builder", line)
     assert list(tmp_path.iterdir()) == []
     looks("Admin", line)

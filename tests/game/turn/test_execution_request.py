@@ -29,7 +29,7 @@ from evennia_ai.prompt.messages import digest
 
 told = []
 for line in sys.stdin:
-    request = ExecutionRequest.from_dict(json.loads(line))
+    request = ExecutionRequest.from_json(line)
     prompt = request.composed().prompt
     told.append([digest(storable_messages(prompt.messages)), request.kb_meta_prompt])
 roots = {name.partition(".")[0] for name in sys.modules}
@@ -59,7 +59,7 @@ def requests(monkeypatch):
     made = []
 
     def kept(request):
-        made.append(json.dumps(request.to_dict()))
+        made.append(request.to_json())
         return original(request)
 
     original = ExecutionRequest.composed

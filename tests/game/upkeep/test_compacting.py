@@ -10,7 +10,7 @@ from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import (
     FULL,

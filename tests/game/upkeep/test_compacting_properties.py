@@ -20,7 +20,7 @@ from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of, records_in
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import GOOD, SMALL, is_for_summary, rules
 from tests.properties import up_to

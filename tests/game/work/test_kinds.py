@@ -23,7 +23,7 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import memories
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history import record_rows
+from evennia_ai.store.history import record_rows, verifying
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.work import proposals
@@ -148,7 +148,7 @@ def test_200_jobs_give_the_same_bytes_in_the_game_and_in_a_worker(stage, tmp_pat
         with pytest.raises(StaleError):
             applied(stage, job, body)
         assert written() == before
-    assert all(record_rows.verify(where) is None for where in places)
+    assert all(verifying.verify(where) is None for where in places)
 
 
 def offered(stage: Any, kind: str) -> tuple[Any, Job, dict[str, Any]]:

@@ -147,62 +147,8 @@ def test_a_manifest_of_another_format_is_refused():
     told = json.loads(manifest_of(a_prompt(said), said).to_json())
     told["format"] = 99
 
-    with pytest.raises(ReplayError, match="format 99, this version reads 1 and 2 and 3"):
+    with pytest.raises(ReplayError, match="format 99, this version reads 4"):
         TurnManifest.from_json(json.dumps(told))
-
-
-class TestOlderFormats:
-    """Formats 1 and 2 held the rendered texts themselves and named only what was said."""
-
-    @pytest.fixture
-    def said(self):
-        return a_conversation(3)
-
-    @pytest.fixture
-    def told(self, said):
-        """A manifest as format 2 had it."""
-        prompt = a_prompt(said)
-        manifest = manifest_of(prompt, said)
-        told = json.loads(manifest.to_json())
-        for name in ("segment", "inputs", "anchors", "erased"):
-            del told[name]
-        told["messages"] = [
-            {"record": m.record, "block": m.block, "tokens": 9}
-            if m.record
-            else {
-                "role": m.role,
-                "content": m.content,
-                "block": m.block,
-                "tokens": 9,
-                "parts": [[p.origin, p.start, p.end, p.revision] for p in m.parts],
-                **({"injected": True} if m.injected else {}),
-            }
-            for m in prompt.messages
-        ]
-        return {**told, "format": 2}
-
-    @pytest.mark.req("S2-30")
-    def test_a_turn_of_the_second_format_is_rebuilt(self, told, said):
-        rebuilt = messages_of(TurnManifest.from_json(json.dumps(told)), said)
-
-        assert [m.wire() for m in rebuilt] == [m.wire() for m in a_prompt(said).messages]
-
-    def test_a_turn_of_the_first_format_is_rebuilt(self, told, said):
-        del told["silent"]
-        manifest = TurnManifest.from_json(json.dumps({**told, "format": 1}))
-
-        assert digest(messages_of(manifest, said)) == manifest.sha256
-        assert manifest.silent == ()
-
-    def test_its_report_says_where_each_text_came_from(self, told, said):
-        manifest = TurnManifest.from_json(json.dumps(told))
-
-        origins = [part.origin for m in report_of_turn(manifest, said).messages for part in m.parts]
-        assert {"component:system_prompt", "component:mood", "block:place"} <= set(origins)
-
-    def test_it_is_read_and_never_written(self, told):
-        with pytest.raises(ReplayError, match="read and never written"):
-            TurnManifest.from_json(json.dumps(told)).to_json()
 
 
 def test_silent_entries_are_kept_in_bulk_and_told_one_by_one():

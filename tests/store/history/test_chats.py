@@ -15,7 +15,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation, erase_private
 from evennia_ai.store.history import chats, control, conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation, conversations_of
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
 from tests.store.builders import a_line as heard
 from tests.store.builders import a_reply, said

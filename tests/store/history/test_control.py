@@ -16,7 +16,7 @@ from evennia_ai.history.turn.replay import replay
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import control, record_rows, turns
+from evennia_ai.store.history import control, record_rows, turns, verifying
 from evennia_ai.store.history.conversations import (
     append,
     begin_segment,
@@ -57,7 +57,7 @@ def record_saying(where, body: str):
 def is_whole(where) -> bool:
     """Whether memory, the rows, the chain and every older turn that was not erased agree."""
     assert shape(where) == cold_shape(where)
-    assert record_rows.verify(where) is None
+    assert verifying.verify(where) is None
     for turn in turns_in_order(where.npc_ref):
         if turn.manifest.erased:
             continue

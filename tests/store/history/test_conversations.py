@@ -13,7 +13,7 @@ from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.lorebook.activation.timers import NO_STATE
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history import conversations, record_rows, verifying
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.windows import (
     GREETING,
@@ -239,7 +239,7 @@ class TestAppendEach:
         assert [len(before) for before, _ in told] == [2, 0, 0, 0, 0, 0]
         for known, (_, record) in zip(hearers, told, strict=True):
             assert record_rows.records([record.id]) == (record,)
-            assert record_rows.verify(known) is None
+            assert verifying.verify(known) is None
 
     def test_where_another_process_was_first_in_one_nobody_has_it(self, hearers):
         windows(hearers[3].id)

@@ -9,7 +9,8 @@ from evennia_ai.migrations import _append_only
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import records_at, verify
+from evennia_ai.store.history.record_rows import records_at
+from evennia_ai.store.history.verifying import verify
 from tests.store.builders import a_turn, talked
 
 

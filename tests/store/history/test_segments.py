@@ -16,7 +16,7 @@ from evennia_ai.store.history.conversations import (
     opening_summary,
     records_in,
 )
-from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.store.builders import a_line, a_reply, a_turn, give, history_in, said, talked
 

@@ -29,6 +29,7 @@ from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.model_calls import NewCall
 from tests.history.builders import a_prompt
+from tests.store.builders import give, seal_of_turn
 
 REPLY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", name="Oren", body="Evening.")
 
@@ -205,7 +206,7 @@ class TestBegin:
 
         assert statements == ["SAVEPOINT", "INSERT", "INSERT", "RELEASE"]
 
-    def test_the_end_of_a_turn_writes_three_times(self, quay):
+    def test_the_end_of_a_turn_writes_three_times_and_reads_for_its_seal(self, quay):
         heard(quay)
         turn, _ = begun(quay)
         call = NewCall(npc_ref="12", role="speaker", started_at=1.0, seconds=2.0)
@@ -213,7 +214,15 @@ class TestBegin:
             turns.finish(turn, [REPLY], call=call)
         statements = [q["sql"].split()[0] for q in made.captured_queries]
 
-        assert statements == ["SAVEPOINT", "UPDATE", "INSERT", "INSERT", "RELEASE"]
+        assert statements == [
+            "SAVEPOINT",
+            "UPDATE",
+            "SELECT",
+            "SELECT",
+            "INSERT",
+            "INSERT",
+            "RELEASE",
+        ]
 
     def test_a_turn_that_is_begun_is_the_one_that_is_read(self, quay):
         heard(quay)
@@ -250,16 +259,15 @@ class TestBegin:
         assert begun(quay)[0].number == 1
 
     @pytest.mark.req("S2-31")
-    def test_two_processes_do_not_begin_the_same_turn(self, quay):
+    def test_two_processes_do_not_begin_the_same_turn(self, quay, monkeypatch):
         heard(quay)
-        turns.next_number("12")
-        with transaction.atomic():
-            begun(quay)
-        models.Turn.objects.update(number=2)
+        begun(quay)
 
-        with pytest.raises(HistoryConflictError):
-            begun(quay)
-        assert begun(quay)[0].number == 3
+        with monkeypatch.context() as patch:
+            give(turns.next_number, 1, patch=patch)
+            with pytest.raises(HistoryConflictError):
+                begun(quay)
+        assert begun(quay)[0].number == 2
 
     def test_the_cut_is_remembered_and_read_again(self, quay):
         for number in range(20):
@@ -336,7 +344,7 @@ class TestFinish:
         end = record_rows.records_of(quay)[-1]
 
         assert (end.kind, end.body) == (RecordKind.RUN_END, "answered")
-        assert end.meta == {"turn": 1, "state": "done"}
+        assert end.meta == {"turn": 1, "state": "done", "seal": seal_of_turn(1)}
         assert first_broken(record_rows.records_of(quay)) is None
 
     def test_a_reply_that_comes_too_late_is_not_written(self, quay):
@@ -394,7 +402,8 @@ class TestInterrupted:
         turns.close_interrupted()
         end = record_rows.records_of(quay)[-1]
 
-        assert (end.kind, end.meta) == (RecordKind.RUN_END, {"turn": 1, "state": "interrupted"})
+        meta = {"turn": 1, "state": "interrupted", "seal": seal_of_turn(1)}
+        assert (end.kind, end.meta) == (RecordKind.RUN_END, meta)
         assert [m.content for m in windows(quay.id).history] == ["Good evening, Oren."]
 
     @pytest.mark.req("S2-29")

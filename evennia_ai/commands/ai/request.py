@@ -1,0 +1,69 @@
+"""`ai/request`: what a turn was composed from, in a file that composes to the same prompt.
+
+`evennia-ai compose --request` reads the file. It holds all that the prompt depends on, more than
+the prompt shows: every entry of each book, and memories that were not recalled.
+"""
+
+from typing import Any, Final
+
+from evennia_ai.commands.ai.history import exportable
+from evennia_ai.commands.base import CommandError
+from evennia_ai.commands.folder import new_file
+from evennia_ai.errors import EvenniaAIError
+from evennia_ai.execution_request import execution_request
+from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.senses.presence import NPC
+from evennia_ai.history.turn.sending import storable_messages
+from evennia_ai.minds.recomposing import PastReader
+from evennia_ai.prompt.messages import digest
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.history.past_turns import replayed
+from evennia_ai.store.history.turns import StoredTurn
+
+SUFFIX: Final = ".request"
+
+
+def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
+    """Write the request of a turn into a new file of the card folder; return what was written.
+
+    Raises:
+        CommandError: Something of it is hidden from `caller`, or cannot be read back any more.
+    """
+    exportable(caller, npc, turn.conversation.id)
+    sent = replayed(turn)
+    if sent.problem:
+        raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
+    try:
+        past = PastReader().inputs(turn)
+        if seer_for(caller, npc.ai.ref).hides_some_input(past.inputs):
+            raise CommandError(
+                f"Turn {turn.number} of {npc.key} was made from lore, memories or facts that locks"
+                f" hide from you. {_NOTHING} Somebody who may see them can write it."
+            )
+        request = execution_request(
+            past.inputs,
+            npc_ref=past.npc_ref,
+            conversation=turn.conversation.id,
+            event=turn.event_record or "",
+            tools=sent.tools,
+        )
+        content = request.to_json().encode()
+        composed = digest(storable_messages(request.composed().prompt.messages))
+    except EvenniaAIError as error:
+        problem = f"Turn {turn.number} cannot be composed again: {error}."
+        raise CommandError(f"{problem} {_NOTHING}") from error
+    path = new_file(conf().card_folder, f"{npc.key}-{turn.number}", content, suffix=SUFFIX)
+    same = (
+        f"It composes to the bytes that were sent, sha256 {composed}."
+        if composed == turn.manifest.sha256
+        else f"It composes to another prompt than was sent, sha256 {composed}: the game was"
+        " upgraded or its settings changed since."
+    )
+    return (
+        f"Wrote the request of turn {turn.number} of {npc.key}, {len(content)} bytes, to"
+        f" {path.name} in {conf().card_folder}. {same} 'evennia-ai compose --request {path}'"
+        " composes it again. Whoever has the file can read all of it."
+    )
+
+
+_NOTHING: Final = "Nothing was written."

@@ -1,0 +1,106 @@
+"""Sealing: rows of turns as portable turns, and whether a row still says what its seal covers."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from evennia_ai import models
+from evennia_ai.errors import ReplayError
+from evennia_ai.history.records import RecordKind
+from evennia_ai.history.turn.manifest import TurnManifest, record_names, with_record_names
+from evennia_ai.history.turn.seals import SEAL, PortableTurn, Seals
+from evennia_ai.store.core.snapshots import value_of
+from evennia_ai.store.history.record_rows import records_from
+
+_HOLDERS = (RecordKind.RUN_END, RecordKind.ERASURE, RecordKind.SNAPSHOT)
+
+
+def portable_turn(row: models.Turn, places: Mapping[str, str] | None = None) -> PortableTurn:
+    """Return the turn of a row, with the places of records instead of their ids.
+
+    Args:
+        row: The row, as the database has it now.
+        places: The place of each record of the conversation, by id. Without it they are looked up.
+
+    Raises:
+        ReplayError: The manifest cannot be read, or names a record that is not there.
+    """
+    return _portable(row, _manifest_in(row), places)
+
+
+def seal_problem(row: models.Turn, seals: Seals, places: Mapping[str, str] | None = None) -> str:
+    """Say what is wrong with the row of a turn, "" if it says what its seal covers."""
+    try:
+        manifest = _manifest_in(row)
+        turn = _portable(row, manifest, places)
+    except ReplayError as error:
+        return str(error)
+    copied = (manifest.sha256, manifest.tokens, manifest.cut, manifest.model)
+    if (row.prompt_sha256, row.tokens, row.cut, row.model) != copied:
+        return "its row and its manifest differ in hash, tokens, cut or model"
+    if manifest.to_json() != row.manifest:
+        return "its manifest is not written as a turn writes it"
+    if row.npc_ref != row.conversation.npc_ref:
+        return f"its row is of NPC {row.npc_ref}, its conversation of {row.conversation.npc_ref}"
+    return seals.problem_of(turn)
+
+
+def problem_of_turn(turn_id: int) -> str:
+    """Say what is wrong with one stored turn, "" if it says what its seal covers.
+
+    The seal is looked up in the records of the turn's conversation. The chain of these records is
+    not checked: `verify` does that.
+    """
+    row = models.Turn.objects.select_related("conversation").get(pk=turn_id)
+    seals = Seals()
+    holders = models.Record.objects.filter(
+        conversation_id=row.conversation_id,
+        kind__in=[kind.value for kind in _HOLDERS],
+        meta__contains=f'"{SEAL}',
+    )
+    try:
+        for record in records_from(holders.order_by("segment", "seq")):
+            seals.read(record)
+    except ValueError as error:
+        return f"the records with the seals of turns cannot be read: {error}"
+    return seal_problem(row, seals)
+
+
+def _manifest_in(row: models.Turn) -> TurnManifest:
+    try:
+        return TurnManifest.from_json(row.manifest)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ReplayError("its manifest is none that a turn ever wrote") from error
+
+
+def _portable(
+    row: models.Turn, manifest: TurnManifest, places: Mapping[str, str] | None
+) -> PortableTurn:
+    event = None if row.event_record_id is None else str(row.event_record_id)
+    try:
+        if places is None:
+            named = [] if event is None else [event]
+            places = places_of([*named, *record_names(manifest)])
+        place = _place_in(places)
+        return value_of(
+            PortableTurn,
+            row,
+            event=None if event is None else place(event),
+            manifest=with_record_names(manifest, place),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ReplayError("its manifest names records as no turn ever did") from error
+
+
+def places_of(ids: Iterable[str]) -> Mapping[str, str]:
+    """Return the places of the records with these ids, by id."""
+    rows = models.Record.objects.filter(pk__in=[int(one) for one in ids])
+    found = rows.values_list("pk", "segment", "seq")
+    return {str(pk): f"{segment}.{seq}" for pk, segment, seq in found}
+
+
+def _place_in(places: Mapping[str, str]) -> Callable[[str], str]:
+    def place(record: str) -> str:
+        if record not in places:
+            raise ReplayError(f"it names record {record}, which its conversation does not have")
+        return places[record]
+
+    return place

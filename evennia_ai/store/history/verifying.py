@@ -1,0 +1,93 @@
+"""Verifying: whether the rows of a conversation are what was written.
+
+Every record's hash covers the record before it, through all segments. Erased records keep their
+place in the chain, and a later record tells of the erasure. Each turn that has ended has a seal in
+the chain (`evennia_ai.history.turn.seals`), and each seal has its turn. Somebody who may write the
+database can take the newest records away, or hash all of them anew; no chain tells that.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai import models
+from evennia_ai.history.records import Record, RecordKind, first_broken
+from evennia_ai.history.turn.seals import Seals
+from evennia_ai.store.history.record_rows import ConversationRef, record_from
+from evennia_ai.store.history.sealing import seal_problem
+
+_CHUNK: Final = 1000
+_CHUNK_OF_TURNS: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """The first record or turn of a conversation that is not what was written."""
+
+    problem: str
+    """What is wrong with it."""
+    id: str = ""
+    """The id of the record; of a turn, that of the record that holds its seal, "" for none."""
+    place: str = ""
+    """The place of this record: its segment and its number there."""
+    turn: int | None = None
+    """The number of the turn, None for a record."""
+
+    def __str__(self) -> str:
+        if self.turn is not None:
+            return f"turn {self.turn}: {self.problem}"
+        return f"record {self.id} (number {self.place}): {self.problem}"
+
+
+def verify(conversation: ConversationRef) -> Broken | None:
+    """Return what is broken in the conversation, None if chain and turns hold from end to end."""
+    rows = models.Record.objects.filter(conversation_id=conversation.id)
+    seals, places = Seals(), dict[str, str]()
+    before, expected = "", (1, 1)
+    untold: Record | None = None  # the first that is erased while no later record tells it
+    for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
+        place = f"{row.segment}.{row.seq}"
+        if (row.segment, row.seq) not in (expected, (expected[0] + 1, 1)):
+            missing = "the records between number {}.{} and this one are missing".format(*expected)
+            return Broken(id=str(row.pk), place=place, problem=missing)
+        try:
+            record = record_from(row)
+            seals.read(record)
+        except ValueError:
+            unknown = "its kind or its meta is none that was ever written"
+            return Broken(id=str(row.pk), place=place, problem=unknown)
+        if first_broken([record], previous=before):
+            changed = "its hash does not cover what it says or what stands before it"
+            return Broken(id=record.id, place=place, problem=changed)
+        if record.kind is RecordKind.ERASURE:
+            untold = None
+        elif record.is_erased:
+            untold = untold or record
+        places[record.id] = place
+        before, expected = record.sha256, (record.segment, record.seq + 1)
+    if untold is not None:
+        gone = "its words are gone, and no record tells of an erasure"
+        return Broken(id=untold.id, place=untold.place, problem=gone)
+    return _broken_turn(conversation, seals, places)
+
+
+def _broken_turn(
+    conversation: ConversationRef, seals: Seals, places: dict[str, str]
+) -> Broken | None:
+    """Return the first turn that is not what its seal covers, None if all are."""
+    rows = models.Turn.objects.filter(conversation_id=conversation.id)
+    numbers: set[int] = set()
+    for row in rows.select_related("conversation").order_by("number").iterator(_CHUNK_OF_TURNS):
+        numbers.add(row.number)
+        if problem := seal_problem(row, seals, places):
+            return _broken(seals, row.number, problem)
+    gone = seals.first_without_turn(numbers)
+    if gone is None:
+        return None
+    return _broken(seals, gone, "a record holds its seal, and it is not there")
+
+
+def _broken(seals: Seals, number: int, problem: str) -> Broken:
+    record = seals.record_of(number)
+    if record is None:
+        return Broken(turn=number, problem=problem)
+    return Broken(turn=number, problem=problem, id=record.id, place=record.place)

@@ -1,0 +1,327 @@
+"""Verifying: a turn that was changed past the store is named, and so is one that is gone."""
+
+import json
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from evennia_ai import models
+from evennia_ai.errors import FormatError
+from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.history.turn.sending import Handle, sent_messages
+from evennia_ai.migrations import _append_only
+from evennia_ai.prompt.messages import digest
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.erasing import erase_conversation
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.record_rows import records_of
+from evennia_ai.store.history.sealing import problem_of_turn
+from evennia_ai.store.history.transcripts import export_lines, import_lines
+from evennia_ai.store.history.verifying import verify
+from tests.store.builders import a_turn
+
+
+@pytest.fixture
+def quay():
+    """A conversation with three turns; the second failed, and there is a turn elsewhere."""
+    elsewhere = conversation("12", kind="private", partner_ref="7")
+    a_turn(elsewhere)
+    quay = conversation("12", kind="room", place_ref="3")
+    a_turn(quay)
+    turns.fail(a_turn(quay, "Are you there?", reply=None), "the endpoint is away")
+    a_turn(quay, "Good night.")
+    return quay
+
+
+def tamper(sql: str, *values: object) -> None:
+    """Change the database as somebody does who takes the triggers away."""
+    editor = connection.SchemaEditorClass(connection)
+    _append_only.unprotect_turns(None, editor)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+    _append_only.protect_turns(None, editor)
+    forget_everything()
+
+
+def set_column(column: str, value: object, number: int = 3) -> None:
+    tamper(f"UPDATE evennia_ai_turn SET {column} = %s WHERE number = %s", value, number)
+
+
+def changed_manifest(number: int, **values) -> str:
+    row = models.Turn.objects.get(number=number)
+    plain = {**TurnManifest.from_json(row.manifest).to_plain(), **values}
+    return TurnManifest.from_plain(plain).to_json()
+
+
+@pytest.mark.req("S2-08", "S2-16", "S2-26")
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("npc_ref", "13"),
+        ("number", 9),
+        ("event_record_id", None),
+        ("state", "done"),
+        ("state", "open"),
+        ("manifest", "{}"),
+        ("manifest", "no JSON"),
+        ("manifest", "[]"),
+        ("prompt_sha256", "0" * 64),
+        ("tokens", 5),
+        ("cut", 5),
+        ("model", "other"),
+        ("outcome", "said nothing"),
+        ("created_at", 1.5),
+        ("ended_at", 1.5),
+        ("ended_at", None),
+    ],
+)
+def test_verify_names_the_turn_when_a_column_was_changed(quay, column, value):
+    assert verify(quay) is None
+    set_column(column, value)
+    broken = verify(quay)
+
+    assert broken is not None
+    assert str(broken).startswith("turn 9: " if column == "number" else "turn 3: ")
+
+
+def test_verify_names_the_turn_when_it_was_moved_to_another_conversation(quay):
+    where = models.Conversation.objects.get(kind="private")
+    set_column("conversation_id", where.pk)
+
+    assert str(verify(quay)).startswith("turn 3: a record holds its seal")
+
+
+def test_verify_names_the_turn_when_it_had_other_tools(quay):
+    set_column("manifest", changed_manifest(3, tools_record=records_of(quay)[0].id))
+
+    assert str(verify(quay)).startswith("turn 3: it was changed in the database: record 1.")
+
+
+def test_verify_names_the_turn_when_its_event_is_another_record(quay):
+    first = models.Turn.objects.get(number=2).event_record_id
+    set_column("event_record_id", first)
+
+    assert str(verify(quay)).startswith("turn 3: it was changed in the database: record 1.")
+
+
+@pytest.mark.req("S2-08", "S2-16")
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"tokens": 5},
+        {"model": "other"},
+        {"inputs": {"cut": 1}},
+        {"request": {"temperature": 0.5}},
+        {"revisions": {}},
+        {"verdicts": []},
+        {"erased": True},
+        {"erased_blocks": ["mood"]},
+        {"breakpoints": []},
+        {"by_origin": {}},
+        {"cut": 1},
+        {"segment": 2},
+        {"sent_sha256": "0" * 64},
+        {"limit_tokens": 5},
+    ],
+)
+def test_verify_names_the_turn_when_a_value_of_its_manifest_was_changed(quay, values):
+    set_column("manifest", changed_manifest(3, **values))
+    for column in ("tokens", "model", "cut"):
+        if column in values:
+            set_column(column, values[column])
+
+    assert str(verify(quay)).startswith("turn 3: it was changed in the database: record 1.")
+
+
+@pytest.mark.req("S2-08", "S2-16", "S2-26")
+def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay):
+    """The forgery of the report: a message is left out, and the hashes are made to fit."""
+    row = models.Turn.objects.get(number=3)
+    manifest = TurnManifest.from_json(row.manifest)
+    kept = manifest.messages[1:]
+    known = {record.id: record for record in records_of(quay)}
+    handles = [
+        Handle(record=known[one.record], block=one.block, injected=one.injected) for one in kept
+    ]
+    sha256 = digest(sent_messages(handles))
+    forged = changed_manifest(3, messages=[list(one) for one in kept], sha256=sha256)
+    set_column("manifest", forged)
+    set_column("prompt_sha256", sha256)
+
+    assert str(verify(quay)).startswith("turn 3: it was changed in the database")
+    assert "it was changed in the database" in problem_of_turn(row.pk)
+    assert problem_of_turn(models.Turn.objects.get(number=2).pk) == ""
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_verify_names_the_turn_when_its_row_was_removed(quay, number):
+    tamper("DELETE FROM evennia_ai_turn WHERE number = %s", number)
+
+    assert str(verify(quay)) == f"turn {number}: a record holds its seal, and it is not there"
+
+
+def test_verify_names_a_finished_turn_that_no_record_ended(quay):
+    a_turn(quay, "Wake up.", reply=None)
+    assert verify(quay) is None
+    set_column("state", "done", number=5)
+
+    assert str(verify(quay)) == "turn 5: it has ended, and no record holds its seal"
+
+
+def test_verify_names_the_turn_when_its_manifest_is_written_otherwise(quay):
+    set_column("manifest", models.Turn.objects.get(number=3).manifest + " ")
+
+    assert str(verify(quay)) == "turn 3: its manifest is not written as a turn writes it"
+
+
+def test_verify_names_the_turn_when_its_manifest_names_a_record_of_another_conversation(quay):
+    other = models.Record.objects.filter(conversation__kind="private").first()
+    messages = TurnManifest.from_json(models.Turn.objects.get(number=3).manifest).messages
+    forged = [[str(other.pk), *list(messages[0])[1:]], *map(list, messages[1:])]
+    set_column("manifest", changed_manifest(3, messages=forged))
+
+    problem = f"it names record {other.pk}, which its conversation does not have"
+    assert str(verify(quay)) == f"turn 3: {problem}"
+
+
+class TestErased:
+    @pytest.mark.req("S2-08")
+    def test_an_erased_conversation_holds_with_an_open_turn_too(self, quay):
+        a_turn(quay, "Wake up.", reply=None)
+        erase_conversation(quay, by="Mira")
+
+        assert verify(quay) is None
+        assert models.Turn.objects.get(number=5).state == "failed"
+
+    @pytest.mark.parametrize(
+        ("column", "value"),
+        [("tokens", 5), ("outcome", "answered"), ("state", "open"), ("created_at", 1.5)],
+    )
+    def test_verify_names_an_erased_turn_that_was_changed(self, quay, column, value):
+        erase_conversation(quay, by="Mira")
+        set_column(column, value)
+
+        assert str(verify(quay)).startswith("turn 3: ")
+
+    def test_verify_names_a_turn_whose_words_were_taken_without_an_erasure(self, quay):
+        erased = TurnManifest.from_json(models.Turn.objects.get(number=3).manifest)
+        set_column("manifest", changed_manifest(3, **{**erased.to_plain(), "erased": True}))
+
+        assert str(verify(quay)).startswith("turn 3: it was changed in the database")
+
+
+class TestImported:
+    @pytest.mark.req("S2-08", "S2-14")
+    def test_an_imported_conversation_holds_and_names_a_changed_turn(self, quay):
+        a_turn(conversation("99", kind="private", partner_ref="7"))
+        a_turn(quay, "Wake up.", reply=None)
+        made = import_lines(export_lines(quay), npc_ref="99")
+        assert verify(made) is None
+        a_turn(made, "And now?")
+        assert verify(made) is None
+
+        for column, value in (("outcome", "x"), ("number", 77)):
+            set_column(column, value, number=4)
+            assert str(verify(made)).startswith("turn ")
+            set_column("outcome", "answered", number=4)
+
+    def test_it_can_be_exported_imported_and_erased_again(self, quay):
+        made = import_lines(export_lines(quay), npc_ref="99")
+        a_turn(made, "And now?")
+        again = import_lines(export_lines(made), npc_ref="100")
+
+        assert verify(again) is None
+        erase_conversation(again, by="Mira")
+        assert verify(again) is None
+        assert verify(import_lines(export_lines(again), npc_ref="101")) is None
+
+    @pytest.mark.parametrize(
+        ("change", "problem"),
+        [
+            ({"outcome": "said nothing"}, "turn 3: it was changed"),
+            ({"created_at": 5.0}, "turn 3: it was changed"),
+            ({"state": "open"}, r"turn 3: record 1\.\d+ ended it, and it is open"),
+            ({"turn": 9}, "turn 9: it has ended, and no record holds its seal"),
+        ],
+    )
+    def test_a_transcript_with_a_changed_turn_is_refused(self, quay, change, problem):
+        lines = [
+            json.dumps({**told, **change}) if told.get("turn") == 3 else line
+            for line in export_lines(quay)
+            for told in [json.loads(line)]
+        ]
+        with pytest.raises(FormatError, match=problem):
+            import_lines(lines, npc_ref="99")
+
+    def test_a_transcript_that_lost_the_line_of_a_turn_is_refused(self, quay):
+        told = [json.loads(line) for line in export_lines(quay)]
+        told[-1]["turns"] -= 1
+        lines = [json.dumps(one) for one in told if one.get("turn") != 3]
+
+        with pytest.raises(FormatError, match="holds the seal of turn 3, and the line of it is"):
+            import_lines(lines, npc_ref="99")
+
+    def test_a_turn_that_ends_while_it_is_exported_is_written_as_its_records_have_it(self, quay):
+        begun = a_turn(quay, "Wake up.", reply=None)
+        lines = export_lines(quay)
+        read = [next(lines) for _ in range(1 + len(records_of(quay)))]
+        turns.finish(begun, [])
+        a_turn(quay, "Too late for the file.")
+        told = [json.loads(line) for line in (*read, *lines)]
+
+        assert [one["state"] for one in told if "turn" in one] == ["done", "failed", "done", "open"]
+        assert verify(import_lines(map(json.dumps, told), npc_ref="99")) is None
+
+
+class TestTriggers:
+    @pytest.mark.req("S2-08")
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            *(
+                f"UPDATE evennia_ai_turn SET {change} WHERE number = 3"
+                for change in (
+                    "npc_ref = '13'",
+                    "number = 9",
+                    "conversation_id = 1",
+                    "event_record_id = NULL",
+                    "state = 'open'",
+                    "manifest = '{}'",
+                    "prompt_sha256 = 'x'",
+                    "tokens = 5",
+                    "cut = 5",
+                    "model = 'x'",
+                    "outcome = 'x'",
+                    "created_at = 1",
+                    "ended_at = NULL",
+                    """manifest = '{"erased":true}', tokens = 5""",
+                    """manifest = '{"erased":true}', state = 'open'""",
+                )
+            ),
+            "UPDATE evennia_ai_turn SET manifest = '{}' WHERE number = 5",
+            "UPDATE evennia_ai_turn SET state = 'done', tokens = 5 WHERE number = 5",
+            "DELETE FROM evennia_ai_turn WHERE number = 3",
+            "DELETE FROM evennia_ai_turn WHERE number = 5",
+        ],
+    )
+    def test_the_database_refuses_a_change_of_a_turn(self, quay, sql):
+        a_turn(quay, "Wake up.", reply=None)  # turn 5 is open
+        with (
+            pytest.raises(DatabaseError, match="turns are append-only"),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(sql)
+
+    def test_sqlite_refuses_to_replace_a_turn(self, quay):
+        if connection.vendor != "sqlite":
+            pytest.skip("only SQLite has INSERT OR REPLACE")
+        with (
+            pytest.raises(DatabaseError, match="turns are append-only"),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(
+                "INSERT OR REPLACE INTO evennia_ai_turn SELECT * FROM evennia_ai_turn LIMIT 1"
+            )
