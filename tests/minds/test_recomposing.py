@@ -249,7 +249,7 @@ def test_every_break_of_a_prefix_has_a_declared_reason(furnished):
     # The description throws a die in each turn, which hides what differs behind it.
     data = {**CARD, "description": "{{char}} rows {{user}} over."}
     card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
-    save_card("oren", json.dumps(card), by="builder")
+    save_card("oren", json.dumps(card), by=trusted("builder"))
     play(furnished, rounds=2)
     manifests = [turn.manifest for turn in turns_of(furnished)]
     reasons = {

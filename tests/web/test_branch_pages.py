@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.turn.rehearsal import rehearsed
 from evennia_ai.store.authored import lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
@@ -16,7 +17,7 @@ def branched(played):
     """The stage after Ben opened a branch from turn 4 and said two lines in it; its reference."""
     played.talks_with(lambda request: "Aye.")
     turn = turns.turn(played.npc.ai.ref, 4)
-    branch = branches.opened(turn, by_ref=str(played.ben.id), by="Ben")
+    branch = branches.opened(turn, by_ref=str(played.ben.id), by=trusted("Ben"))
     for line in ("And if I had paid, Oren?", "And the lamp?"):
         rehearsed(played.npc, branch, line, typist=played.ben)
         played.passes()
@@ -62,7 +63,7 @@ def test_branch_page_shows_its_own_turns_and_the_settings_of_its_npc(branched, b
 
 
 def test_book_page_shows_the_npc_itself_when_its_newest_turn_is_in_a_branch(branched, browser):
-    lorebooks.detach("harbour", lorebooks.attachments("harbour")[0], by="builder")
+    lorebooks.detach("harbour", lorebooks.attachments("harbour")[0], by=trusted("builder"))
     told = browser("Builder").get("/ai/lore/harbour/?format=json").json()
     assert (told["newest"]["npc"], told["newest"]["ref"]) == ("Oren", branched.npc.ai.ref)
 
@@ -90,7 +91,7 @@ def test_branch_has_no_page_of_what_belongs_to_its_npc(branched, browser, rest):
 
 
 def test_every_linked_page_answers_after_the_branch_was_closed(branched, browser):
-    erase_branches(branched.npc.ai.ref, str(branched.ben.id), by="Ben")
+    erase_branches(branched.npc.ai.ref, str(branched.ben.id), by=trusted("Ben"))
     forget_everything()
     client = browser("Builder")
     known, waiting = {"/ai/live/"}, ["/ai/live/"]
@@ -106,7 +107,7 @@ def test_every_linked_page_answers_after_the_branch_was_closed(branched, browser
 
 
 def test_erased_turn_shows_what_is_left_of_it_and_links_to_no_comparison(branched, browser):
-    erase_branches(branched.npc.ai.ref, str(branched.ben.id), by="Ben")
+    erase_branches(branched.npc.ai.ref, str(branched.ben.id), by=trusted("Ben"))
     forget_everything()
     client = browser("Builder")
     at = f"/ai/npc/{branched.branch}/turn/2/"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.minds.withheld.lore import alias_of
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import lorebooks
@@ -20,8 +21,8 @@ def entry(number, key, content):
 
 
 def save(name, *entries):
-    lorebooks.save_book(name, json.dumps({"entries": list(entries)}), by="builder")
-    lorebooks.attach(name, GAME, by="builder")
+    lorebooks.save_book(name, json.dumps({"entries": list(entries)}), by=trusted("builder"))
+    lorebooks.attach(name, GAME, by=trusted("builder"))
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def locked(played):
     """A hidden book with an active entry, and a book that its text activated; the turn's number."""
     save("vaultbook", entry(0, "ferry", SECRET), entry(77, "nothing", "Never active."))
     save("open", entry(0, "Quill", "A quill writes."))
-    lorebooks.set_book_locks("vaultbook", "view:perm(Admin)", by="Ada")
+    lorebooks.set_book_locks("vaultbook", "view:perm(Admin)", by=trusted("Ada"))
     played.talks_with(lambda request: "Aye.")
     played.says(played.anna, "Oren, when does the ferry sail?")
     forget_everything()
@@ -71,8 +72,8 @@ def test_hidden_entry_has_one_name_on_every_page_and_no_revision(played, locked,
 
 
 def test_entry_that_is_hidden_alone_keeps_its_book_in_view(played, locked, browser):
-    lorebooks.set_book_locks("vaultbook", "", by="Ada")
-    lorebooks.set_entry_locks("vaultbook", "0", "view:perm(Admin)", by="Ada")
+    lorebooks.set_book_locks("vaultbook", "", by=trusted("Ada"))
+    lorebooks.set_entry_locks("vaultbook", "0", "view:perm(Admin)", by=trusted("Ada"))
     client = browser("Builder")
     told = client.get(f"/ai/npc/{played.npc.ai.ref}/turn/{locked}/?format=json").json()
     assert "book:vaultbook" in told["revisions"]

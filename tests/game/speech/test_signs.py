@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.errors import StoreError
 from evennia_ai.game.mind.emergency import start_all, stop_all
 from evennia_ai.game.speech.signs import AGAIN_SECONDS, Recently
@@ -150,7 +151,7 @@ def test_sign_is_the_line_of_the_settings_when_a_game_has_its_own(
 
 def test_speaker_who_means_the_npc_is_shown_once_that_all_npcs_are_stopped(stage: Any) -> None:
     stage.talks_with(lambda _: "Aye.")
-    stop_all(by="Mira")
+    stop_all(by=trusted("Mira"))
     stage.says(stage.ben, "Anna, the fog.")
     assert shown(stage, stage.ben, STOPPED) == 0
     for _ in range(3):
@@ -158,7 +159,7 @@ def test_speaker_who_means_the_npc_is_shown_once_that_all_npcs_are_stopped(stage
         stage.whispers(stage.anna, "Are you there?")
     assert (shown(stage, stage.anna, STOPPED), shown(stage, stage.ben, STOPPED)) == (1, 0)
     assert len(stage.model.requests) == 0
-    start_all(by="Mira")
+    start_all(by=trusted("Mira"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
 
@@ -167,10 +168,10 @@ def test_speaker_who_waits_is_shown_that_all_npcs_are_stopped(stage: Any) -> Non
     stage.talks_with(lambda _: "Aye.", delay_seconds=10)
     for number in range(3):
         stage.says(stage.anna, f"Oren, {number}?")
-    stop_all(by="Mira")
+    stop_all(by=trusted("Mira"))
     stage.passes(20)
     assert shown(stage, stage.anna, STOPPED) == 1
-    start_all(by="Mira")
+    start_all(by=trusted("Mira"))
 
 
 def test_limit_is_said_although_something_else_was_refused_first(stage: Any) -> None:

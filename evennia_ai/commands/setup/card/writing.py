@@ -127,6 +127,7 @@ class CardWriting(CardWork):
         if (taken := called(plain_name(name))) and not (yield from self._agreed_twin(name, taken)):
             self.say("Nobody was made.")
             return
+        self.actor.check(f"making {name}")
         owner = f"id({self.caller.id}) or perm(Admin)"
         locks = f"control:{owner};delete:{owner};edit:{owner}"
         npc: Any = create_object(typeclass, key=name, location=room, home=room, locks=locks)
@@ -166,9 +167,10 @@ class CardWriting(CardWork):
             self.say(f"{label} stays.")
             return
         self._refuse_despawn(npc, label)
+        self.actor.check(f"deleting {label}")
         if not npc.delete():
             raise CommandError(f"The game's own code keeps {label}. Nobody was deleted.")
-        store.unassign(ref, by=self.typed_by)
+        store.unassign(ref, by=self.actor)
         self.say(f"{label} is deleted. The card {played.card} stays; card/spawn makes another one.")
 
     def _refuse_despawn(self, npc: Any, label: str) -> None:
