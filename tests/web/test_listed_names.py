@@ -1,0 +1,39 @@
+"""Lists of pages: what counts where is told by name, and names are sorted as a reader expects."""
+
+import json
+
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.store.authored import cards, lorebooks
+from evennia_ai.store.knowledge import knowledge_bases
+from tests.game.scripted_games import CARD
+
+
+def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, browser):
+    npc, room = (
+        Scope(kind="npc", ref=played.npc.ai.ref),
+        Scope(kind="room", ref=str(played.room.id)),
+    )
+    lorebooks.save_book("inn", json.dumps({"entries": []}), by="builder")
+    for scope in (
+        npc,
+        room,
+        GAME,
+        Scope(kind="faction", ref="ring"),
+        Scope(kind="room", ref="99999"),
+    ):
+        lorebooks.attach("inn", scope, by="builder")
+    client = browser("Builder")
+    books = client.get("/ai/lore/?format=json").json()["books"]
+    [attached] = [one["attached"] for one in books if one["name"] == "inn"]
+    names = {"npc Oren", "room Ferry Landing", "game", "faction ring", "room #99999"}
+    assert set(attached) == names
+    knowledge_bases.bind("library", room, by="builder")
+    assert "room Ferry Landing" in client.get("/ai/kb/library/?format=json").json()["bound_to"]
+
+
+def test_cards_are_sorted_without_regard_to_case(played, browser):
+    for name in ("zoe", "Anna", "bela"):
+        card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**CARD, "name": name}}
+        cards.save_card(name, json.dumps(card), by="builder")
+    told = browser("Builder").get("/ai/cards/?format=json").json()["cards"]
+    assert [one["name"] for one in told] == ["Anna", "bela", "oren", "zoe"]
