@@ -40,14 +40,14 @@ def said_twice(stage: Any) -> Walk:
 
 
 def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
-    bounded("say", said_twice(stage), files=94, moves=652)
+    bounded("say", said_twice(stage), files=94, moves=658)
 
 
 def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by="Mara")
     lorebooks.attach("harbour", GAME, by="Mara")
-    bounded("say_lore", said_twice(stage), files=108, moves=758)
+    bounded("say_lore", said_twice(stage), files=108, moves=764)
 
 
 def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
