@@ -4,6 +4,7 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.personas import Persona
@@ -122,7 +123,7 @@ def test_markup_and_lines_become_plain_words_on_one_line(stage):
 @pytest.mark.parametrize("place", ["prompt", "depth"])
 def test_persona_states_no_fact_and_opens_no_frame_in_a_prompt(stage, claim, place):
     persona = Persona(text=f"Kind. {claim}", place=place)
-    set_persona(str(stage.player.id), persona, most_characters=1000)
+    set_persona(str(stage.player.id), persona, most_characters=1000, by=trusted("Pim"))
     told = [m.content for m in spoken(stage) if "is described by their player" in m.content]
     assert len(told) == 1
     assert "words: Kind. " in told[0]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.games import ROOT, rows_of
 from tests.hostile.audit import audit
-from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person, Scene
+from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person
 from tests.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
@@ -135,17 +135,17 @@ def test_rights(harbour: Harbour) -> None:
                     assert f"Command '{word}" in shown, shown
             with subject.attack(f"what {who.name} typed changed nothing"):
                 assert changed(before, everything(harbour)) == []
+        scene.enters(harbour.admin)
         for way, lines_of_it in PLAYED.items():
             with subject.attack(f"an NPC that a superuser played has his rights: {way}"):
-                is_no_superuser(harbour, scene, player, *lines_of_it)
+                is_no_superuser(harbour, player, *lines_of_it)
         with subject.attack("every builder's command is among them"):
             assert len(list(verbs())) > 100
 
 
-def is_no_superuser(harbour: Harbour, scene: Scene, player: Person, *lines: str) -> None:
+def is_no_superuser(harbour: Harbour, player: Person, *lines: str) -> None:
     """After the superuser typed the lines, the NPC takes nothing that is locked, and is there."""
-    admin = scene.enters(harbour.admin)
-    shown = admin.types(*lines, "ic admin")
+    shown = harbour.admin.types(*lines, "ic admin")
     assert "You become Mara" in shown, shown
     harbour.builder.types(
         "ai/tools mara = take", "create/drop crown", "@lock crown = get:perm(Admin)"

@@ -53,9 +53,9 @@ def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None)
     if not event.speaker_ref:
         return "Nobody speaks to you."
     how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
-    language = f", in {bounded(neutral(event.language))}" if event.language else ""
+    language = f", in {bounded(event.language)}" if event.language else ""
     volume = _LOUD.get(event.volume, event.volume)
-    volume = f", {bounded(neutral(volume))}" if volume else ""
+    volume = f", {bounded(volume)}" if volume else ""
     name = bounded(event.speaker_name)
     return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
 
@@ -198,11 +198,17 @@ def _written(record: Record) -> int:
 MOST_COMPANY: Final = 20
 
 
+@lru_cache(maxsize=1024)
+def _place_name(name: str) -> str:
+    """Return the name of a place as facts may have it; builders and players choose such names."""
+    return bounded(neutral(plain_name(name)))
+
+
 def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """The place of `npc` and its company, "" where it is nowhere."""
     if npc.location is None:
         return ""
-    here = bounded(neutral(plain_name(npc.location.get_display_name(npc))))
+    here = _place_name(npc.location.get_display_name(npc))
     text = f"Place: {here}."
     seen = seen_here(npc)
     if not seen:
@@ -316,7 +322,7 @@ def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
     """
     for place, its in groupby(lines, key=_PLACE):
         name = npc.ai.lately.place_name(npc, place)
-        yield f"- in {bounded(neutral(name))}:" if name else "- somewhere:"
+        yield f"- in {_place_name(name)}:" if name else "- somewhere:"
         yield from (f"  {line.text}" for line in its)
 
 

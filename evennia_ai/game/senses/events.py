@@ -198,13 +198,14 @@ class _Spoken:
     at: float
     room_ref: str
     speaker_ref: str
-    words: tuple[str, ...]
+    text: str
     hops: int
     line: Line | None
 
-    def is_echoed_by(self, words: tuple[str, ...]) -> bool:
-        """True if one of both lines has all words of the other in a row."""
-        longer, shorter = sorted((self.words, words), key=len, reverse=True)
+    def is_echoed_by(self, text: str) -> bool:
+        """True if one of both texts has all words of the other in a row."""
+        both = (words_of(self.text.casefold()), words_of(text.casefold()))
+        longer, shorter = sorted(both, key=len, reverse=True)
         return (
             len(shorter) >= _SHORTEST_ECHO and f" {' '.join(shorter)} " in f" {' '.join(longer)} "
         )
@@ -238,8 +239,7 @@ class Chains:
         self, room_ref: str, text: str, *, speaker_ref: str, hops: int, line: Line | None
     ) -> None:
         """Remember what an NPC says or does, before anybody perceives it."""
-        words = tuple(words_of(text.casefold()))
-        said = _Spoken(self._seconds(), room_ref, speaker_ref, words, hops, line)
+        said = _Spoken(self._seconds(), room_ref, speaker_ref, text, hops, line)
         if not self._spoken or self._spoken[-1] != said:  # all NPCs of a room perceive a line
             self._spoken.append(said)
 
@@ -247,7 +247,7 @@ class Chains:
         """Return the event with the replies and the line that it continues, if it continues any."""
         if not event.unplayed or event.hops or event.kind == ARRIVE:
             return event
-        now, words = self._seconds(), tuple(words_of(event.text.casefold()))
+        now = self._seconds()
         for one in reversed(self._spoken):
             age = now - one.at
             if age > max(self._budget_seconds, MOMENT_SECONDS):
@@ -255,7 +255,7 @@ class Chains:
             if one.speaker_ref == event.speaker_ref:
                 continue
             is_next = one.room_ref == event.room_ref and age <= MOMENT_SECONDS
-            if is_next or one.is_echoed_by(words):
+            if is_next or one.is_echoed_by(event.text):
                 made = replace(event, hops=one.hops + 1, line=one.line)
                 self.spoke(
                     event.room_ref,
