@@ -170,7 +170,7 @@ def test_a_revision_is_compared_and_gone_back_to(played, browser):
     back = f"/ai/lore/harbour/revision/{was.revision}/"
     assert [one["text"] for one in as_json(client, back)["back"] if one["how"] == "new"] == ["on"]
     stale = client.post(back, {"seen": str(was.revision)})
-    assert (stale.status_code, "Nothing was changed" in stale.content.decode()) == (400, True)
+    assert (stale.status_code, "was changed by" in stale.content.decode()) == (409, True)
     assert client.post(back, {"seen": str(seen())}).status_code == 302
     assert lorebooks.get_book("harbour").source == was.source
 

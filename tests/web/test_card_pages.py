@@ -60,15 +60,18 @@ def test_a_prompt_of_nobody_is_told(played, browser):
 
 def test_the_greeting_that_an_npc_opens_with_is_chosen(played, browser):
     client, ref = browser("Builder"), played.npc.ai.ref
-    here = f"/ai/cards/oren/{cards.get_card('oren').revision}/"
-    client.post(here, {"do": "greet", "npc": ref, "greeting": "1"})
+    seen = cards.get_card("oren").revision
+    here = f"/ai/cards/oren/{seen}/"
+    client.post(here, {"do": "greet", "npc": ref, "greeting": "1", "seen": seen})
     assert cards.assignment_of(ref).greeting == 1
     [player] = as_json(client, here)["players"]
     assert (player["name"], player["greeting"]) == ("Oren", 1)
-    client.post(here, {"do": "greet", "npc": ref, "greeting": ""})
+    stale = client.post(here, {"do": "greet", "npc": ref, "greeting": "", "seen": seen - 1})
+    assert (stale.status_code, cards.assignment_of(ref).greeting) == (409, 1)
+    client.post(here, {"do": "greet", "npc": ref, "greeting": "", "seen": seen})
     assert cards.assignment_of(ref).greeting is None
     for given in ({"npc": ref, "greeting": "9"}, {"npc": "999999", "greeting": "0"}):
-        assert client.post(here, {"do": "greet", **given}).status_code == 400
+        assert client.post(here, {"do": "greet", "seen": seen, **given}).status_code == 400
     assert cards.assignment_of(ref).greeting is None
 
 

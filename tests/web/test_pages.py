@@ -523,7 +523,7 @@ def test_a_card_is_uploaded_read_and_approved_with_one_grant_and_assigned(played
     assert (told["waits"], told["report"]["identity"]["name"]) == (True, "Tilda")
     text = client.get(waits).content.decode()
     assert 'name="grant" value="fields"' in text
-    done = client.post(waits, {"do": "approve", "grant": ["fields"]})
+    done = client.post(waits, {"do": "approve", "grant": ["fields"], "seen": told["newest"]})
     card = cards.card_or_none("Tilda")
     assert (done.status_code, card.grants) == (302, frozenset({"fields"}))
     client.post(done["Location"], {"do": "assign", "npc": "oren"})
@@ -572,7 +572,7 @@ def test_a_card_that_cannot_be_made_or_was_changed_meanwhile_comes_back(played, 
 def test_an_import_is_rejected(played, browser):
     client = browser("Builder")
     waits = uploaded(client, TILDA, name="Tilda again")["Location"]
-    assert client.post(waits, {"do": "reject"}).status_code == 302
+    assert client.post(waits, {"do": "reject", "seen": "1"}).status_code == 302
     assert as_json(client, "/ai/cards/")["waiting"] == []
     assert cards.card_or_none("Tilda again") is None
 
@@ -648,7 +648,7 @@ def test_what_was_whispered_is_for_admins_and_who_reads_it_is_logged(played, bro
     text = admin.get(turn_page(played, number)).content.decode()
     assert "silver" in text and "Under the ropes." in text
     [line] = [line for line in logged if "a-Admin" in line]
-    assert f"turn {number} of NPC {played.npc.ai.ref}" in line
+    assert f"reads conversation {turns.last_turn(played.npc.ai.ref).conversation.id} of NPC" in line
 
 
 # Stopping

@@ -3,10 +3,11 @@
 from typing import Any
 
 from evennia_ai.minds.trials import Trial
+from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.changes import changes, said_between
 from evennia_ai.prompt.report import Report, number_of
 from evennia_ai.store.history import turns
-from evennia_ai.web.site.looking import past_of, records_of, sent, tried
+from evennia_ai.web.site.looking import past_of, records_of, seer_for, sent, tried
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.trying import trial_in
 
@@ -17,10 +18,10 @@ class DiffPage(Page):
     template = "evennia_ai/diff.html"
 
     def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
-        account, trial = self.request.user, trial_in(self.request)
+        seer, trial = seer_for(self.request.user, ref), trial_in(self.request)
         first = turns.turn(ref, older)
-        before = sent(account, first, records_of(first))
-        after = self._newer(ref, newer, trial)
+        before = sent(seer, first, records_of(first))
+        after = self._newer(seer, ref, newer, trial)
         came, gone = said_between(before, after)
         shared = _shared(before, after)
         return {
@@ -48,11 +49,11 @@ class DiffPage(Page):
             "first_break": number_of(after, shared) if shared < len(after.messages) else "",
         }
 
-    def _newer(self, ref: str, number: int, trial: Trial) -> Report:
+    def _newer(self, seer: Seer, ref: str, number: int, trial: Trial) -> Report:
         turn = turns.turn(ref, number)
         if trial.edits:
-            return tried(self.request.user, turn, past_of(turn), trial)
-        return sent(self.request.user, turn, records_of(turn))
+            return tried(seer, past_of(turn), trial)
+        return sent(seer, turn, records_of(turn))
 
 
 def _shared(before: Report, after: Report) -> int:

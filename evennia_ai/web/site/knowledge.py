@@ -232,7 +232,7 @@ def draft_row(found: StoredDraft) -> dict[str, Any]:
         "base": found.base,
         "title": found.draft.page.name.full,
         "is_new": not found.draft.was,
-        "by": found.draft.by,
+        "by": found.draft.by.name,
         "at": found.made_at,
         "state": found.state,
         "decided_by": found.decided_by,

@@ -26,9 +26,9 @@ def records_of(turn: StoredTurn) -> tuple[Record, ...]:
     return record_rows.records(turn.manifest.record_ids)
 
 
-def sent(account: Any, turn: StoredTurn, records: Sequence[Record]) -> Report:
+def sent(seer: Seer, turn: StoredTurn, records: Sequence[Record]) -> Report:
     """The account of what was sent, made from these records of it."""
-    return seer_for(account, turn.npc_ref).report(report_of_turn(turn.manifest, records))
+    return seer.report(report_of_turn(turn.manifest, records))
 
 
 class _OfThread(local):
@@ -52,11 +52,11 @@ def past_of(turn: StoredTurn) -> PastInputs:
     return past_reader().inputs(turn)
 
 
-def tried(account: Any, turn: StoredTurn, past: PastInputs, trial: Trial) -> Report:
+def tried(seer: Seer, past: PastInputs, trial: Trial) -> Report:
     """The account of the turn's prompt with the trial's edits, beside what was sent.
 
     FormatError, ComponentValueError: an edit cannot be.
     """
     before = compose(past.inputs)
     report = report_of(compose(trial(past)), older=before.messages)
-    return seer_for(account, turn.npc_ref).report(report)
+    return seer.report(report)

@@ -16,6 +16,7 @@ from evennia_ai.history.turn.manifest import request_in_words
 from evennia_ai.history.turn.replay import Replay
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
 from evennia_ai.minds.trials import Place, Trial, places
+from evennia_ai.minds.visibility import Seer
 from evennia_ai.minds.withheld.lore import HiddenLore
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
@@ -47,13 +48,14 @@ class TurnPage(Page):
         trial = trial_in(self.request)
         self._turn = turn
         records = records_of(turn)
+        seer = seer_for(self.request.user, ref)
         unreadable, column = "", {}
         if trial.edits:
             self._past = past_of(turn)
-            column = column_of(tried(self.request.user, turn, self._past, trial))
+            column = column_of(tried(seer, self._past, trial))
         else:
             try:
-                column = column_of(sent(self.request.user, turn, records))
+                column = column_of(sent(seer, turn, records))
             except ReplayError as error:  # above all, its words were erased
                 unreadable = str(error)
         return {
@@ -70,10 +72,10 @@ class TurnPage(Page):
             "unreadable": unreadable,
             "replay": _replayed(past_turns.replayed(turn)),
             "request": dict(turn.manifest.request),
-            "revisions": seer_for(self.request.user, ref).revisions(turn.manifest.revisions),
+            "revisions": seer.revisions(turn.manifest.revisions),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
-            "reply": _reply(self.request.user, turn),
+            "reply": _reply(seer, turn),
             **column,
         }
 
@@ -189,9 +191,8 @@ def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
     ]
 
 
-def _reply(account: Any, turn: StoredTurn) -> list[dict[str, str]]:
-    """What the NPC said and did in the turn, as the account may see it."""
-    seer = seer_for(account, turn.npc_ref)
+def _reply(seer: Seer, turn: StoredTurn) -> list[dict[str, str]]:
+    """What the NPC said and did in the turn, as the one who looks may see it."""
     found = past_turns.acts_of(turn)
     return [
         {"number": record.id, "kind": str(record.kind), "text": seer.record(record, found).body}

@@ -1,9 +1,11 @@
 """Pages in an answer become drafts, which keep what they were made from."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.lorekeeper.keeping import lorekeeper
 from evennia_ai.game.lorekeeper.writing import read_request
 from evennia_ai.game.runtime import runtime
@@ -43,7 +45,7 @@ def test_a_new_page_is_a_draft_of_no_revision(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Leek Show ===\nLeeks, once a year.")
     assert (draft.draft.page.name.full, draft.draft.was) == ("Leek Show", "")
     assert draft.draft.page.body == "Leeks, once a year.\n"
-    assert (draft.task, draft.draft.by) == (TASK, "lorekeeper for Mara")
+    assert (draft.task, draft.draft.by.name) == (TASK, "lorekeeper for Mara")
     assert pages.page("harbour", page_name("Leek Show")) is None
 
 
@@ -157,7 +159,9 @@ def test_what_cannot_be_stored_is_told_and_the_text_is_there(stage, mara, monkey
 
 def test_an_approved_draft_is_written_by_the_backend(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Leek Show ===\nLeeks of [[Oren]].")
-    written = runtime().backends.of(get_base("harbour")).write(draft.draft)
+    written = (
+        runtime().backends.of(get_base("harbour")).write(replace(draft.draft, by=trusted("Ada")))
+    )
     assert stored("harbour", "Leek Show") == written
     assert [link.full for link in written.links] == ["Oren"]
 
@@ -166,5 +170,5 @@ def test_a_draft_of_a_page_that_changed_meanwhile_is_not_written(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Oren ===\nOren sings.")
     write("harbour", "Oren", "Oren rows.")
     with pytest.raises(Exception, match="builder"):
-        runtime().backends.of(get_base("harbour")).write(draft.draft)
+        runtime().backends.of(get_base("harbour")).write(replace(draft.draft, by=trusted("Ada")))
     assert stored("harbour", "Oren").body == "Oren rows."

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.store.core.copies import copies
 from evennia_ai.store.library import entries as shelf
 from evennia_ai.store.library.entries import LibraryError, entries, entry, reading, remove
@@ -63,7 +64,7 @@ def test_a_file_that_is_no_library_is_told(library):
 def test_a_library_that_is_only_read_cannot_be_published_to(library):
     published_base(FERRY)
     with reading(), pytest.raises(LibraryError, match="cannot be written, nothing was changed"):
-        remove("base", "harbour")
+        remove("base", "harbour", by=trusted("Ismay"))
 
 
 def test_what_the_library_has_is_told_where_something_else_is_wanted(library):
@@ -71,4 +72,4 @@ def test_what_the_library_has_is_told_where_something_else_is_wanted(library):
     with pytest.raises(LibraryError, match="has no moor; it has harbour"), reading():
         entry("base", "moor")
     with pytest.raises(LibraryError, match="has no card:Oren; it has harbour"):
-        remove("card", "Oren")
+        remove("card", "Oren", by=trusted("Ismay"))

@@ -237,14 +237,14 @@ def test_what_another_game_published_is_not_published_over(library):
     a_base()
     with pytest.raises(LibraryError, match=r"game Saltholm published it\..* library remove harb"):
         publish_base("harbour", game="a" * 32, game_name="Here", by=trusted("Mara"))
-    remove("base", "harbour")
+    remove("base", "harbour", by=trusted("Ismay"))
     assert publish_base("harbour", game="a" * 32, game_name="Here", by=trusted("Mara")).is_new
 
 
 def test_what_is_taken_out_of_the_library_stays_in_the_game_which_is_told_once(library):
     published_base(FERRY)
     taken()
-    remove("base", "harbour")
+    remove("base", "harbour", by=trusted("Ismay"))
     assert look().gone == ("harbour",)
     assert look().gone == ()
     assert (texts(), copy_of("base", "harbour").is_gone) == (FERRY, True)
