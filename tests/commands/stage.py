@@ -25,6 +25,31 @@ from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import components as store
 
 
+class _Typing:
+    """Sessions of somebody who plays: NPCs see one, and Evennia finds no client to write to."""
+
+    protocol_key = ""
+    protocol_flags: dict[str, Any] = {}
+
+    def all(self) -> list[Any]:
+        return [self]
+
+    def get(self, sessid: Any = None) -> list[Any]:
+        return []
+
+    def count(self) -> int:
+        return 0
+
+    def data_out(self, **kwargs: Any) -> None:
+        """Show nothing: a test reads what the character is sent."""
+
+
+def played(person: Any) -> Any:
+    """Return a character that NPCs take for one that somebody plays."""
+    person.__dict__["sessions"] = _Typing()
+    return person
+
+
 class Stage:
     """The harbour with Mara the builder, Pim the player and Oren the NPC."""
 
@@ -34,18 +59,18 @@ class Stage:
             ObjectDB.objects.get(id=known) for known in cast or a_cast()
         )
         for person in (self.builder, self.player):
-            person.cmdset.add(AICmdSet)
+            played(person).cmdset.add(AICmdSet)
 
     def person(self, name: str, *, permission: str) -> Any:
         """A character who has the commands, as a player's would."""
         person = _person(name, self.room, permission=permission)
-        person.cmdset.add(AICmdSet)
+        played(person).cmdset.add(AICmdSet)
         return person
 
     def again(self, known: int) -> Any:
         """The character of this id, who has the commands."""
         person = ObjectDB.objects.get(id=known)
-        person.cmdset.add(AICmdSet)
+        played(person).cmdset.add(AICmdSet)
         return person
 
     def sent(self, caller: Any, *lines: str) -> str:

@@ -27,7 +27,7 @@ from evennia_ai.endpoints import Access
 from evennia_ai.game import runtime as running
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.settings.conf import conf
-from tests.commands.stage import hearing, on_screen
+from tests.commands.stage import hearing, on_screen, played
 from tests.docs.fences import REFUSED, ROOT, typed_lines
 from world import build_demo
 
@@ -45,7 +45,7 @@ class Place:
     """A builder in a game, who types; settings and the model that answers for the NPCs."""
 
     def __init__(self, builder: Any, *, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.builder = builder
+        self.builder = played(builder)
         self.folder = folder
         self.clock = Clock()
         self._errors: list[str] = []

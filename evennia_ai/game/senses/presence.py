@@ -185,7 +185,7 @@ def is_character(thing: Any) -> bool:
 
 def is_unplayed(speaker: Any) -> bool:
     """True if nobody plays this, and it is no NPC of ours: a thing, or a character of a script."""
-    return not speaker.has_account and not is_npc(speaker)
+    return not speaker.sessions.all() and not is_npc(speaker)
 
 
 def is_playable_by(character: Any, account: Any) -> bool:

@@ -56,18 +56,18 @@ class Growling(Echo):
         happened(self.location, "growl", "{actor} growls.", actor=self, wants_answer=True)
 
 
-class Character(AISpeakerMixin, DefaultCharacter):
+class EchoSpeaker(AISpeakerMixin, DefaultCharacter):
     """A character of a game's own, with the mixin of those who speak to NPCs."""
 
 
-class Speaking(Echo, Character):
+class Speaking(Echo, EchoSpeaker):
     """An NPC of the kind of Evennia's own tutorial, which says things by the command."""
 
     def answers(self, words: str, to: Any) -> None:
         self.at_say(f"Oren, you said: {words}")
 
 
-class Whispering(Echo, Character):
+class Whispering(Echo, EchoSpeaker):
     def answers(self, words: str, to: Any) -> None:
         self.at_say(words, whisper=True, receivers=[to])
 
