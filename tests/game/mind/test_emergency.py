@@ -24,7 +24,7 @@ REQUEST = ChatRequest(
 
 
 def said(stage: Any) -> list[str]:
-    return [line for line in stage.screen_of(stage.ben) if line.startswith("Oren")]
+    return [line for line in stage.screen_of(stage.ben) if line.startswith("Oren says")]
 
 
 @pytest.fixture
