@@ -64,7 +64,7 @@ def in_a_thread_of_twisted(work: Callable[[], None]) -> Any:
     """As `twisted.python.threadpool` has it: the outcome stands in the frame that caught it."""
     result = outcome_of(work)
     del work
-    return result  # noqa: RET504 - the frame is to have it
+    return result
 
 
 @pytest.mark.parametrize(("error", "left"), [(ValueError, 1), (StoreError, 0)])
