@@ -21,6 +21,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access, Models
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.company import Companies
 from evennia_ai.game.floor.scheduler import Scheduler
@@ -323,11 +324,18 @@ def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
     """Return what `work` makes of `args`, or the failure that it ends in.
 
     For a thread of Twisted's, whose frame keeps the failure. The failure's traceback refers to that
-    frame, so both stay until the collector finds them. What `work` had in hand is let go here; the
-    lines of the traceback stay.
+    frame, so both stay until the collector finds them, with all that other frames have in hand by
+    then. An error of ours says enough and loses its traceback. Of any other error only what `work`
+    had in hand is let go; the lines of the traceback stay.
     """
     try:
         return work(*args)
+    except EvenniaAIError as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            cause.__traceback__ = None
+            cause = cause.__cause__ or cause.__context__
+        return Failure(error)
     except Exception as error:
         clear_frames(error.__traceback__)
         del work, args

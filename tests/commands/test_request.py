@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
@@ -76,7 +77,7 @@ def test_the_request_of_a_turn_with_a_hidden_memory_is_written_for_an_admin_alon
     stage, card_folder
 ):
     secret = a_memory("Pim dug a tunnel.", learnt="private")
-    memories.add(stage.npc.ai.ref, secret, by="npc", most=50)
+    memories.add(stage.npc.ai.ref, secret, by=trusted("npc"), most=50)
     with stage.model("Aye.", "Psst."):
         stage.player.at_say("psst", receivers=[stage.npc], whisper=True)
         stage.waited()

@@ -1,14 +1,22 @@
 """The memory of a server in which much is said: it grows no further once every window is full."""
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import StoreError
+from evennia_ai.game.recording.writer import _Job
 from evennia_ai.game.runtime import outcome_of
 
 ROOT = Path(__file__).parents[2]
@@ -43,28 +51,67 @@ def test_memory_is_level_once_every_window_is_full(found: Any) -> None:
     assert last - first < MOST_BLOCKS
 
 
-def test_error_in_a_thread_keeps_nothing_that_the_work_had_in_hand() -> None:
-    import gc
-    import weakref
+class Thing:
+    """What somebody has in hand; `known` are references to all that were made."""
 
-    class Thing:
-        """What the work has in hand."""
+    known: list["weakref.ref[Thing]"] = []
 
-    known: list[Any] = []
+    def __init__(self) -> None:
+        self.known.append(weakref.ref(self))
 
+
+def in_a_thread_of_twisted(work: Callable[[], None]) -> Any:
+    """As `twisted.python.threadpool` has it: the outcome stands in the frame that caught it."""
+    result = outcome_of(work)
+    del work
+    return result
+
+
+@pytest.mark.parametrize(("error", "left"), [(ValueError, 1), (StoreError, 0)])
+def test_failed_work_keeps_nothing_in_memory_but_of_a_bug_what_waited_for_it(
+    error: type[Exception], left: int
+) -> None:
     def fails(given: Thing) -> None:
         made = Thing()
-        known.extend(map(weakref.ref, (given, made)))
-        raise ValueError("no use")
+        assert given is not made
+        try:
+            raise OSError("no room")
+        except OSError as problem:
+            raise error("not done") from problem
 
-    def in_a_thread_of_twisted() -> None:
-        """As `twisted.python.threadpool` has it: the outcome stands in the frame that caught it."""
-        result = outcome_of(fails, Thing())
-        Deferred().addErrback(lambda _: None).callback(result)
+    async def waits(waiting: "Deferred[None]") -> None:
+        in_hand = Thing()
+        with suppress(Exception):
+            await waiting
+        assert in_hand
 
+    Thing.known.clear()
+    waiting: Deferred[None] = Deferred()
     gc.disable()
     try:
-        in_a_thread_of_twisted()
-        assert [one() for one in known] == [None, None]
+        Deferred.fromCoroutine(waits(waiting))
+        waiting.callback(in_a_thread_of_twisted(partial(fails, Thing())))
+        assert sum(one() is not None for one in Thing.known) == left
+        assert len(Thing.known) == 3
+    finally:
+        gc.enable()
+
+
+def test_refused_write_keeps_nothing_that_was_to_be_written(db: None) -> None:
+    """Django's own frames keep the error of a refused statement, and it keeps them."""
+
+    def writes(_: Thing) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT * FROM no_such_table")
+
+    Thing.known.clear()
+    gc.disable()
+    try:
+        job = _Job(partial(writes, Thing()))
+        assert not job.do()
+        job.waiting.addErrback(lambda _: None)
+        job.tell()
+        del job
+        assert [one() for one in Thing.known] == [None]
     finally:
         gc.enable()

@@ -26,20 +26,29 @@ def until_done(do: Callable[[], object], doing: str, *, clock: Clock) -> "Deferr
     It may return a Deferred. The one that is returned fires when it is done, or fails as `do` does
     for any other reason. A turn that somebody else has ended meanwhile needs no end any more.
     """
-    done: Deferred[None] = Deferred()
+    trying = _Trying(do, doing, clock)
+    trying.attempt()
+    return trying.done
 
-    def attempt() -> None:
-        maybeDeferred(do).addCallbacks(lambda _: done.callback(None), refused)
 
-    def refused(failure: Failure) -> None:
+class _Trying:
+    """Something that is tried until the database takes it; no closures, which would be a cycle."""
+
+    def __init__(self, do: Callable[[], object], doing: str, clock: Clock) -> None:
+        self.done: Final[Deferred[None]] = Deferred()
+        self._do: Final = do
+        self._doing: Final = doing
+        self._clock: Final = clock
+
+    def attempt(self) -> None:
+        maybeDeferred(self._do).addCallbacks(lambda _: self.done.callback(None), self._refused)
+
+    def _refused(self, failure: Failure) -> None:
         if failure.check(TurnClosedError):
-            done.callback(None)
+            self.done.callback(None)
         elif failure.check(*DATABASE_ERRORS):
-            told = failure.getErrorMessage()
-            logger.log_err(f"evennia_ai: {doing}: tried again in {RETRY_SECONDS:.0f} s: {told}")
-            clock.callLater(RETRY_SECONDS, attempt)
+            why, seconds = failure.getErrorMessage(), f"{RETRY_SECONDS:.0f} s"
+            logger.log_err(f"evennia_ai: {self._doing}: tried again in {seconds}: {why}")
+            self._clock.callLater(RETRY_SECONDS, self.attempt)
         else:
-            done.errback(failure)
-
-    attempt()
-    return done
+            self.done.errback(failure)

@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
+from traceback import clear_frames
 from typing import Any, Final, Generic, TypeVar
 
 from django.db import Error as DatabaseProblem
@@ -72,7 +73,7 @@ class _Job(Generic[T]):
         try:
             self._outcome = self._write()
         except Exception as error:  # whatever it is belongs to who waits for it
-            self._outcome = Failure()
+            self._fail_with(error)
             self.has_failed_by_itself = not _was_refused(error)
             return False
         return True
@@ -82,8 +83,17 @@ class _Job(Generic[T]):
         try:
             with transaction.atomic():
                 self._outcome = self._write()
-        except Exception:  # whatever it is belongs to who waits for it
-            self._outcome = Failure()
+        except Exception as error:  # whatever it is belongs to who waits for it
+            self._fail_with(error)
+
+    def _fail_with(self, error: Exception) -> None:
+        """Keep the current exception as what came of it, with nothing that its frames had in hand.
+
+        A frame of Django's keeps the error whose traceback refers to it; the prompt that was to be
+        written would stay in memory until the collector finds the two.
+        """
+        clear_frames(error.__traceback__)
+        self._outcome = Failure()
 
     @property
     def has_failed(self) -> bool:
@@ -99,9 +109,14 @@ class _Job(Generic[T]):
         self._outcome = Failure(error)
 
     def tell(self) -> None:
-        """Tell who waits for it, on the reactor's thread."""
+        """Tell who waits for it, on the reactor's thread.
+
+        The outcome is handed over, not kept: a failure's traceback refers to this job.
+        """
+        outcome = self._outcome
+        del self._outcome
         if not self.waiting.called:  # else nobody waits any more
-            self.waiting.callback(self._outcome)
+            self.waiting.callback(outcome)
 
 
 class Writer:

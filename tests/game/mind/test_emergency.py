@@ -28,7 +28,7 @@ STILL = "Oren stands still and does not answer."
 
 
 def said(stage: Any) -> list[str]:
-    return [line for line in stage.screen_of(stage.ben) if line.startswith("Oren")]
+    return [line for line in stage.screen_of(stage.ben) if line.startswith("Oren says")]
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_stop_and_a_release_are_in_the_log(stage: Any, logged: list[str]) -> N
 def test_where_the_database_refuses_nothing_is_stopped(
     busy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(new: Any) -> None:
+    def refuses(new: Any, **_: Any) -> None:
         raise StoreError("away")
 
     monkeypatch.setattr(emergency, "halt", refuses)
