@@ -196,6 +196,7 @@ ANEW = "; write the request anew with ai/request in the game"
 LISTED = ("inputs", "components", "listed")
 
 
+@pytest.mark.req("S1-05")
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [

@@ -54,7 +54,8 @@ _CHUNK = 200
 
 _DAY_SECONDS = 24 * 60 * 60
 _MEMORIES_AT_ONCE: Final = 50
-_ELSEWHERE: Final = ("block:elsewhere", "component:context_buffer")
+_ELSEWHERE_KEY: Final = "elsewhere"
+_ELSEWHERE: Final = (f"block:{_ELSEWHERE_KEY}", "component:context_buffer")
 """The origins of texts that tell what an NPC lived through in other rooms."""
 
 
@@ -176,11 +177,15 @@ def _changed_turns(
 ) -> dict[str, str]:
     """Change the manifests of turns; return new seals of those that have ended, by number.
 
-    `values` are set in the other columns of each row.
+    `values` are set in the other columns of each row. Without any, a turn that stays as it was
+    keeps its seal.
     """
     seals = {}
     for row in rows.order_by("pk").iterator(chunk_size=_CHUNK):
-        row.manifest = change(TurnManifest.from_json(row.manifest)).to_json()
+        changed = change(TurnManifest.from_json(row.manifest)).to_json()
+        if changed == row.manifest and not values:
+            continue
+        row.manifest = changed
         rows.filter(pk=row.pk).update(manifest=row.manifest, **values)
         for column, value in values.items():
             setattr(row, column, value)
@@ -358,7 +363,8 @@ def _erase_told_elsewhere(room: ConversationRef, *, by: Actor) -> None:
     """Prompts of the NPC's other conversations that may have told what it heard in the room."""
     others = (one for one in conversations_of(room.npc_ref) if one.id != room.id)
     for other in _with_branches(others):
-        erase_texts(other, [holding(_ELSEWHERE)], of=OF_ROOMS, by=by)
+        seals = _take_block_out(other, _ELSEWHERE_KEY, source=_ELSEWHERE_KEY)
+        erase_texts(other, [holding(_ELSEWHERE)], of=OF_ROOMS, by=by, seals=seals)
 
 
 def _of_room(place_ref: str) -> list[ConversationRef]:

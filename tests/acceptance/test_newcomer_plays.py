@@ -1,10 +1,19 @@
 """A newcomer's first minutes: a real server is started, spoken with over telnet, and stopped."""
 
+import json
 import re
+import shutil
+import sqlite3
+import subprocess
+import sys
 import urllib.request
+from contextlib import closing
 
 import pytest
 
+from evennia_ai.history.records import Record, RecordKind, canonical_json
+from evennia_ai.history.turn.sending import Handle, sent_messages
+from evennia_ai.prompt.messages import digest
 from server.evennia_process import is_running, recorded_ports
 from server.newcomer import play, read_demo
 from server.ports import HOST
@@ -111,6 +120,84 @@ def _until(typed):
     if typed.startswith("say "):
         return "Mira says|Mira .*\\."
     return "In your branch of Mira:" if typed.startswith("ai/branch mira =") else r"\S"
+
+
+@pytest.mark.req("S1-03", "S1-05")
+def test_the_request_of_an_answer_composes_to_the_same_bytes_on_the_command_line(game, first):
+    with builder_beside_npc(game) as builder:
+        told = " ".join(shown(builder, "ai/request oren").split())
+    sha256 = re.search(r"the bytes that were sent, sha256 ([0-9a-f]{64})", told)
+    path = re.search(r"compose --request (\S+)'", told)
+    assert sha256 and path, told
+    composed = _command_line("compose", "--request", path[1])
+
+    assert (composed.returncode, composed.stderr) == (0, "")
+    assert composed.stdout.splitlines()[0] == f"sha256 {sha256[1]}"
+
+
+@pytest.mark.req("S2-08", "S2-16", "S2-26")
+def test_a_turn_that_was_forged_in_the_database_is_named(game, first, tmp_path):
+    """A message is left out of a prompt, and each hash of the row is made to fit."""
+    copy = tmp_path / "game"
+    shutil.copytree(game.root, copy, ignore=shutil.ignore_patterns("*.db3*", ".venv", "*.pid"))
+    held = copy / "server" / "evennia.db3"
+    with (
+        closing(sqlite3.connect(game.root / "server" / "evennia.db3")) as running,
+        closing(sqlite3.connect(held)) as own,
+    ):
+        running.backup(own)
+    assert _command_line("history", "verify", "--game", str(copy)).returncode == 0
+
+    with closing(sqlite3.connect(held)) as own, own:
+        npc_ref, number = _forge_a_turn(own)
+    verified = _command_line("history", "verify", "--game", str(copy))
+    words = ("--npc", f"#{npc_ref}", "--turn", str(number), "--game", str(copy))
+    replayed = _command_line("replay", *words)
+
+    problem = "it was changed in the database"
+    assert (verified.returncode, replayed.returncode) == (1, 1)
+    assert f"BROKEN at turn {number}: {problem}" in verified.stdout
+    assert f"cannot be replayed: {problem}" in " ".join(replayed.stdout.split())
+
+
+def _forge_a_turn(own):
+    """Leave a message out of a turn's prompt, and make its hashes fit; whose turn, and which."""
+    for (name,) in own.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'evennia_ai_turn'"
+    ).fetchall():
+        own.execute(f"DROP TRIGGER {name}")
+    turns = own.execute("SELECT npc_ref, number, manifest FROM evennia_ai_turn WHERE state='done'")
+    npc_ref, number, text = turns.fetchone()
+    manifest = json.loads(text)
+    manifest["messages"] = manifest["messages"][1:]
+    handles = [
+        Handle(record=_record(own, one[0]), block=one[1], injected=one[2])
+        for one in manifest["messages"]
+    ]
+    manifest["sha256"] = digest(sent_messages(handles))
+    own.execute(
+        "UPDATE evennia_ai_turn SET manifest = ?, prompt_sha256 = ?"
+        " WHERE npc_ref = ? AND number = ?",
+        (canonical_json(manifest), manifest["sha256"], npc_ref, number),
+    )
+    return npc_ref, number
+
+
+def _record(own, number):
+    names = ("segment", "seq", "role", "name", "body", "content_sha256", "sha256", "created_at")
+    columns = ", ".join(names)
+    row = own.execute(
+        f"SELECT kind, meta, {columns} FROM evennia_ai_record WHERE id = ?", (number,)
+    ).fetchone()
+    values = dict(zip(names, row[2:], strict=True))
+    kind, meta = RecordKind(row[0]), json.loads(row[1])
+    return Record(id=number, conversation=1, kind=kind, meta=meta, **values)
+
+
+def _command_line(*words):
+    """What `evennia-ai` makes of these words in a process of its own."""
+    command = [sys.executable, "-m", "evennia_ai.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):

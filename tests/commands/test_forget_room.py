@@ -100,6 +100,28 @@ def test_other_rooms_are_remembered(stage, two):
     assert "are you there" not in stage.builds("ai/history oren")
 
 
+def test_prompts_of_other_rooms_lose_what_was_said_in_the_one_that_is_forgotten(stage, two):
+    from evennia.objects.objects import DefaultRoom
+
+    inn = create_object(DefaultRoom, key="Inn")
+    for one in (stage.player, stage.npc):
+        one.move_to(inn, quiet=True)
+    with stage.model("Cosy.", "Very.") as model:
+        for line in ("Oren, how is it here?", "Oren, and the fire?"):
+            stage.player.at_say(line)
+            stage.waited()
+    assert "are you there" in str(model.requests[0].messages)
+    stage.builds("ai/forget room:harbour", "yes")
+
+    told = [*models.Record.objects.values_list("body", flat=True)]
+    told += models.Turn.objects.values_list("manifest", flat=True)
+    assert not [one for one in told if "are you there" in one]
+    assert all(verifying.verify(one) is None for one in conversations_of(stage.npc.ai.ref))
+    records = models.Record.objects.count()
+    stage.builds("ai/forget room:harbour", "yes")
+    assert models.Record.objects.count() == records, "what was erased is not erased again"
+
+
 def test_a_turn_that_is_under_way_ends_without_words(stage, two):
     from twisted.internet.defer import Deferred
 

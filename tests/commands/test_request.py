@@ -126,6 +126,7 @@ def test_a_turn_tells_how_its_model_was_asked(stage):
         assert "max_tokens 90, model scripted, temperature 0.7" in told
 
 
+@pytest.mark.req("S2-26")
 def test_a_replay_says_that_how_its_model_was_asked_was_changed(stage, talked):
     row = models.Turn.objects.get(number=1)
     set_column("manifest", row.manifest.replace('"max_tokens":400', '"max_tokens":401'), number=1)
