@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai.errors import TemplateError
 
 MAX_WORK: Final = 45_000
-"""Units of work for all texts of one turn: less than 5 ms of the game's thread."""
+"""Units of work for all texts of one turn: about 5 ms of the game's thread."""
 FIELDS_WORK: Final = MAX_WORK // 20
 """Of these, for filling in the card's fields as values of other texts: four times, once for each
 way in which a text may see them (`Fields`)."""
