@@ -103,11 +103,8 @@ class Stage:
             running.install(before)
 
     def waited(self) -> None:
-        """Some seconds go by, as the turns see it.
-
-        Nobody plays the people here. So much later what they say is no answer to what an NPC said.
-        """
-        self.clock.pump([0.5] * 12)
+        """Some seconds go by, as the turns see it."""
+        self.clock.pump([0.5] * 8)
 
 
 def a_cast() -> tuple[int, ...]:
