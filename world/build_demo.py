@@ -272,7 +272,7 @@ def _make_book(book: Book, text: str) -> str:
 def _renew_book(book: Book, text: str) -> str:
     """Give the book of an older demo the text of this one, while nobody else has changed it."""
     changes = lorebooks.book_revisions(book.name)
-    if book.name not in lorebooks.book_names() or {one.changed_by for one in changes} != {BY}:
+    if book.name not in lorebooks.book_names() or {one.changed_by for one in changes} != {BY.name}:
         return ""
     if lorebooks.get_book(book.name).source == text:
         return ""

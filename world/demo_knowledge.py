@@ -47,7 +47,7 @@ def renew_wiki(folder: PageFolder, *, by: Actor) -> str:
     key = folder.info.key
     if knowledge_bases.base(key) is None:
         return ""
-    ours = [page for page in folder.pages if last_changed_by(key, page.name) in ("", by)]
+    ours = [page for page in folder.pages if last_changed_by(key, page.name) in ("", by.name)]
     count = _imported(key, ours, by=by)
     return f"knowledge base {key}, {_pages(count)} of a new edition" if count else ""
 

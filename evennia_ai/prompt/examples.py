@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 
 from evennia_ai.prompt.assembly import AssemblyRules
 from evennia_ai.prompt.carried import Store
-from evennia_ai.prompt.compiled import Filling
+from evennia_ai.prompt.compiled import DYNAMIC, Filling
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.joining import EXAMPLE_HEADING
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message, costs
 from evennia_ai.prompt.pieces import Piece, block_breaks, blocks_of
 from evennia_ai.prompt.placement import members_of
-from evennia_ai.prompt.settled import stands_before_history, without_said
+from evennia_ai.prompt.settled import without_said
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
@@ -65,7 +65,8 @@ def with_examples_apart(
 
 
 def _is_of_the_card(piece: Piece) -> bool:
-    return piece.claim.origin == _ORIGIN and stands_before_history(piece.claim)
+    claim = piece.claim
+    return claim.origin == _ORIGIN and claim.depth is None and claim.joint is not DYNAMIC
 
 
 def _beside(made: Iterable[Piece | Verdict], components: ComponentSet) -> Iterator[tuple[int, str]]:

@@ -40,6 +40,9 @@ class _Typing:
     def count(self) -> int:
         return 0
 
+    def msg(self, *args: Any, **kwargs: Any) -> None:
+        """Show nothing."""
+
     def data_out(self, **kwargs: Any) -> None:
         """Show nothing: a test reads what the character is sent."""
 

@@ -24,7 +24,6 @@ BAD_FILES = {
     "archive.charx": (b"PK\x03\x04rest", "refused"),
     "deep.json": (b"[" * 100_000, "deep"),
     "equals.json": (as_json(oren(name="a = b")), "give it another"),
-    "speaker.json": (as_json(oren(description="Knows {{Speaker}}.")), "names {{speaker}}"),
     "slash.json": (as_json(oren(name="/import")), "give it another"),
 }
 NO_CARD_FILES = (

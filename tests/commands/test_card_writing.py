@@ -30,7 +30,6 @@ BAD_INPUT = {
     "card/set Mira/colour = red": "'colour' is no field of a card: name",
     "card/set Mira/greeting/3 = x": "greeting/1 adds one",
     "card/set Mira/name =": "A card must have a name",
-    "card/set Mira/description = {{speaker}} is here.": "write {{user}}",
     "card/edit Mira": "Usage: card/edit <name>/<field>; the fields are: name",
     "card/edit Mira/description = x": "Usage",
     "card/spawn": "Usage",

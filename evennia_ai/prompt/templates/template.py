@@ -243,8 +243,8 @@ class Template:
 
     @property
     def reads(self) -> bool:
-        """Whether its text depends on anything but itself."""
-        return bool(self.names) or self.rolls or self.uses.is_special or self.logic is not None
+        """True if what it renders may be another text than its source."""
+        return self.logic is not None or self.chunks not in ((), (self.source,))
 
     @property
     def hidden_keys(self) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from unittest.mock import patch
 from evennia_ai.commands.screens import COLOURS
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.tools.registry import toolbox_of
-from evennia_ai.history.turn.replay import Replay, replay
+from evennia_ai.history.turn.replay import Replay
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
 from evennia_ai.store.authored import components
-from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.history import past_turns, turns
 from tests.game.conftest import Screen
 from tests.game.hostile.scene import FITTED, NATIVE, Scene, furnish
 from tests.game.hostile.ways import FROM_OUTSIDE, QUESTION, WAYS
@@ -152,10 +152,7 @@ def _replayed(scene: Scene) -> dict[int, Replay]:
     newest = turns.last_turn(scene.npc.ai.ref)
     numbers = range(1, newest.number + 1) if newest else ()
     stored = (turns.turn(scene.npc.ai.ref, number) for number in numbers)
-    return {
-        turn.number: replay(turn.manifest, record_rows.records(turn.manifest.record_ids))
-        for turn in stored
-    }
+    return {turn.number: past_turns.replayed(turn) for turn in stored}
 
 
 def _faults(replayed: Mapping[int, Replay]) -> tuple[str, ...]:
