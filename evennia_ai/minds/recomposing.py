@@ -171,8 +171,8 @@ def _check_told(manifest: TurnManifest) -> None:
         raise NotReadBackError("the words of the turn were erased on request")
     if "made_of" not in manifest.inputs:
         raise NotReadBackError(
-            "the turn was recorded by a version that did not keep what its prompt was made of;"
-            " it can be replayed, but not composed again"
+            "the turn does not say what its prompt was made of; it can be replayed, but not"
+            " composed again"
         )
 
 

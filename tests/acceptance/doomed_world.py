@@ -331,7 +331,7 @@ class _Model(ScriptedModel):
 
 def _is_told_again(turn: StoredTurn) -> bool:
     """Whether the turn's prompt is made from its records as it was sent."""
-    return replay(turn.manifest, record_rows.records(turn.manifest.record_ids)).is_same
+    return replay(turn.manifest, record_rows.records(turn.manifest.sent_ids)).is_same
 
 
 def _shown(request: ChatRequest) -> list[dict[str, Any]]:

@@ -134,7 +134,7 @@ class Talk:
 
     def read_by_the_model(self, turn: StoredTurn) -> str:
         """The text that the server makes of what the records say was sent."""
-        records = record_rows.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.sent_ids)
         sent = replay(turn.manifest, records)
         assert sent.is_same
         roles = running.runtime().access.roles

@@ -148,7 +148,7 @@ def test_every_turn_of_a_branch_can_be_replayed_and_composed_again(stage, talked
     ref = branch_of(stage).conversation.npc_ref
     for number in (1, 2):
         turn = turns.turn(ref, number)
-        records = record_rows.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.sent_ids)
         assert replay(turn.manifest, records).is_same
         made = composed_again(turn, PastReader())
         assert digest(storable_messages(made.messages)) == turn.manifest.sha256

@@ -83,7 +83,7 @@ def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
     turn = last_turn(stage)
     stage.plays("persona = Somebody else.")
 
-    records = record_rows.records(turn.manifest.record_ids)
+    records = record_rows.records(turn.manifest.sent_ids)
     assert replay(turn.manifest, records).is_same
     assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
 

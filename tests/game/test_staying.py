@@ -59,7 +59,7 @@ def assert_kept(stage):
     """Every turn replays from its records, and composes again to the same bytes."""
     reader = PastReader()
     for turn in turns_of(stage):
-        records = record_rows.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.sent_ids)
         assert replay(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
@@ -216,7 +216,7 @@ class TestLore:
 
 
 def records_sent(turn):
-    return record_rows.records(turn.manifest.record_ids)
+    return record_rows.records(turn.manifest.sent_ids)
 
 
 class TestAllOfIt:

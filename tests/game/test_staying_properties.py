@@ -124,7 +124,7 @@ def test_every_prompt_is_kept_whatever_stays_in_it(stage, steps):
             reader = PastReader()
             past = list(turns_in_order(stage.npc.ai.ref))
             for turn in past:
-                records = record_rows.records(turn.manifest.record_ids)
+                records = record_rows.records(turn.manifest.sent_ids)
                 assert replay(turn.manifest, records).is_same
                 assert composed_again(turn, reader).sha256 == turn.manifest.sha256
                 assert turn.manifest.break_reason != "undeclared"

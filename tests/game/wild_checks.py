@@ -9,10 +9,9 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.turn.ending import STOPPED
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record, RecordKind, calls_of
-from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.history import record_rows
-from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.past_turns import replayed, turns_in_order
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.game.wild_games import LINE, PLAYERS, WORD, Game
@@ -187,7 +186,7 @@ def check_prompts(npc_ref: str) -> None:
         records = record_rows.records(turn.manifest.record_ids)
         if any(record.is_erased for record in records):
             continue
-        assert replay(turn.manifest, records).is_same
+        assert replayed(turn).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
 

@@ -198,7 +198,7 @@ def test_past_turns_have_the_preset_of_then_to_the_byte(played):
     assert len(turns_of(played)) == 5
     assert not_the_same(played) == []
     for turn in turns_of(played):
-        assert replay(turn.manifest, records(turn.manifest.record_ids)).is_same
+        assert replay(turn.manifest, records(turn.manifest.sent_ids)).is_same
 
 
 def test_a_turn_tells_the_revision_of_its_preset_and_who_made_it(played):

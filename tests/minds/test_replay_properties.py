@@ -71,8 +71,8 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
     def answer(request: Any) -> str:
         """Inside the call every message is a stored record, and the turn can be replayed."""
         turn = turns.last_turn(stage.npc.ai.ref)
-        records = record_rows.records(turn.manifest.record_ids)
-        assert len(records) == len(set(turn.manifest.record_ids))
+        records = record_rows.records(turn.manifest.sent_ids)
+        assert len(records) == len(set(turn.manifest.sent_ids))
         rebuilt = messages_of(turn.manifest, records)
         assert adapt(chat_messages(rebuilt), profile=OPEN) == request.messages
         sent.append(turn.manifest.sha256)
@@ -89,7 +89,7 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
             past = list(turns_in_order(stage.npc.ai.ref))
             assert [turn.manifest.sha256 for turn in past] == sent
             for turn in past:
-                records = record_rows.records(turn.manifest.record_ids)
+                records = record_rows.records(turn.manifest.sent_ids)
                 assert replay(turn.manifest, records).is_same
                 assert composed_again(turn, reader).sha256 == turn.manifest.sha256
             raise UndoneError

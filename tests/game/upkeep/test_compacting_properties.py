@@ -79,7 +79,7 @@ def assert_it_is_all_there(stage: Any) -> int:
     for turn in turns_in_order(stage.npc.ai.ref):
         if turn.manifest.erased:
             continue
-        records = record_rows.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.sent_ids)
         assert replay(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
         assert turn.manifest.tokens <= turn.manifest.limit_tokens

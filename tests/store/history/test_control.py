@@ -61,7 +61,7 @@ def is_whole(where) -> bool:
     for turn in turns_in_order(where.npc_ref):
         if turn.manifest.erased:
             continue
-        assert replay(turn.manifest, record_rows.records(turn.manifest.record_ids)).is_same
+        assert replay(turn.manifest, record_rows.records(turn.manifest.sent_ids)).is_same
     return True
 
 
