@@ -9,6 +9,7 @@ from evennia.accounts.accounts import DefaultAccount
 from evennia.server.portal.telnet import TelnetProtocol
 from evennia.utils.create import create_object
 
+from evennia_ai.actors import THE_GAME
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.senses.presence import is_on
@@ -217,7 +218,7 @@ def test_npc_answers_again_after_it_was_played(stage, god):
 
 
 def test_call_of_a_tool_is_not_done_when_the_npc_is_played_meanwhile(stage, god, crown):
-    changed(stage.npc, tools=("take",))
+    changed(stage.npc, tools=("take",), by=THE_GAME)
     model = stage.talks_with(calls(("take", {"item": "crown"})), "Aye.", delay_seconds=1.0)
     stage.says(stage.anna, "Oren, take the crown.")
     god.plays(stage.npc)

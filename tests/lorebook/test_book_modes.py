@@ -68,7 +68,7 @@ def test_a_book_of_another_program_can_be_frozen():
 @pytest.mark.parametrize(
     ("own", "told"),
     [
-        ([], r"book inn\.extensions\.evennia_ai: must be an object of mode, not \[\]"),
+        ([], r"book inn\.extensions\.evennia_ai: must be an object of mode and last_id, not \[\]"),
         ({"moed": "frozen"}, r"extensions\.evennia_ai: unknown member 'moed'; it may be mode"),
         ({"mode": "ice"}, r"evennia_ai\.mode: must be floating or frozen, not 'ice'"),
         ({"mode": ["frozen"]}, r"must be floating or frozen, not \['frozen'\]"),

@@ -132,12 +132,8 @@ def test_an_edit_that_does_not_fit_says_so_for_the_turn(played, tmp_path):
         {"components": [{"key": "system_prompt", "content": "Answer {{speaker}}."}]},
         {"components": [{"key": "brand_new", "content": "Answer {{speaker}}."}]},
         {"components": [{"key": "spare", "volatile": False}]},
-        {
-            "card": {"spec": "chara_card_v3", "data": {**CARD, "description": "{{speaker}}!"}},
-            "settings": {"card_grants": ["fields"]},
-        },
     ],
-    ids=["text", "new", "place", "card"],
+    ids=["text", "new", "place"],
 )
 def test_an_edit_that_is_about_the_request_before_the_history_is_refused(played, tmp_path, edit):
     for one in edited(played, tmp_path, **edit):

@@ -2,6 +2,7 @@
 
 import json
 
+from evennia_ai.actors import trusted
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.authored import cards, lorebooks
 from evennia_ai.store.knowledge import knowledge_bases
@@ -13,7 +14,7 @@ def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, b
         Scope(kind="npc", ref=played.npc.ai.ref),
         Scope(kind="room", ref=str(played.room.id)),
     )
-    lorebooks.save_book("inn", json.dumps({"entries": []}), by="builder")
+    lorebooks.save_book("inn", json.dumps({"entries": []}), by=trusted("builder"))
     for scope in (
         npc,
         room,
@@ -21,19 +22,19 @@ def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, b
         Scope(kind="faction", ref="ring"),
         Scope(kind="room", ref="99999"),
     ):
-        lorebooks.attach("inn", scope, by="builder")
+        lorebooks.attach("inn", scope, by=trusted("builder"))
     client = browser("Builder")
     books = client.get("/ai/lore/?format=json").json()["books"]
     [attached] = [one["attached"] for one in books if one["name"] == "inn"]
     names = {"npc Oren", "room Ferry Landing", "game", "faction ring", "room #99999"}
     assert set(attached) == names
-    knowledge_bases.bind("library", room, by="builder")
+    knowledge_bases.bind("library", room, by=trusted("builder"))
     assert "room Ferry Landing" in client.get("/ai/kb/library/?format=json").json()["bound_to"]
 
 
 def test_cards_are_sorted_without_regard_to_case(played, browser):
     for name in ("zoe", "Anna", "bela"):
         card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**CARD, "name": name}}
-        cards.save_card(name, json.dumps(card), by="builder")
+        cards.save_card(name, json.dumps(card), by=trusted("builder"))
     told = browser("Builder").get("/ai/cards/?format=json").json()["cards"]
     assert [one["name"] for one in told] == ["Anna", "bela", "oren", "zoe"]

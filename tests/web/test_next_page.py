@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.game.senses.presence import FACTION
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.authored import lorebooks
@@ -64,8 +65,8 @@ def test_line_can_be_tried_on_an_npc_that_nobody_has_spoken_with(newcomer, brows
 @pytest.mark.parametrize("who", ["npc", "wil"])
 def test_line_sees_a_faction_that_was_given_since_the_newest_turn(played, newcomer, browser, who):
     npc = played.npc if who == "npc" else newcomer
-    lorebooks.save_book("ring", json.dumps(RING), by="builder")
-    lorebooks.attach("ring", Scope(kind="faction", ref="ring"), by="builder")
+    lorebooks.save_book("ring", json.dumps(RING), by=trusted("builder"))
+    lorebooks.attach("ring", Scope(kind="faction", ref="ring"), by=trusted("builder"))
     client, page = browser("Builder"), f"/ai/npc/{npc.ai.ref}/next/"
     ask = {"say": "Where is the brandy?"}
     assert [one for one in column(client, page, **ask)["lore"] if "ring" in one["item"]] == []

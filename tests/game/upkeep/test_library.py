@@ -112,7 +112,7 @@ def test_what_cannot_be_taken_is_told_once_and_stays_as_it_is(running, monkeypat
 
 
 def test_what_is_taken_out_of_the_library_is_told_and_stays(running):
-    remove("base", "harbour")
+    remove("base", "harbour", by=trusted("Mira"))
     for _ in range(2):
         running.passes(LOOK_SECONDS)
     assert len(said(running, "harbour is in the library no more; this game keeps")) == 1

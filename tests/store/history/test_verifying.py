@@ -6,6 +6,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
+from evennia_ai.actors import trusted
 from evennia_ai.errors import FormatError
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.sending import Handle, sent_messages
@@ -190,7 +191,7 @@ class TestErased:
     @pytest.mark.req("S2-08")
     def test_an_erased_conversation_holds_with_an_open_turn_too(self, quay):
         a_turn(quay, "Wake up.", reply=None)
-        erase_conversation(quay, by="Mira")
+        erase_conversation(quay, by=trusted("Mira"))
 
         assert verify(quay) is None
         assert models.Turn.objects.get(number=5).state == "failed"
@@ -200,7 +201,7 @@ class TestErased:
         [("tokens", 5), ("outcome", "answered"), ("state", "open"), ("created_at", 1.5)],
     )
     def test_verify_names_an_erased_turn_that_was_changed(self, quay, column, value):
-        erase_conversation(quay, by="Mira")
+        erase_conversation(quay, by=trusted("Mira"))
         set_column(column, value)
 
         assert str(verify(quay)).startswith("turn 3: ")
@@ -217,7 +218,7 @@ class TestImported:
     def test_an_imported_conversation_holds_and_names_a_changed_turn(self, quay):
         a_turn(conversation("99", kind="private", partner_ref="7"))
         a_turn(quay, "Wake up.", reply=None)
-        made = import_lines(export_lines(quay), npc_ref="99")
+        made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
         assert verify(made) is None
         a_turn(made, "And now?")
         assert verify(made) is None
@@ -228,14 +229,14 @@ class TestImported:
             set_column("outcome", "answered", number=4)
 
     def test_it_can_be_exported_imported_and_erased_again(self, quay):
-        made = import_lines(export_lines(quay), npc_ref="99")
+        made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
         a_turn(made, "And now?")
-        again = import_lines(export_lines(made), npc_ref="100")
+        again = import_lines(export_lines(made), npc_ref="100", by=trusted("Ada"))
 
         assert verify(again) is None
-        erase_conversation(again, by="Mira")
+        erase_conversation(again, by=trusted("Mira"))
         assert verify(again) is None
-        assert verify(import_lines(export_lines(again), npc_ref="101")) is None
+        assert verify(import_lines(export_lines(again), npc_ref="101", by=trusted("Ada"))) is None
 
     @pytest.mark.parametrize(
         ("change", "problem"),
@@ -253,7 +254,7 @@ class TestImported:
             for told in [json.loads(line)]
         ]
         with pytest.raises(FormatError, match=problem):
-            import_lines(lines, npc_ref="99")
+            import_lines(lines, npc_ref="99", by=trusted("Ada"))
 
     def test_a_transcript_that_lost_the_line_of_a_turn_is_refused(self, quay):
         told = [json.loads(line) for line in export_lines(quay)]
@@ -261,7 +262,7 @@ class TestImported:
         lines = [json.dumps(one) for one in told if one.get("turn") != 3]
 
         with pytest.raises(FormatError, match="holds the seal of turn 3, and the line of it is"):
-            import_lines(lines, npc_ref="99")
+            import_lines(lines, npc_ref="99", by=trusted("Ada"))
 
     def test_a_turn_that_ends_while_it_is_exported_is_written_as_its_records_have_it(self, quay):
         begun = a_turn(quay, "Wake up.", reply=None)
@@ -272,7 +273,7 @@ class TestImported:
         told = [json.loads(line) for line in (*read, *lines)]
 
         assert [one["state"] for one in told if "turn" in one] == ["done", "failed", "done", "open"]
-        assert verify(import_lines(map(json.dumps, told), npc_ref="99")) is None
+        assert verify(import_lines(map(json.dumps, told), npc_ref="99", by=trusted("Ada"))) is None
 
 
 class TestTriggers:
