@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evennia_ai.actors import trusted
+from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.mediation import PagePassage
@@ -23,6 +24,8 @@ def a_chunk(content: str = CANARY, **fields) -> PagePassage:
 
 @pytest.fixture
 def where(db):
+    for key in ("vault", "other"):
+        knowledge_bases.save_base(BaseInfo(key=key, name=f"The {key}"), by=trusted("Ada"))
     return conversations.conversation("7", kind="room", place_ref="2")
 
 
@@ -91,10 +94,10 @@ def test_an_emptied_vault_is_empty(where):
 
 
 def test_a_base_that_is_removed_leaves_nothing_in_its_vault(where):
-    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Ada"))
     knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     knowledge_bases.remove_base("vault", by=trusted("Ada"))
-    assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
+    with pytest.raises(NotStoredError, match="there is no knowledge base 'vault'"):
+        knowledge_searches.open_vault("vault", by=trusted("Ada"))
 
 
 def _is_erased() -> bool:
