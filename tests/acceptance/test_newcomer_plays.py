@@ -129,7 +129,7 @@ def test_the_request_of_an_answer_composes_to_the_same_bytes_on_the_command_line
     sha256 = re.search(r"the bytes that were sent, sha256 ([0-9a-f]{64})", told)
     path = re.search(r"compose --request (\S+)'", told)
     assert sha256 and path, told
-    composed = _command_line("compose", "--request", path[1])
+    composed = _command_line("compose", "--request", str(game.root / path[1]))
 
     assert (composed.returncode, composed.stderr) == (0, "")
     assert composed.stdout.splitlines()[0] == f"sha256 {sha256[1]}"

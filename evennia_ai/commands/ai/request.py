@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.ai.history import exportable
 from evennia_ai.commands.base import CommandError
-from evennia_ai.commands.folder import new_file
+from evennia_ai.commands.folder import new_file, shown_path
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.execution_request import execution_request
 from evennia_ai.game.mind.viewers import seer_for
@@ -61,8 +61,8 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     )
     return (
         f"Wrote the request of turn {turn.number} of {npc.key}, {len(content)} bytes, to"
-        f" {path.name} in {conf().card_folder}. {same} 'evennia-ai compose --request {path}'"
-        " composes it again. Whoever has the file can read all of it."
+        f" {path.name} in {shown_path(conf().card_folder)}. {same}"
+        f" 'evennia-ai compose --request {shown_path(path)}' composes it again. Whoever has the file can read all of it."
     )
 
 
