@@ -62,7 +62,8 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     return (
         f"Wrote the request of turn {turn.number} of {npc.key}, {len(content)} bytes, to"
         f" {path.name} in {shown_path(conf().card_folder)}. {same}"
-        f" 'evennia-ai compose --request {shown_path(path)}' composes it again. Whoever has the file can read all of it."
+        f" 'evennia-ai compose --request {shown_path(path)}' composes it again."
+        " Whoever has the file can read all of it."
     )
 
 
