@@ -22,6 +22,8 @@ UNEXPECTED: Final = (
     " {time}: tell the staff this time and what you typed."
 )
 
+_EVENNIAS: Final = cmdhandler._msg_err
+
 
 def hide_errors() -> None:
     """Have commands report errors by `report_error`, unless the game shows tracebacks on purpose.
@@ -29,8 +31,7 @@ def hide_errors() -> None:
     Evennia has no setting for this. The function replaced here makes the text of every error that
     reaches Evennia's command handler.
     """
-    if not settings.IN_GAME_ERRORS:
-        cmdhandler._msg_err = report_error
+    cmdhandler._msg_err = _EVENNIAS if settings.IN_GAME_ERRORS else report_error
 
 
 def report_error(receiver: Any, _texts: tuple[str, str], cmdid: Any = None) -> None:
