@@ -40,7 +40,7 @@ from evennia_ai.prompt.messages import Message
 
 # So far back at most a message is looked for that mentions an entry.
 MOST_LOOKED_BACK: Final = 1000
-# So many of the texts in which a pattern was given up are reported.
+# Of the texts in which a pattern was given up, at most this many are reported.
 MOST_PLACES: Final = 4
 # What stands before each text where all are searched as one.
 _MARK: Final = "\x01"

@@ -119,7 +119,7 @@ class CardPage(Page):
             raise FormatError("form", f"there is no grant {', '.join(sorted(unknown))}")
         grants: Grants = frozenset(grant for grant in ALLOWS if grant in ticked)
         card = cards.approve(name, number, grants=grants, by=self.actor, newest_seen=self._seen())
-        with suppress(FormatError):  # what of it cannot be read, its turns tell
+        with suppress(FormatError):  # the NPC's turns report a text that cannot be read
             read_ahead(card)  # in this thread, which is not the game's
         return _to(name, card.revision)
 
