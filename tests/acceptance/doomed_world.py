@@ -57,6 +57,7 @@ from tests.acceptance.doomed_steps import (
     committed_open_turns,
     is_address,
 )
+from tests.commands.stage import played
 from tests.threaded_clock import ThreadedClock
 
 NPC: Final = "Oren"
@@ -272,7 +273,7 @@ class World:
             found = ObjectDB.objects.get(db_key=name)
             self._people[name] = found
             if name in PLAYERS:
-                found.msg = lambda text="", **_: self._read(name, text)
+                played(found).msg = lambda text="", **_: self._read(name, text)
         return self._people[name]
 
     def _read(self, name: str, text: Any) -> None:

@@ -314,7 +314,9 @@ def test_the_model_is_sent_the_whole_prompt_and_the_key(
     assert request.body["model"] == "tiny"
     first, *_, last = request.body["messages"]
     assert first["role"] == "system"
-    assert (last["role"], last["content"]) == ("user", "Tamsin: Oren, what of the tide?")
+    said, minute = last["content"].split("\n")
+    assert (last["role"], said) == ("user", "Tamsin: Oren, what of the tide?")
+    assert re.fullmatch(r" *\[Now: [\d-]+ \d\d:\d\d\]", minute)
 
 
 def test_what_a_model_writes_is_shown_and_never_interpreted(

@@ -87,7 +87,7 @@ TEMPLATES = {
     "variables whose names are made": "{{setvar::{{char}}{{roll:999}}::1}}" * 600,
     "what was said last": "{{lastMessage}}" * 1_999,
     "a text turned round": ("{{reverse:" + "ab" * 200 + "}}") * 100,
-    "trims": "\n{{trim}}\n" * 1_999,
+    "trims": "{{newline}}{{trim}}{{newline}}" * 666,
     "remarks in remarks": "{{// {{// a}} {{comment: b}} }}" * 600,
     "names that nobody has": "{{nobody}}" * 1_999,
     "dice in loops": (
