@@ -50,8 +50,6 @@ BRANCH: Final = "branch"
 # What of a record's meta counts in its own conversation alone.
 _OF_ITS_PLACE: Final = frozenset({"before", "compacted_from", "tail", CORRECTS})
 
-_CHANGE_LORE: Final = (RecordKind.RUN_END.value, RecordKind.CONTROL.value)
-
 
 class BranchError(EvenniaAIError):
     """No branch can be opened from a turn; the text says why."""
@@ -214,8 +212,7 @@ def _end(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
     where = last.conversation.id
     later = models.Turn.objects.filter(conversation_id=where, number__gt=last.number)
     later = later.exclude(state="open").exclude(outcome=WITHOUT_END)
-    rows = models.Record.objects.filter(conversation_id=where, kind=RecordKind.RUN_END.value)
-    ends = rows.order_by("-segment", "-seq")[later.count() :]
+    ends = turns.ends_of_turns(where).order_by("-segment", "-seq")[later.count() :]
     end = None if last.outcome == WITHOUT_END else ends.first()
     if end is None:
         raise BranchError(f"the end of turn {last.number} is not recorded; take another turn")
@@ -270,8 +267,10 @@ def _lore_after(turn: StoredTurn, end: models.Record) -> LoreState:
 
     Where a builder took something back before that one, it is what the control has written down.
     """
-    records = models.Record.objects.filter(conversation_id=end.conversation_id, pk__gt=end.pk)
-    next_ = records.filter(kind__in=_CHANGE_LORE).order_by("pk").first()
+    where = end.conversation_id
+    controls = models.Record.objects.filter(conversation_id=where, kind=RecordKind.CONTROL.value)
+    changing = controls | turns.ends_of_turns(where)
+    next_ = changing.filter(pk__gt=end.pk).order_by("pk").first()
     if next_ is not None and LORE in (told := json.loads(next_.meta)):
         return state_from(told[LORE])
     rows = turns.turn_rows(turn.npc_ref).filter(

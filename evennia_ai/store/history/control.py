@@ -38,7 +38,7 @@ from evennia_ai.store.core.snapshots import changing, one_change
 from evennia_ai.store.history.conversations import appended, opening_summary, segment_begun
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 from evennia_ai.store.history.transcripts import WITHOUT_END
-from evennia_ai.store.history.turns import StoredTurn, turn_from
+from evennia_ai.store.history.turns import StoredTurn, ends_of_turns, turn_from
 from evennia_ai.store.history.windows import (
     GREETING,
     HISTORY,
@@ -359,10 +359,8 @@ def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
     rows = models.Turn.objects.filter(conversation_id=conversation.id).exclude(state="open")
     rows = rows.exclude(outcome=WITHOUT_END).order_by("-number")
     told = rows.values_list("number", "event_record_id")[:_MOST_TURNS]
-    records = models.Record.objects.filter(
-        conversation_id=conversation.id, kind=RecordKind.RUN_END.value
-    )
-    newest = records.order_by("-segment", "-seq").values_list("segment", "seq")
+    newest = ends_of_turns(conversation.id).order_by("-segment", "-seq")
+    newest = newest.values_list("segment", "seq")
     ends = [*newest[: _MOST_TURNS + 1], (0, 0)]
     return [
         _EndedTurn(number=number, event=str(event or ""), after=after, upto=upto)

@@ -379,6 +379,15 @@ def turn_rows(npc_ref: str) -> Any:
     return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
 
 
+def ends_of_turns(conversation_id: int) -> Any:
+    """The rows of the records that turns ended with, for the store alone.
+
+    What a model was asked besides, such as what to remember, ends with a record of the same kind.
+    """
+    ends = models.Record.objects.filter(kind=RecordKind.RUN_END.value, meta__contains='"turn":')
+    return ends.filter(conversation_id=conversation_id)
+
+
 def turn_from(row: models.Turn) -> StoredTurn:
     """The value of a row that was read with its conversation."""
     return value_of(

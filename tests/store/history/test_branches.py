@@ -13,7 +13,7 @@ from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.windows import lore_states
 from tests.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, said
-from tests.store.history.test_control import exchanged, is_whole
+from tests.store.history.test_control import exchanged, is_whole, tell_remembered
 
 
 @pytest.fixture
@@ -58,6 +58,15 @@ def test_lore_remembers_what_it_did_when_the_turn_had_ended(quay, what, goes_on)
         woken(quay, "bell")
 
     assert lore_states(opened("12", 2).id) == remembering("fog", "tide")
+    assert lore_states(opened("12", 1).id) == remembering("fog")
+
+
+def test_what_there_is_to_remember_changes_no_lore(quay):
+    woken(quay, "fog")
+    tell_remembered(quay)
+    TAKEN_BACK["reset"](quay)
+    woken(quay, "bell")
+
     assert lore_states(opened("12", 1).id) == remembering("fog")
 
 

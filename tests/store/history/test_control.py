@@ -15,6 +15,7 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import control, record_rows, turns, verifying
 from evennia_ai.store.history.conversations import (
@@ -22,6 +23,13 @@ from evennia_ai.store.history.conversations import (
     begin_segment,
     conversation,
     opening_summary,
+)
+from evennia_ai.store.history.model_requests import (
+    Consolidated,
+    Observed,
+    ask_to_decide,
+    tell_decided,
+    tell_observed,
 )
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.transcripts import export_lines, import_lines
@@ -48,6 +56,19 @@ def exchanged(where, *numbers: int) -> None:
     """Whole turns, one for each number."""
     for number in numbers:
         a_turn(where, f"Line {number}.", reply=f"Answer {number}.")
+
+
+def tell_remembered(where) -> None:
+    """Record that a model was asked what to remember."""
+    tell_observed(where, Observed(outcome="nothing", state=Consolidated()), asked=None)
+
+
+def tell_silent(where) -> None:
+    """Record that a model was asked whether to answer the last line."""
+    question = [Message(role="system", content="Is this for you?")]
+    event = record_saying(where, "Line 3.")
+    asked = ask_to_decide(where, question, (), (), event=event, model="tiny", schema=None)
+    tell_decided(where, asked, outcome="silent", reply="no")
 
 
 def record_saying(where, body: str):
@@ -123,6 +144,14 @@ class TestUndo:
         assert [record.body for record in taken.records] == ["Line 2.", "Answer 2."]
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
+
+    @pytest.mark.parametrize("tell", [tell_remembered, tell_silent])
+    def test_what_a_model_was_asked_besides_is_no_exchange(self, quay, tell):
+        exchanged(quay, 1, 2, 3)
+        tell(quay)
+        control.undo(quay, 1, by=trusted("Builder"))
+
+        assert said(quay) == ["Line 1.", "Answer 1.", "Line 2.", "Answer 2."]
 
     def test_twice_goes_further_back(self, quay):
         exchanged(quay, 1, 2, 3)
