@@ -107,8 +107,15 @@ def _greeting(question: Asked, request: ChatRequest) -> str:
 
 
 def _quoted(text: str) -> str:
-    """What of a greeting is speech, "" where that is nothing or too much."""
-    said = " ".join(one.strip() for one in _QUOTED.findall(text))
+    """What of a greeting is speech, "" where that is nothing or too much.
+
+    `"Later," he says. "It turns."` is two sentences: the comma is there for the narration.
+    """
+    said = ""
+    for quote in (*map(str.strip, _QUOTED.findall(text)), ""):
+        if said.endswith(",") and not quote[:1].islower():
+            said = said[:-1] + "."
+        said = f"{said} {quote}".strip()
     return said if len(said) <= ANSWER_CHARACTERS else ""
 
 

@@ -160,6 +160,18 @@ def test_a_greeting_is_said_once_and_then_given_back() -> None:
     assert said("Good morning", *ADA, messages=heard, **AT_THE_FORGE) == "Good morning, Ben."
 
 
+@pytest.mark.parametrize(
+    ("greeting", "spoken"),
+    [
+        ('"Later," he says, and then: "It is always later."', "Later. It is always later."),
+        ('"Later," he says, "but not today."', "Later, but not today."),
+        ('"Sit, Ben," she says.', "Sit, Ben."),
+    ],
+)
+def test_the_quotes_of_a_greeting_are_sentences(greeting: str, spoken: str) -> None:
+    assert said("Hello", a_passage(greeting, kind="greeting"), **AT_THE_FORGE) == spoken
+
+
 def test_the_place_says_farewell_in_its_own_way() -> None:
     custom = a_passage("Here we say: cold iron, and never goodbye.")
     assert said("Goodbye!", custom, asker="Ben") == "Here we say: cold iron, and never goodbye."
