@@ -156,7 +156,7 @@ class Stage:
 def _question(messages: list[dict[str, Any]]) -> str:
     """What somebody said last, in what a model was asked."""
     said = [message["content"] for message in messages if message["role"] == "user"]
-    return said[-1].partition(": ")[2]
+    return said[-1].splitlines()[0].partition(": ")[2]
 
 
 Play = Callable[[Stage], Scene]

@@ -46,7 +46,7 @@ def test_a_preset_goes_out_as_it_came_in_but_for_its_secrets(game: Game) -> None
 
 
 def test_what_is_refused_is_not_stored(game: Game) -> None:
-    name = game.write("Speaker.json", a_file(a_prompt("main", "Answer {{speaker}}.")))
+    name = game.write("Speaker.json", {"prompts": "Answer."})
     called = game.calls("preset", "import", name, "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "Speaker.json" in called.err

@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.history.compaction.planning import CompactionPlan
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.names import bounded
 from evennia_ai.prompt.time_line import without_time_line
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.text.words import pairs_of, words_of
@@ -30,7 +31,8 @@ UNREADABLE: Final = re.compile(
 )
 _LINE_BREAK: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _NOT_IN_NAME: Final = re.compile(r"[\s:：\"\[\]<>|#*{}]+")
-_QUOTE: Final = re.compile(r"[^\n\":]{1,80} (?:said|called) \"[^\n\"]*\"")
+_SPEAKER: Final = r"(?:\"[^\n\":]{1,80}\"(?: \([^\n\"]{1,20}\))?|[^\n\":]{1,80})"
+_QUOTE: Final = re.compile(rf"{_SPEAKER} (?:said|called) \"[^\n\"]*\"")
 
 Verb = Literal["said", "called"]
 
@@ -102,12 +104,14 @@ def a_name(name: str) -> str:
 
 
 def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
+    """Who says it; a name that could pass for more than a name is in quotes."""
     if message.role == "tool":
         tool = a_name(message.name or tools.get(message.tool_call_id or "", ""))
         return f"The tool {tool}".strip()
     if message.role == "assistant":
         return a_name(message.name or npc_name) or "The character"
-    return a_name(message.name or "") or ("The game" if message.role == "system" else "Somebody")
+    name = bounded(a_name(message.name or ""))
+    return name or ("The game" if message.role == "system" else "Somebody")
 
 
 SENTENCE_CHARACTERS: Final = 300
