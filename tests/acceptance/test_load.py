@@ -13,7 +13,7 @@ import pytest
 from benchmarks.load import Load, measured, report
 from tests.store.postgres import shared_cluster
 
-pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
+pytestmark = [pytest.mark.server, pytest.mark.minutes(3)]
 
 SHORT = Load(
     npcs=60,

@@ -27,7 +27,7 @@ FIRST_STEPS = {
     ("knowledge.md", "The first base"),
 }
 
-pytestmark = [pytest.mark.server, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.server, pytest.mark.minutes(5)]
 
 
 @pytest.fixture(scope="module")

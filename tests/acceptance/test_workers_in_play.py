@@ -16,7 +16,7 @@ from tests.acceptance.games import logged_in, logs_of, shown, untouched_game
 from tests.cli.processes import environment, evennia_ai
 from tests.store.postgres import shared_cluster
 
-pytestmark = [pytest.mark.server, pytest.mark.service, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.server, pytest.mark.service, pytest.mark.minutes(3)]
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = """

@@ -14,7 +14,7 @@ import pytest
 
 from tests.store.postgres import shared_cluster
 
-pytestmark = [pytest.mark.service, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.service, pytest.mark.minutes(4)]
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("store", "game/recording", "game/knowledge")
