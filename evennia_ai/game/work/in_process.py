@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 from evennia.utils import logger
-from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access
@@ -56,10 +56,14 @@ class GameTools:
         return self._calls.asked(access, request, key, prompt=prompt)
 
     def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
-        """Made from the records; it fails as the commit does, and then no model may be asked."""
+        """Made from the records that the writer commits.
+
+        It fails as the commit does, and then no model may be asked.
+        """
         if self._commit is None:
             return succeed(tuple(one.message for one in request.messages))
-        return maybeDeferred(self._commit, request).addCallback(self._recorded)
+        written = self._calls.writer.write(partial(self._commit, request))
+        return written.addCallback(self._recorded)
 
     def models(self, role: str) -> tuple[Access, ...]:
         """Those that make something of their own, each instead of the one before it."""
