@@ -35,10 +35,12 @@ def found() -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_histories_are_summarised_while_memory_is_measured(found: Any) -> None:
     assert found["summarised"] >= 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "what", ["turns", "a segment is read", "a turn is read back", "windows are forgotten"]
 )
@@ -46,6 +48,7 @@ def test_no_object_of_ours_is_left_to_the_collector_when(what: str, found: Any) 
     assert found[what] == {}
 
 
+@pytest.mark.long
 def test_memory_is_level_once_every_window_is_full(found: Any) -> None:
     first, _, last = found["blocks"]
     assert last - first < MOST_BLOCKS

@@ -25,7 +25,9 @@ from tests.net.handover import Handover
 MOST_RECEIVED_BYTES = 20 * 1_000_000 + 65_536
 """Of a stream, with all that is around its text, and the chunk that is one too many."""
 
-A_LONG_PROMPT = a_request(messages=tuple(a_message("user", "word " * 100) for _ in range(200)))
+A_LONG_PROMPT = a_request(
+    messages=tuple(a_message("user", "word " * 100) for _ in range(200)), timeout_seconds=60
+)
 
 
 @dataclass(slots=True)
