@@ -134,7 +134,7 @@ def test_the_order_command_decides_at_equal_depth(stage):
     stage.builds("component/create tide = 1100: TIDE")
     stage.builds("component/depth mood = 1", "component/depth tide = 1")
     assert prompt(2)[2:5] == ["H1", "TIDE", "MOOD"]
-    stage.builds("component/order mood = 50")
+    stage.builds("component/order mood = 5")
     assert prompt(2)[2:5] == ["H1", "MOOD", "TIDE"]
     stage.builds("component/order tide = -10")
     assert prompt(2)[2:5] == ["H1", "TIDE", "MOOD"]
