@@ -20,6 +20,8 @@ from evennia_ai.store.authored import components as store
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, a_cast, component, everything
 
+pytestmark = pytest.mark.req("S3-24")
+
 
 @pytest.fixture(scope="module")
 def _cast(world):
@@ -53,7 +55,7 @@ def prompt(length, *, scopes=(GAME,), layout="cache"):
     return [message.content for message in composed.messages]
 
 
-@pytest.mark.req("S3-22", "S3-24")
+@pytest.mark.req("S3-22")
 def test_the_depth_command_puts_a_component_before_that_many_messages(stage):
     assert prompt(4) == ["RULES", "MOOD", "GOALS", "H1", "H2", "H3", "H4", "FACTS", "EVENT"]
     stage.builds("component/depth mood = 2")
