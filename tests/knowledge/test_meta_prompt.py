@@ -82,6 +82,7 @@ def test_few_bases_have_more_topics_than_many(count: int, most: int) -> None:
     assert first.split(", ") == list(topics[:most])
 
 
+@pytest.mark.req("S0-18")
 def test_twelve_bases_are_told_and_the_others_counted() -> None:
     block = the_block(*(a_base(f"base{n:02}") for n in range(30)))
     assert block.count("- Name: ") == 12

@@ -115,6 +115,7 @@ def test_a_missing_record_is_told():
         messages_of(manifest, records[1:])
 
 
+@pytest.mark.req("S2-16")
 @pytest.mark.parametrize("touched", [0, -1])
 def test_a_record_that_was_tampered_with_is_told(touched):
     said = a_conversation(5)

@@ -159,6 +159,7 @@ class TestStorableMessages:
         assert "\ufffd" in made.wire().decode()
         assert (made.origin, made.revision, made.block) == ("component:x", 4, "ordered")
 
+    @pytest.mark.req("S2-16")
     def test_a_prompt_with_such_a_text_is_sent_as_it_is_stored(self):
         said = a_conversation(3)
         manifest, handles, _ = sent(a_prompt(said, mood="Oren \x00 is tired."), said)
