@@ -85,6 +85,7 @@ def test_a_missing_page_is_a_warning_that_names_who_wants_it():
     assert found.warnings == ("Instructions:A requires Instructions:X, and there is no such page",)
 
 
+@pytest.mark.req("S4-55")
 def test_a_page_that_may_not_be_read_is_a_warning_too():
     found = graph(pages_of(A="B", B="C", C=""), "A", hidden=named("Instructions:B"))
 
