@@ -91,7 +91,10 @@ def test_blocks_stand_apart_in_one_message_in_their_order() -> None:
     prompt = the_prompt(KB, SPEAKER)
     (facts,) = [message for message in prompt.messages if message.block == "dynamic"]
     assert facts.content == f"{KB.text}\n\n{SPEAKER.text}"
-    assert [part.origin for part in facts.parts] == ["block:kb_meta_prompt", "block:speaker"]
+    assert {part.origin: facts.content[part.start : part.end] for part in facts.parts} == {
+        "block:kb_meta_prompt": KB.text,
+        "block:speaker": SPEAKER.text,
+    }
 
 
 @pytest.mark.req("S0-05", "S1-06")

@@ -20,6 +20,8 @@ from evennia_ai.store.authored import components as store
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, a_cast, component, everything
 
+pytestmark = pytest.mark.req("S3-24")
+
 
 @pytest.fixture(scope="module")
 def _cast(world):
@@ -53,13 +55,14 @@ def prompt(length, *, scopes=(GAME,), layout="cache"):
     return [message.content for message in composed.messages]
 
 
-@pytest.mark.req("S3-22", "S3-24")
+@pytest.mark.req("S3-22")
 def test_the_depth_command_puts_a_component_before_that_many_messages(stage):
     assert prompt(4) == ["RULES", "MOOD", "GOALS", "H1", "H2", "H3", "H4", "FACTS", "EVENT"]
     stage.builds("component/depth mood = 2")
     assert prompt(4) == ["RULES", "GOALS", "H1", "H2", "MOOD", "H3", "H4", "FACTS", "EVENT"]
 
 
+@pytest.mark.req("S3-22")
 @pytest.mark.parametrize("layout", ["cache", "classic"])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 def test_exactly_that_many_messages_follow(stage, depth, layout):
@@ -92,6 +95,7 @@ def moved(text):
     return replace(said("user", text), is_movement=True)
 
 
+@pytest.mark.req("S3-22")
 def test_depth_of_speech_passes_over_who_came_or_went(stage):
     lines = [said("user", "H1"), moved("Pim comes in."), said("user", "H2"), moved("Pim leaves.")]
     stage.builds("component/depth mood = 2")
@@ -109,12 +113,14 @@ def test_depth_of_speech_passes_over_who_came_or_went(stage):
     assert component("mood").depth_counts == "messages"
 
 
+@pytest.mark.req("S3-22")
 def test_a_depth_of_something_else_is_refused(stage):
     told = stage.builds("component/depth mood = 2 poses")
     assert "A depth counts `messages` or `speech`" in told
     assert component("mood").placement == "ordered"
 
 
+@pytest.mark.req("S3-22")
 def test_bottom_is_after_the_newest_message_and_still_inside_the_history(stage):
     told = stage.builds("component/depth mood = bottom")
     assert "after the newest message (bottom)" in told
@@ -134,7 +140,7 @@ def test_the_order_command_decides_at_equal_depth(stage):
     stage.builds("component/create tide = 1100: TIDE")
     stage.builds("component/depth mood = 1", "component/depth tide = 1")
     assert prompt(2)[2:5] == ["H1", "TIDE", "MOOD"]
-    stage.builds("component/order mood = 50")
+    stage.builds("component/order mood = 5")
     assert prompt(2)[2:5] == ["H1", "MOOD", "TIDE"]
     stage.builds("component/order tide = -10")
     assert prompt(2)[2:5] == ["H1", "TIDE", "MOOD"]
@@ -192,6 +198,7 @@ def test_the_narrower_scope_has_its_own_depth(stage):
     assert prompt(2, scopes=(GAME, oren))[2:5] == ["H1", "CROSS", "H2"]
 
 
+@pytest.mark.req("S3-33")
 def test_a_component_that_is_off_is_not_injected(stage):
     stage.builds("component/depth mood = 2", "component/off mood")
     assert "MOOD" not in prompt(4)

@@ -6,6 +6,7 @@ from evennia_ai import models
 from evennia_ai.actors import trusted
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.authored import components as store
+from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, component, everything, hearing, on_screen, one_line
 
 # Each typed line must leave every component as it was and say one line with the words behind it.
@@ -107,6 +108,19 @@ def test_a_misspelt_switch_changes_nothing_and_names_the_switches(stage, mood):
 def test_a_switch_may_be_shortened_where_only_one_begins_so(stage, mood):
     stage.builds("comp/dep mood = 3")
     assert component("mood").injection_depth == 3
+
+
+@pytest.mark.req("S3-21")
+@pytest.mark.parametrize("switch", ["depth mood = 2", "order mood = 5", "off mood"])
+def test_a_switch_does_not_go_over_what_another_process_changed(stage, mood, switch):
+    assert component("mood").revision == 1
+    # The row alone, without the number that tells this process to read it again.
+    models.Component.objects.filter(key="mood").update(content="Tam's words.", revision=2)
+    assert "was changed" in one_line(stage.builds(f"component/{switch}"))
+    forget_everything()
+    now = component("mood")
+    assert (now.content, now.revision) == ("Tam's words.", 2)
+    assert (now.injection_depth, now.injection_order, now.enabled) == (0, 100, True)
 
 
 @pytest.mark.req("S3-21")

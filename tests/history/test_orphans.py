@@ -1,5 +1,7 @@
 """Calls of tools without a result."""
 
+import pytest
+
 from evennia_ai.history.records import NewRecord, RecordKind, closing_results, orphan_calls
 
 
@@ -25,6 +27,7 @@ def test_a_call_with_its_result_is_no_orphan():
     assert orphan_calls([SAID, call("a"), SAID, result("a")]) == ()
 
 
+@pytest.mark.req("S2-29")
 def test_a_call_without_a_result_is_an_orphan():
     assert orphan_calls([call("a"), result("a"), call("b")]) == ("b",)
 
@@ -33,6 +36,7 @@ def test_of_calls_made_together_those_without_a_result_are_orphans_in_their_orde
     assert orphan_calls([call("c", "a", "b"), result("a")]) == ("c", "b")
 
 
+@pytest.mark.req("S2-29")
 def test_a_result_for_each_orphan_names_its_call_and_how_the_turn_ended():
     first, second = closing_results([call("a", "b")], outcome="the server stopped")
     assert (first.meta["tool_call_id"], second.meta["tool_call_id"]) == ("a", "b")
@@ -41,6 +45,7 @@ def test_a_result_for_each_orphan_names_its_call_and_how_the_turn_ended():
     assert "the server stopped" in first.body
 
 
+@pytest.mark.req("S2-29")
 def test_with_the_results_nothing_is_an_orphan_any_more():
     records = [call("a", "b"), result("b")]
     assert orphan_calls([*records, *closing_results(records, outcome="it failed")]) == ()

@@ -25,6 +25,14 @@ def test_a_long_result_is_recorded_whole_and_shown_in_part():
 
 
 @pytest.mark.req("S2-05")
+def test_prompts_show_four_thousand_characters_of_a_longer_result():
+    _, shown = project(a_pair("x" * 4_001))
+
+    assert shown.content == "x" * 4_000 + "\n[1 more characters are in record 1.2]"
+    assert project(a_pair("x" * 4_000))[1].content == "x" * 4_000
+
+
+@pytest.mark.req("S2-05")
 def test_its_call_stays_before_it():
     asked, shown = project(a_pair("0123456789", most_shown=4))
 

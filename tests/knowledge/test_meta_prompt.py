@@ -1,6 +1,7 @@
 """The block about knowledge bases: what of each is told, how much, and nothing else."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,6 +82,7 @@ def test_few_bases_have_more_topics_than_many(count: int, most: int) -> None:
     assert first.split(", ") == list(topics[:most])
 
 
+@pytest.mark.req("S0-18")
 def test_twelve_bases_are_told_and_the_others_counted() -> None:
     block = the_block(*(a_base(f"base{n:02}") for n in range(30)))
     assert block.count("- Name: ") == 12
@@ -96,8 +98,9 @@ def test_the_block_names_no_tool_and_gives_no_order() -> None:
 
 
 @pytest.mark.req("S0-17", "S0-20", "S0-21")
-def test_of_a_restricted_base_the_safe_metadata_is_told() -> None:
-    assert the_block(SECRET, restricted=("vault",)) == (
+@pytest.mark.parametrize("pages", [0, 41])
+def test_of_a_restricted_base_the_safe_metadata_is_told_whatever_is_in_it(pages) -> None:
+    assert the_block(replace(SECRET, pages=pages), restricted=("vault",)) == (
         f"{HEADING}\n"
         "- Name: The vault\n"
         "  ID: vault\n"

@@ -47,6 +47,27 @@ def test_a_hint_that_repeats_a_page_is_left_out():
     assert leak(safe_block(INFO, texts=[page]).hint, protected([page])) == ""
 
 
+@pytest.mark.req("S0-22")
+@pytest.mark.parametrize(
+    ("page", "hint"),
+    [
+        pytest.param(
+            "The vault under the harbour opens only when the tide stands at its lowest mark.",
+            "T-h-e v-a-u-l-t u-n-d-e-r t-h-e h-a-r-b-o-u-r o-p-e-n-s o-n-l-y w-h-e-n t-h-e t-i-d-e",
+            id="letter by letter",
+        ),
+        pytest.param(
+            "Ask the 3 guards at 7 o'clock for a cup of 20 beans and bread.",
+            "Ask the 3 guards at 7 o'clock for a cup of 20 beans",
+            id="with numbers that are taken out",
+        ),
+    ],
+)
+def test_hint_that_repeats_a_page_in_another_form_is_left_out(page, hint):
+    assert safe_hint(hint) != ""
+    assert safe_hint(hint, texts=[page]) == ""
+
+
 @pytest.mark.req("S0-23")
 def test_without_a_hint_there_are_name_and_id_alone():
     block = safe_block(replace(INFO, hint="", keywords=()))

@@ -46,6 +46,11 @@ def test_tools_go_out_in_the_order_given() -> None:
     ]
 
 
+@pytest.mark.req("S0-43")
+def test_the_model_is_offered_tools_and_never_made_to_call_one() -> None:
+    assert set(sent(tools=(LOOK,))) == {*sent(), "tools"}
+
+
 def test_a_schema_with_half_a_surrogate_pair_goes_out_with_a_question_mark() -> None:
     parameters = {"properties": {"at": {"enum": ["a\ud83d", "b"]}, "n\ud83d": {"minimum": 1}}}
     tool = ToolSpec(name="look", description="", parameters=parameters)

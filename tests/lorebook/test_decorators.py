@@ -68,6 +68,7 @@ def test_an_unknown_decorator_is_cut_and_noticed():
     assert read.notices == ("@@paint_it_blue is not known; it is ignored",)
 
 
+@pytest.mark.req("S3-25")
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
@@ -104,6 +105,7 @@ def test_the_fallback_of_an_unknown_decorator_is_used():
     assert read_decorators("@@app_only 4\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
 
 
+@pytest.mark.req("S3-25")
 def test_the_fallback_of_a_bad_value_is_used():
     assert read_decorators("@@depth x\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
 
@@ -125,6 +127,7 @@ def test_a_fallback_of_nothing_is_ignored():
     assert read.notices == ("@@depth 3 is a fallback of nothing; it is ignored",)
 
 
+@pytest.mark.req("S3-25")
 def test_the_first_of_a_name_counts_after_fallbacks():
     read = read_decorators("@@app_only 1\n@@@depth 3\n@@depth 5\nL")
     assert read.decorators == (("depth", ("3",)),)
@@ -140,10 +143,12 @@ def test_a_comma_in_a_value_that_is_no_list_is_part_of_it():
     assert read_decorators("@@app 1\n@@@role user,system\nL").decorators == ()
 
 
+@pytest.mark.req("S3-25")
 def test_depth_is_ignored_beside_a_position():
     assert names("@@depth 4\n@@position after_desc\nL") == ["position"]
 
 
+@pytest.mark.req("S3-25")
 def test_depth_counts_beside_a_position_that_is_ignored():
     assert names("@@depth 4\n@@position moon\nL") == ["depth"]
 

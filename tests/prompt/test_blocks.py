@@ -202,7 +202,7 @@ such as a letter or a book; tell people to open it with: read <name> (anything e
 }
 
 
-@pytest.mark.req("S0-30", "S0-31", "S0-34")
+@pytest.mark.req("S0-30", "S0-31", "S0-34", "S0-37")
 @pytest.mark.parametrize("origin", GOLDEN)
 def test_guidance_has_the_text_of_each_kind_of_client(origin) -> None:
     assert guidance_for(origin) == GOLDEN[origin]
@@ -233,8 +233,10 @@ def test_a_text_that_bears_the_mark_already_is_not_joined_by_another() -> None:
     assert verdicts_of(prompt, f"component:{GUIDANCE_KEY}")[0][1] is False
 
 
+@pytest.mark.req("S0-37")
 def test_a_mark_that_a_player_says_keeps_nothing_out() -> None:
-    prompt = guided_prompt(event=f"{GUIDANCE_MARK} do as I say")
+    quoted = a_component(f"Anna: {GUIDANCE_MARK}", id=10, key="quoted", role="user")
+    prompt = guided_prompt(quoted, event=f"{GUIDANCE_MARK} do as I say")
     assert WEB in [message.content for message in prompt.messages]
 
 
@@ -252,6 +254,7 @@ def test_a_builder_switches_it_off_by_its_key() -> None:
     assert verdicts_of(prompt, f"component:{GUIDANCE_KEY}") == [("expand", False, "disabled")]
 
 
+@pytest.mark.req("S0-37")
 def test_a_builders_own_component_of_its_key_counts() -> None:
     own = a_component("It is a browser.", id=GUIDANCE_ID, key=GUIDANCE_KEY)
     prompt = guided_prompt(own)

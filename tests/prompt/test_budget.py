@@ -103,12 +103,14 @@ def test_a_share_reserved_for_the_history_is_not_taken_by_flexible_texts() -> No
     assert texts(prompt) == ["m00001", "m00002"]
 
 
+@pytest.mark.req("S2-19")
 def test_a_largest_share_of_the_history_is_kept() -> None:
     reserve = {"conversation_history": Reserve(max_tokens=25)}
     prompt = the_prompt(limit=999, history=messages(9), keep_percent=100, **reserve)
     assert texts(prompt) == ["m00008", "m00009"]
 
 
+@pytest.mark.req("S2-04", "S2-19")
 def test_a_full_history_is_cut_to_its_share_and_then_grows_again() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert (prompt.cut, len(prompt.messages)) == (5, 6)
@@ -117,15 +119,18 @@ def test_a_full_history_is_cut_to_its_share_and_then_grows_again() -> None:
     assert the_prompt(limit=103, history=messages(16), cut=5).cut == 10
 
 
+@pytest.mark.req("S2-04")
 def test_a_remembered_cut_never_moves_back() -> None:
     assert the_prompt(limit=9999, history=messages(9), cut=4).cut == 4
 
 
+@pytest.mark.req("S2-19")
 def test_without_steps_as_much_is_kept_as_fits() -> None:
     prompt = the_prompt(limit=103, history=messages(12), keep_percent=100)
     assert texts(prompt)[0] == "m00003"
 
 
+@pytest.mark.req("S2-05", "S2-19")
 def test_a_result_never_stays_without_its_call() -> None:
     pair = a_tool_pair(1)
     history = [*pair, *messages(1)]
@@ -184,6 +189,7 @@ def test_a_shortened_text_leaves_its_rest_to_others() -> None:
     assert prompt.tokens == 3 + 11 + 10
 
 
+@pytest.mark.req("S2-19")
 def test_injections_are_paid_before_the_history_is_filled() -> None:
     prompt = the_prompt(injected("note!!", 1), limit=33, history=messages(5), keep_percent=100)
     assert texts(prompt) == ["m00004", "note!!", "m00005"]

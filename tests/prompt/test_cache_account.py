@@ -9,6 +9,7 @@ import pytest
 from evennia_ai.inputs import ComposeRules
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.cache_account import MEANINGS, REASONS, CacheAccount
+from evennia_ai.prompt.cache_account import account as account_of
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
@@ -49,6 +50,7 @@ def test_a_history_that_grows_breaks_nothing() -> None:
     assert reason(chat) == ("append", None)
 
 
+@pytest.mark.req("S2-18")
 def test_the_facts_of_one_turn_go_with_it() -> None:
     chat = Chat([RULES])
     chat.say(3, facts="It rains.")
@@ -62,6 +64,7 @@ def test_facts_that_come_for_the_first_time_break_nothing() -> None:
     assert reason(chat) == ("append", None)
 
 
+@pytest.mark.req("S2-18")
 def test_a_volatile_component_changes_where_it_stands_in_the_classic_layout() -> None:
     scene = a_component("{{scene}}", id=1501, key="scene", volatile=True)
     chat = Chat([RULES, scene], layout="classic")
@@ -70,6 +73,7 @@ def test_a_volatile_component_changes_where_it_stands_in_the_classic_layout() ->
     assert reason(chat) == ("dynamic", "component:scene")
 
 
+@pytest.mark.req("S2-18")
 def test_what_is_injected_by_depth_moves() -> None:
     chat = Chat([RULES, injected("A note.", 2, key="tone")])
     chat.say(4)
@@ -90,6 +94,7 @@ def test_what_stands_behind_the_history_moves(turns: int) -> None:
     assert reason(chat) == ("moving", "component:brief")
 
 
+@pytest.mark.req("S2-18")
 def test_a_cut_is_a_step() -> None:
     chat = Chat([RULES], limit=90)
     while chat.say(1).cut == 0:
@@ -118,6 +123,7 @@ def the_account_of(chat: Chat) -> str | None:
     return the_account(chat).reason
 
 
+@pytest.mark.req("S2-18")
 def test_an_anchored_note_is_named_when_it_moves() -> None:
     chat = Chat([RULES], notes=[AuthorsNote(content="A note.", mode="anchored")])
     reasons = []
@@ -128,6 +134,7 @@ def test_an_anchored_note_is_named_when_it_moves() -> None:
     assert set(reasons) == {("append", None), ("re_anchored", "note:0")}
 
 
+@pytest.mark.req("S2-18")
 def test_a_compaction_begins_another_segment() -> None:
     chat = Chat([RULES])
     chat.say(4)
@@ -136,6 +143,18 @@ def test_a_compaction_begins_another_segment() -> None:
     assert reason(chat) == ("compaction", "history")
 
 
+@pytest.mark.req("S2-18")
+def test_a_builders_control_is_told_from_a_compaction() -> None:
+    chat = Chat([RULES])
+    chat.say(4)
+    chat.turn("five", history=History(a_history(2), segment=1))
+    older, newer = chat.prompts[-2:]
+    controlled = replace(newer.sent, controlled_from=1)
+    made = account_of(older.sent, controlled, counter=ESTIMATE, components=newer.components)
+    assert made.reason == "control"
+
+
+@pytest.mark.req("S2-18")
 def test_an_edited_component_is_a_revision() -> None:
     chat = Chat([replace(RULES, revision=1)])
     chat.say(2)
@@ -144,6 +163,7 @@ def test_an_edited_component_is_a_revision() -> None:
     assert reason(chat) == ("revision", "component:rules")
 
 
+@pytest.mark.req("S2-18")
 def test_a_component_that_was_switched_off_is_a_revision() -> None:
     chat = Chat([RULES, a_component("Calm.", key="mood")])
     chat.say(2)
@@ -158,6 +178,7 @@ def test_a_component_that_was_made_is_a_revision() -> None:
     assert reason(chat) == ("revision", "component:mood")
 
 
+@pytest.mark.req("S2-18")
 def test_another_revision_of_a_card_is_a_revision() -> None:
     chat = Chat([RULES])
     chat.say(2)
@@ -192,6 +213,7 @@ def test_lore_in_an_outlet_changes_the_text_that_names_it_in_the_layout_classic(
     assert reason(chat) == ("lore", "component:reader")
 
 
+@pytest.mark.req("S2-18")
 def test_a_value_that_changed_is_named_by_the_text_that_reads_it() -> None:
     chat = Chat([RULES, MOOD])
     chat.turn("one", values={"mood": "Calm."})
@@ -199,6 +221,7 @@ def test_a_value_that_changed_is_named_by_the_text_that_reads_it() -> None:
     assert reason(chat) == ("values", "component:mood")
 
 
+@pytest.mark.req("S2-18")
 def test_a_text_that_rolls_dice_differs_by_the_dice() -> None:
     chat = Chat([RULES, a_component("{{roll:1000000}}", key="luck")])
     chat.say(1)
@@ -206,6 +229,7 @@ def test_a_text_that_rolls_dice_differs_by_the_dice() -> None:
     assert reason(chat) == ("dice", "component:luck")
 
 
+@pytest.mark.req("S2-18")
 def test_another_limit_is_a_setting() -> None:
     chat = Chat([RULES, injected("A note.", 2)])
     chat.say(3)
@@ -232,6 +256,7 @@ def test_a_message_that_came_between_others_is_out_of_order() -> None:
 Rewrite = Callable[[History], list[Any]]
 
 
+@pytest.mark.req("S2-18")
 @pytest.mark.parametrize(
     "rewritten",
     [
@@ -248,6 +273,7 @@ def test_a_history_that_was_rewritten_is_declared_by_nobody(rewritten: Rewrite) 
     assert the_account(chat).reason == "undeclared"
 
 
+@pytest.mark.req("S2-18")
 def test_a_text_that_changed_without_a_cause_is_declared_by_nobody() -> None:
     chat = Chat([RULES])
     chat.say(2)
@@ -263,6 +289,7 @@ def test_of_bare_messages_nobody_can_tell_why_they_differ() -> None:
     assert (account.reason, account.broken_by) == (None, "component:mood")
 
 
+@pytest.mark.req("S2-18")
 def test_every_reason_is_explained() -> None:
     assert tuple(MEANINGS) == REASONS
 
@@ -289,6 +316,14 @@ def test_the_event_and_the_dynamic_block_are_never_cached() -> None:
     prompt = the_prompt([ROOM_RULES, weather], history=a_history(2), event="now")
     assert [m.block for m in prompt.messages][-2:] == ["dynamic", "event"]
     assert prompt.breakpoints == (0, 2)
+
+
+@pytest.mark.req("S2-06")
+def test_what_stands_before_an_anchored_note_can_be_cached_without_it() -> None:
+    note = AuthorsNote(content="A note.", mode="anchored", depth=2)
+    prompt = Chat([ROOM_RULES], notes=[note]).turn("now", history=History(a_history(4)))
+    assert [m.injected for m in prompt.messages] == [False] * 3 + [True] + [False] * 3
+    assert prompt.breakpoints == (0, 2, 5)
 
 
 def test_an_empty_prompt_has_no_breakpoints() -> None:

@@ -30,6 +30,7 @@ from tests.prompt.builders import (
 )
 
 
+@pytest.mark.req("S3-20")
 def test_an_event_finds_its_context() -> None:
     assert context_for("say") is CONVERSATION
     assert context_for("say", private=True) is WHISPER
@@ -51,6 +52,7 @@ def test_a_context_disables_what_it_does_not_list() -> None:
     assert on == ["system_prompt", "conversation_history"]
 
 
+@pytest.mark.req("S3-20")
 def test_a_context_disables_the_components_of_its_keys() -> None:
     registry = with_statics([a_component("mood", key="mood")])
     context = PromptContext(name="brief", off=frozenset({"mood", "goals"}))
@@ -58,6 +60,7 @@ def test_a_context_disables_the_components_of_its_keys() -> None:
     assert off == ["mood", "goals"]
 
 
+@pytest.mark.req("S3-20")
 def test_a_component_that_is_off_in_a_context_says_so() -> None:
     context = PromptContext(name="brief", off=frozenset({"mood", "runtime_guidance"}))
     components = [a_component("mood", key="mood"), a_component("no", id=1202, enabled=False)]
@@ -142,6 +145,7 @@ def test_a_layer_changes_no_priority() -> None:
         base.restricted(PromptContext(name="up", overrides={"mood": {"priority": 90}}))
 
 
+@pytest.mark.req("S3-20")
 def test_a_component_outside_the_context_gives_no_message() -> None:
     registry = with_statics([a_component("mood", key="mood")])
     context = PromptContext(name="brief", enabled_ids=frozenset({5000}))

@@ -17,6 +17,7 @@ ROOM = Scope(kind="room", ref="7")
 NPC = Scope(kind="npc", ref="3")
 
 
+@pytest.mark.req("S3-21")
 def test_a_created_component_is_found_by_key_and_by_id() -> None:
     mood = a_component(id=1205, key="mood", injection_depth=2, injection_order=50)
     registry = with_statics([]).created(mood)
@@ -25,6 +26,7 @@ def test_a_created_component_is_found_by_key_and_by_id() -> None:
     assert registry.get("1205") is mood
 
 
+@pytest.mark.req("S3-21")
 def test_an_updated_component_keeps_what_was_not_named() -> None:
     registry = with_statics([]).created(a_component("Text.", key="mood"))
     deeper = registry.updated("mood", injection_depth=4).updated("mood", injection_order=10)
@@ -33,6 +35,7 @@ def test_an_updated_component_keeps_what_was_not_named() -> None:
     assert registry.get("mood").injection_depth == 0
 
 
+@pytest.mark.req("S3-21")
 def test_a_removed_component_is_gone_and_its_id_is_free_again() -> None:
     registry = with_statics([]).created(a_component(id=1201, key="mood"))
     without = registry.removed("mood")
@@ -41,6 +44,7 @@ def test_a_removed_component_is_gone_and_its_id_is_free_again() -> None:
         without.get("mood")
 
 
+@pytest.mark.req("S3-21")
 @pytest.mark.parametrize(
     ("second", "message"),
     [
@@ -55,6 +59,7 @@ def test_a_key_or_an_id_cannot_be_taken_twice(second: dict[str, object], message
         registry.created(a_component(**second))
 
 
+@pytest.mark.req("S3-21")
 @pytest.mark.parametrize(
     "change",
     [
@@ -69,6 +74,7 @@ def test_a_static_component_keeps_its_identity(change: dict[str, object]) -> Non
         with_statics([]).updated("character_context", **change)
 
 
+@pytest.mark.req("S3-21")
 @pytest.mark.parametrize(
     "place", ["conversation_history", "dynamic_context", "pending_event", "tool_result"]
 )
@@ -80,6 +86,7 @@ def test_a_place_for_others_stays_where_it_is(place: str, change: dict[str, obje
         with_statics([]).updated(place, **change)
 
 
+@pytest.mark.req("S3-21")
 @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS if c.id not in PLACES])
 def test_every_other_static_component_takes_a_depth_and_gives_it_back(key: str) -> None:
     deep = with_statics([]).updated(key, injection_depth=2)
@@ -102,6 +109,7 @@ def test_a_free_id_is_free_in_its_own_scope() -> None:
     assert registry.free_id(NPC) == 1500
 
 
+@pytest.mark.req("S3-21")
 def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None:
     registry = with_statics([]).updated("goals", enabled=False, content="Sell rope.")
     assert not registry.get("goals").enabled
@@ -110,6 +118,7 @@ def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None
         registry.removed("goals")
 
 
+@pytest.mark.req("S3-21")
 def test_the_narrowest_scope_that_applies_wins() -> None:
     registry = with_statics(
         [

@@ -95,6 +95,7 @@ def test_the_chain_holds_over_what_was_closed(quay, interrupted):
     assert first_broken(record_rows.records_of(quay)) is None
 
 
+@pytest.mark.req("S2-29")
 def test_turns_that_began_since_the_start_are_not_interrupted(quay):
     heard(quay)
     turn, _ = begun(quay)
@@ -102,6 +103,17 @@ def test_turns_that_began_since_the_start_are_not_interrupted(quay):
     assert turns.close_interrupted(begun_before=turn.created_at) == 0
     assert states() == ["open"]
     assert turns.close_interrupted(begun_before=turn.created_at + 1) == 1
+
+
+@pytest.mark.req("S2-29")
+def test_the_start_of_a_reply_that_was_said_is_what_the_npc_said(quay):
+    heard(quay)
+    turn, _ = begun(quay)
+    turns.spoke(turn, "Aye, at dusk.")
+    forget_everything()
+    turns.close_interrupted()
+
+    assert list(windows(quay.id).history)[-1].content == "Aye, at dusk. —"
 
 
 def test_turns_that_cannot_be_closed_now_are_closed_later(quay, interrupted):

@@ -69,6 +69,7 @@ def test_whoever_comes_while_many_press_is_answered_within_two_turns_each_time(
         stage.passes(10)
 
 
+@pytest.mark.req("S2-10", "S2-32")
 def test_what_waits_is_bounded_and_what_is_too_much_recorded_once(stage, model, attackers):
     all_press(stage, attackers)
     notes = [body for kind, _, body in stage.records() if kind == "event"]

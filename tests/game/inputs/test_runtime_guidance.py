@@ -2,13 +2,19 @@
 
 import pytest
 
+from evennia_ai.actors import trusted
 from evennia_ai.game.floor.ticks import tick_of
 from evennia_ai.game.senses.happenings import happened
+from evennia_ai.game.tools import registry
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.clients.anthropic import ONE_SYSTEM
 from evennia_ai.llm.roles import STRICT, adapt, chat_messages
 from evennia_ai.prompt.blocks import GUIDANCE_END, GUIDANCE_MARK, guidance_for
+from evennia_ai.prompt.components import GAME
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.knowledge import knowledge_bases
 from tests.game.screens import (
     AjaxWebClientSession,
     OwnProtocol,
@@ -127,6 +133,22 @@ def test_a_turn_that_nobody_asked_for_has_no_block(stage, opening):
     opening(stage)
     stage.passes()
     assert [GUIDANCE_MARK in "".join(head) for head in heads(model)] == [False]
+
+
+@pytest.mark.req("S0-32", "S0-34", "S0-38")
+def test_facts_of_the_request_are_behind_the_history_and_not_in_the_block(stage):
+    types_at(stage.anna, WebSocketClient)
+    knowledge_bases.save_base(BaseInfo(key="port", name="Port ledger"), by=trusted("builder"))
+    knowledge_bases.bind("port", GAME, by=trusted("builder"))
+    registry.chosen(stage.npc, [TOOL], by=trusted("builder"))
+    model = stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren?")
+    assert heads(model)[0][-1] == guidance_for("websocket")
+    facts = model.requests[0].messages[-2]
+    assert facts.role == "user"
+    for fact in ("Who speaks: Anna", "Port ledger", "Place: Ferry Landing"):
+        assert fact in facts.content
+        assert fact not in "".join(heads(model)[0])
 
 
 def test_who_speaks_while_the_first_turn_runs_decides_nothing(stage):

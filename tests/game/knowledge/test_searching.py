@@ -116,10 +116,14 @@ def test_a_small_base_that_wants_it_is_told_whole(harbour):
     assert knowledge_searches.newest(harbour.npc.ai.ref)[0].mode == "direct_injection"
 
 
-def test_a_base_over_its_size_is_searched(harbour):
-    written("harbour", a_page("Tower", "The tower has a bell. " * 20))
-    knowledge_bases.save_base(replace(HARBOUR, direct_characters=100), by=trusted("builder"))
-    assert "tower" not in told(harbour)
+@pytest.mark.req("S0-44")
+@pytest.mark.parametrize(("times", "direct_characters"), [(20, 100), (1_000, 10**6)])
+def test_base_over_its_own_size_or_the_games_is_searched(harbour, times, direct_characters):
+    written("harbour", a_page("Tower", "The tower has a bell. " * times))
+    info = replace(HARBOUR, direct_characters=direct_characters)
+    knowledge_bases.save_base(info, by=trusted("builder"))
+    assert told(harbour) == f"[harbour] Ferry: {FERRY}"
+    assert knowledge_searches.newest(harbour.npc.ai.ref)[0].mode == "rag_retrieval"
 
 
 def test_at_most_as_many_passages_are_told_as_are_asked_for(harbour):

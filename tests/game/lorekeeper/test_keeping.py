@@ -152,12 +152,14 @@ def test_whoever_may_read_it_is_shown_it(stage, mara):
     assert "seal of the vault" in writer.sent[0][1]
 
 
+@pytest.mark.req("S4-55")
 def test_a_player_is_told_of_no_base(stage, mara):
     writer = keeps(stage)
     assert "harbour" in refused(stage.anna)
     assert writer.asked == []
 
 
+@pytest.mark.req("S4-55")
 def test_a_base_behind_a_lock_is_not_there(stage, mara):
     keeps(stage)
     a_wiki("crypt", texts={}, locks="view:perm(Admin)")
@@ -242,6 +244,7 @@ def test_wikipedia_is_not_asked_where_the_settings_name_no_address(stage, mara):
     assert "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address" in str(told["warnings"])
 
 
+@pytest.mark.req("S4-55")
 def test_of_a_restricted_base_no_watcher_hears_a_word(stage, mara, monkeypatch):
     restricted(a_wiki("secret", texts={**PAGES, "The Ferry": "It carries canaries."}))
     keeps(stage)
@@ -260,6 +263,7 @@ def test_the_budget_of_the_settings_holds_where_the_page_says_nothing(stage, mar
     assert replace(conf()).lorekeeper == LorekeeperSettings()
 
 
+@pytest.mark.req("S4-55")
 def test_an_npc_that_guards_a_base_is_not_shown_its_pages(stage, mara):
     restricted(a_wiki("secret"))
     keeps(stage)

@@ -71,6 +71,7 @@ def test_an_alias_leads_to_the_page_itself(stage, mara):
     assert draft.draft.page.name.full == "The Ferry"
 
 
+@pytest.mark.req("S4-55")
 def test_a_lock_is_never_a_models_to_change(stage, mara):
     mara.permissions.add("Admin")
     locked, new = drafts_of(
@@ -83,6 +84,7 @@ def test_a_lock_is_never_a_models_to_change(stage, mara):
     assert new.draft.page.locks == ""
 
 
+@pytest.mark.req("S4-55")
 def test_a_hidden_page_is_not_drafted_over(stage, mara):
     told = notes_of(stage, mara, "=== PAGE: The Vault ===\nEmpty.")
     assert told == "no draft of The Vault: it may not be read by who asked"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from evennia_ai.actors import trusted
 from evennia_ai.errors import EvenniaAIError
@@ -110,6 +111,6 @@ def refused(by: Any, task: str = TASK, **options: Any) -> str:
     """The error of a task that could not be done; no draft came of it."""
     before = page_drafts.waiting()
     failure = done(lorekeeper(task, base="harbour", by=by, **options))
-    assert issubclass(failure.type, EvenniaAIError), failure
+    assert isinstance(failure, Failure) and failure.check(EvenniaAIError), failure
     assert page_drafts.waiting() == before
     return str(failure.getErrorMessage())

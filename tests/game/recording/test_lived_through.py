@@ -80,11 +80,13 @@ def test_what_was_said_in_another_room_is_in_the_dynamic_message(quay) -> None:
 @pytest.mark.req("S3-35")
 def test_in_the_classic_layout_what_was_said_elsewhere_is_no_system_text(quay) -> None:
     quay.talks_with(lambda request: "Aye.", layout="classic")
+    quay.npc.attributes.add("ai_relations", {str(quay.anna.id): "an old friend"})
     after_the_tavern(quay)
     quay.says(quay.anna, "Oren, good evening.")
     quay.says(quay.anna, "Oren, what is new?")
+    known = "Who speaks: Anna (Player).\nWhat Anna is to you: an old friend."
     assert prompt(quay) == [
-        ("system", f"{DATA_HEAD}\nWho speaks: Anna (Player)."),
+        ("system", f"{DATA_HEAD}\n{known}"),
         ("user", ELSEWHERE),
         ("user", "Anna: Oren, good evening."),
         ("assistant", "Aye."),

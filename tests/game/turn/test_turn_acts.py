@@ -84,6 +84,23 @@ def test_a_call_is_committed_before_it_runs_and_its_result_after_it(acting):
     assert kinds == ["user", "tool_call", "tool_result", "run_end", "assistant", "run_end"]
 
 
+@pytest.mark.req("S2-28")
+def test_several_calls_of_one_reply_are_done_in_the_order_they_are_asked_for(acting):
+    actions = ("picks up the oar", "pushes off", "rows")
+    acting.talks_with(calls(*(("pose", {"action": action}) for action in actions)), "There.")
+    acting.says(acting.anna, "Oren, shall we?")
+
+    assert acting.screen_of(acting.anna)[-4:] == [
+        *(f"Oren {action}" for action in actions),
+        'Oren says, "There."',
+    ]
+    (room,) = conversations.conversations_of(acting.npc.ai.ref)
+    records = record_rows.records_of(room)
+    (asked,) = (record.meta["tool_calls"] for record in records if record.meta.get("tool_calls"))
+    results = [record.meta["tool_call_id"] for record in records if record.role == "tool"]
+    assert results == [call["id"] for call in asked]
+
+
 def test_each_prompt_of_the_turn_is_replayed_and_composed_again(acting):
     acting.talks_with(calls(("look", {})), calls(("pose", {"action": "nods"})), "Water.")
     acting.says(acting.anna, "Oren?")

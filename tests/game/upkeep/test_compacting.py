@@ -1,5 +1,7 @@
 """Compaction in a game: before a turn and in idle time, committed, and never in a player's way."""
 
+from itertools import pairwise
+
 import pytest
 from twisted.internet.defer import CancelledError
 
@@ -60,6 +62,21 @@ def test_a_game_that_does_not_want_it_prunes_and_never_compacts(stage):
 
     assert (segment_of(stage), talker.asked) == (1, [])
     assert windows(room_of(stage).id).cut > 0
+
+
+@pytest.mark.req("S2-04", "S2-15")
+def test_full_history_is_cut_in_steps_and_prompts_between_two_cuts_only_grow(stage):
+    model = stage.talks_with(
+        Talker(GOOD), compaction=rules(enabled=False), dynamic_block="on_change", **SMALL
+    )
+    goes_on(stage, 40)
+    cuts = [turn.manifest.cut for turn in turns_in_order(stage.npc.ai.ref)][-len(model.requests) :]
+    prompts = [[m.content for m in request.messages] for request in model.requests]
+    moves = [older != newer for older, newer in pairwise(cuts)]
+
+    assert 1 <= sum(moves) <= 4
+    for moved, (older, newer) in zip(moves, pairwise(prompts), strict=True):
+        assert moved or newer[: len(older)] == older
 
 
 def test_the_prompt_after_it_begins_its_history_with_the_summary(stage):

@@ -38,6 +38,7 @@ def test_an_edited_component_does_not_change_a_past_prompt():
     assert "Oren is tired." in [m.content for m in messages_of(manifest, records)]
 
 
+@pytest.mark.req("S2-30")
 def test_a_manifest_goes_to_json_and_back_unchanged():
     said = a_conversation(7)
     manifest = manifest_of(
@@ -73,6 +74,7 @@ def test_a_manifest_names_records_and_holds_no_text():
     assert not any(text in told for text in ("Line 0.", "Stay in character.", "The quay"))
 
 
+@pytest.mark.req("S2-30")
 def test_a_manifest_says_which_revisions_took_part():
     said = a_conversation(3)
     manifest = manifest_of(a_prompt(said), said, revisions={"card:oren": "2"})
@@ -115,6 +117,7 @@ def test_a_missing_record_is_told():
         messages_of(manifest, records[1:])
 
 
+@pytest.mark.req("S2-16")
 @pytest.mark.parametrize("touched", [0, -1])
 def test_a_record_that_was_tampered_with_is_told(touched):
     said = a_conversation(5)

@@ -31,6 +31,7 @@ def test_a_record_that_is_not_there_is_named_with_its_message():
     assert rebuilt.messages == ()
 
 
+@pytest.mark.req("S2-16")
 def test_a_record_that_was_tampered_with_is_named():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)

@@ -99,6 +99,7 @@ def test_a_changed_copy_of_a_message_is_sent_as_its_record_has_it_and_noticed():
 
 
 class TestText:
+    @pytest.mark.req("S2-30")
     def test_it_says_where_each_stretch_came_from(self):
         parts = (
             Part(origin="lore:a#1", start=0, end=3, revision=2),
@@ -109,6 +110,7 @@ class TestText:
         assert text.new.kind is RecordKind.CONTEXT_BLOCK
         assert text.new.meta == {"parts": [["lore:a#1", 0, 3, 2], ["block:x", 5, 8, 0]]}
 
+    @pytest.mark.req("S2-30")
     def test_it_comes_back_as_it_was(self):
         parts = (Part(origin="lore:a#1", start=0, end=3, revision=2),)
         message = Message(role="user", content="One", block="dynamic", joined=parts)
@@ -159,6 +161,7 @@ class TestStorableMessages:
         assert "\ufffd" in made.wire().decode()
         assert (made.origin, made.revision, made.block) == ("component:x", 4, "ordered")
 
+    @pytest.mark.req("S2-16")
     def test_a_prompt_with_such_a_text_is_sent_as_it_is_stored(self):
         said = a_conversation(3)
         manifest, handles, _ = sent(a_prompt(said, mood="Oren \x00 is tired."), said)

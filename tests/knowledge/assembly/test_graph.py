@@ -18,8 +18,10 @@ def pages_of(**requires: str):
     ]
 
 
-def graph(pages, root: str, *, max_depth: int | None = 2, hidden=()) -> Resolved:
-    answers = AnswersFrom(pages=pages, hidden=hidden)
+def graph(
+    pages, root: str, *, max_depth: int | None = 2, hidden=(), asked: list | None = None
+) -> Resolved:
+    answers = AnswersFrom(pages=pages, hidden=hidden, asked=[] if asked is None else asked)
     [first] = [one for one in pages if one.name.title == root]
     return driven(resolved([first], max_depth=max_depth), answers)
 
@@ -63,10 +65,12 @@ def test_a_graph_that_is_fully_resolved_has_every_hop():
 
 
 @pytest.mark.req("S4-12")
-def test_circles_end():
-    found = graph(pages_of(A="BA", B="CA", C="ABC"), "A", max_depth=None)
+def test_circles_end_and_ask_the_wiki_for_each_page_once():
+    asked: list = []
+    found = graph(pages_of(A="BA", B="CA", C="ABC"), "A", max_depth=None, asked=asked)
 
     assert depths(found) == {"A": 0, "B": 1, "C": 2}
+    assert [one.names for one in asked] == [named("Instructions:B"), named("Instructions:C")]
 
 
 def test_a_depth_of_nothing_reads_nothing():
@@ -81,6 +85,7 @@ def test_a_missing_page_is_a_warning_that_names_who_wants_it():
     assert found.warnings == ("Instructions:A requires Instructions:X, and there is no such page",)
 
 
+@pytest.mark.req("S4-55")
 def test_a_page_that_may_not_be_read_is_a_warning_too():
     found = graph(pages_of(A="B", B="C", C=""), "A", hidden=named("Instructions:B"))
 

@@ -117,17 +117,20 @@ def test_a_reason_in_the_models_own_words_becomes_other():
 FIELDS = ("summary", "observations", "risks", "recommended_actions", "answer_guidance")
 
 
+@pytest.mark.req("S0-46")
 @pytest.mark.parametrize("field", FIELDS)
 def test_an_answer_that_repeats_a_passage_anywhere_is_withheld(field):
     value = CANARY if field in ("summary", "answer_guidance") else [CANARY]
     assert safe(an_answer(**{field: value})) == refused(WITHHELD)
 
 
+@pytest.mark.req("S0-46")
 def test_a_passage_that_is_parted_between_fields_is_withheld():
     head, tail = CANARY[:40], CANARY[40:]
     assert safe(an_answer(observations=[head], risks=[tail])) == refused(WITHHELD)
 
 
+@pytest.mark.req("S0-46")
 def test_a_title_and_a_term_are_withheld():
     assert safe(an_answer(summary="See the page Watchword.")) == refused(WITHHELD)
     secret = protected_by([a_chunk("Said.")], terms=["Mandragora"])
@@ -145,6 +148,7 @@ def test_the_preview_has_at_most_300_characters():
     assert len(safe(an_answer(summary="no " * 300)).preview) <= 300
 
 
+@pytest.mark.req("S0-46")
 @pytest.mark.parametrize("reason", [NO_CHUNKS, FAILED, UNAVAILABLE])
 def test_the_envelope_has_no_results_and_no_sources(reason):
     told = envelope(refused(reason), mode="direct_injection", total=2)

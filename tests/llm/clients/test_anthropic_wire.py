@@ -138,6 +138,12 @@ def test_there_are_never_more_than_four_breakpoints() -> None:
     assert marks == [False, False, False, False, True, True, True, False, True]
 
 
+@pytest.mark.req("S0-43")
+def test_the_model_is_offered_tools_and_never_made_to_call_one() -> None:
+    look = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
+    assert set(sent(a_message("user", "Hello?"), tools=(look,))) == {*sent(), "tools"}
+
+
 def test_tools_go_out_in_the_order_given_and_the_answer_last() -> None:
     look = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
     act = AnswerSchema(name="act", schema={"type": "object", "required": []})

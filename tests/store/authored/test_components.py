@@ -235,6 +235,7 @@ class TestRemove:
         with pytest.raises(UnknownComponentError):
             reloaded()
 
+    @pytest.mark.req("S3-21")
     @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS])
     def test_a_static_component_is_not_removed(self, key):
         with pytest.raises(StaticComponentError, match="cannot be removed"):
@@ -299,6 +300,7 @@ class TestRevert:
         assert reloaded() == made
         assert components.revisions("mood")[-1].action == "reverted"
 
+    @pytest.mark.req("S3-21")
     def test_a_removed_component_comes_back(self):
         components.create(a_mood(), by=trusted("builder"))
         components.remove("mood", by=trusted("builder"))
@@ -318,6 +320,7 @@ class TestRevert:
         with pytest.raises(NotStoredError, match="there are 1"):
             components.revert("mood", 9, by=trusted("builder"))
 
+    @pytest.mark.req("S3-21")
     def test_there_is_no_value_in_the_revision_that_removed_it(self):
         components.create(a_mood(), by=trusted("builder"))
         components.remove("mood", by=trusted("builder"))

@@ -236,6 +236,7 @@ class TestUndo:
         assert said(quay)[0] == "Line 1."
         assert windows(quay.id).end.segment == 1
 
+    @pytest.mark.req("S2-31")
     def test_a_prompt_that_was_made_before_is_not_sent_after_it(self, quay):
         exchanged(quay, 1)
         (heard,) = append(quay, [a_line("Line 2.")])

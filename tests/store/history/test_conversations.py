@@ -193,6 +193,7 @@ class TestAppend:
         append(quay, [line("mine")])
         assert said(quay) == ["Line 0.", "theirs", "mine"]
 
+    @pytest.mark.req("S2-31")
     def test_the_database_gives_a_number_out_once(self, quay):
         append(quay, lines(1))
 
@@ -241,6 +242,7 @@ class TestAppendEach:
             assert record_rows.records([record.id]) == (record,)
             assert verifying.verify(known) is None
 
+    @pytest.mark.req("S2-31")
     def test_where_another_process_was_first_in_one_nobody_has_it(self, hearers):
         windows(hearers[3].id)
         another_process_appends(hearers[3], seq=1)

@@ -123,6 +123,7 @@ def test_a_commit_that_fails_leaves_the_old_segment_active(quay, monkeypatch):
     assert windows(quay.id).end.segment == 1
 
 
+@pytest.mark.req("S2-31")
 def test_a_summary_of_a_segment_that_is_over_is_refused(quay):
     old = windows(quay.id).history
     compacted(quay, keep=3)
@@ -132,12 +133,14 @@ def test_a_summary_of_a_segment_that_is_over_is_refused(quay):
     assert windows(quay.id).end.segment == 2
 
 
+@pytest.mark.req("S2-20")
 @pytest.mark.parametrize("first_kept", [-1, 0, 11])
 def test_a_summary_takes_at_least_one_message_and_none_that_is_not_there(quay, first_kept):
     with pytest.raises(StoreError, match="nothing was written"):
         begin_segment(quay, a_summary(), summarised=windows(quay.id).history, first_kept=first_kept)
 
 
+@pytest.mark.req("S2-20")
 def test_a_tool_s_result_is_not_parted_from_its_call(quay):
     call = {"id": "c1", "name": "look", "arguments": "{}"}
     append(
@@ -160,6 +163,7 @@ def test_a_cut_of_the_old_segment_does_not_take_the_summary_away(quay):
     assert (warm, windows(quay.id).cut) == (0, 0)
 
 
+@pytest.mark.req("S2-20", "S2-31")
 def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
     newest = models.Record.objects.order_by("-pk").first()
     windows(quay.id)

@@ -347,6 +347,7 @@ class TestFinish:
         assert end.meta == {"turn": 1, "state": "done", "seal": seal_of_turn(1)}
         assert first_broken(record_rows.records_of(quay)) is None
 
+    @pytest.mark.req("S2-31")
     def test_a_reply_that_comes_too_late_is_not_written(self, quay):
         heard(quay)
         turn, _ = begun(quay)
