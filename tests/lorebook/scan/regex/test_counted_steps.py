@@ -162,6 +162,7 @@ COSTLY = [f"(?:{'x+' * number}x+)+[yz]" for number in range(1, 9)]
 LINES = ["user: " + "x" * (40 + number) for number in range(12)]
 
 
+@pytest.mark.req("S3-11")
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("event", [None, "Eve: " + "x" * 60])
 def test_results_kept_from_earlier_turns_equal_those_of_a_fresh_process(preset, event):
