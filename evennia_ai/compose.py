@@ -63,6 +63,7 @@ from evennia_ai.prompt.said_last import said_last
 from evennia_ai.prompt.settled import SaidSources, settle_pieces
 from evennia_ai.prompt.shown_history import STAND_IN, shown_event, shown_history, stand_in
 from evennia_ai.prompt.staying import fit_beside, with_staying_facts
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
 NO_LORE: Final = Activation()
@@ -228,7 +229,7 @@ def _filling(inputs: Inputs) -> Filling:
         dice=rules.dice,
         counter=rules.counter,
         layout=rules.layout,
-        values={**alone, **said, **inputs.values, "speaker": speaker},
+        values={**alone, **said, **clock_values(inputs.now), **inputs.values, "speaker": speaker},
         fields=inputs.components.fields,
     )
 

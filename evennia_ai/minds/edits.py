@@ -43,6 +43,7 @@ from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.staying import BlocksMode
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components
 from evennia_ai.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong
@@ -215,6 +216,7 @@ class AsOfToday:
 def _scanned(inputs: Inputs, texts: CardTexts, values: Mapping[str, str]) -> dict[SourceName, str]:
     """The texts that lore may scan, with those of another card."""
     room = inputs.sources.get("room", "")
+    values = {**values, **clock_values(inputs.now)}
     return scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)
 
 

@@ -39,6 +39,7 @@ from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.prompt.placement import Anchor
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, card_then
@@ -151,6 +152,7 @@ class PastReader:
             clock=Clock(**told["clock"]),
             facts={name: _fact(fact) for name, fact in told["facts"].items()},
             sources=_scanned(told, view, dice),
+            now=told.get("now", ""),
             guidance=told.get("guidance", ""),
             **_remembered(told.get("memories")),
         )
@@ -223,7 +225,8 @@ def _fact(told: Any) -> Fact:
 
 def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
     """The texts lore could scan; those of the card are made again and must be the same."""
-    of_card = scanned_texts(view.texts, values=told["values"], dice=dice, room="")
+    values = {**told["values"], **clock_values(told.get("now", ""))}
+    of_card = scanned_texts(view.texts, values=values, dice=dice, room="")
     texts: dict[SourceName, str] = {}
     for name, kept in told["sources"].items():
         texts[name] = kept if isinstance(kept, str) else ""

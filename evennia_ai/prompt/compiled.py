@@ -61,10 +61,14 @@ class _Field(NamedTuple):
 _Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
 
 
+_NO_FIELDS: Final = dict.fromkeys(FIELDS, "")
+
+
 class Fields:
     """The fields of the card and the persona of a set of components, as values of texts.
 
-    A component that is switched off still has its text: presets put the field elsewhere.
+    A component that is switched off still has its text: presets put the field elsewhere. A field
+    without a text is the empty text.
     """
 
     __slots__ = ("_fields", "_known", "_names", "_rolls", "names_said_last")
@@ -98,14 +102,14 @@ class Fields:
     ) -> dict[str, str]:
         """The fields filled with the values of a role; `contained` for text that may have all."""
         if not self._fields:
-            return {}
+            return _NO_FIELDS
         named = [(name, values.get(name, "")) for name in self._names]
         thrown = dice if self._rolls else None
         known = self._known.get((contained, role))
         if known is not None and known[:2] == (named, thrown):
             return known[2]
         meter = Meter(FIELDS_WORK)
-        texts = {
+        texts = {name: "" for name in FIELDS if name not in self._fields} | {
             name: text
             for name, field in self._fields.items()
             if (contained or not field.contained)

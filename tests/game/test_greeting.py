@@ -465,14 +465,14 @@ class TestPrivately:
 class TestWords:
     def test_macros_are_expanded_as_in_a_card(self, stage):
         greets(
-            stage, first_mes="{{char}} nods to {{user}}.{{// not said}}{{setvar::x::1}} {{weekday}}"
+            stage, first_mes="{{char}} nods to {{user}}.{{// not said}}{{setvar::x::1}} {{summary}}"
         )
         stage.talks_with("Aye.", "Aye.")
         stage.npc.ai_partner = "the lodger"
         stage.says(stage.anna, "Oren?")
         stage.whispers(stage.anna, "psst")
-        assert stage.records()[0][2] == "Oren nods to the lodger. {{weekday}}"
-        assert stage.records("private")[0][2] == "Oren nods to Anna. {{weekday}}"
+        assert stage.records()[0][2] == "Oren nods to the lodger. {{summary}}"
+        assert stage.records("private")[0][2] == "Oren nods to Anna. {{summary}}"
 
     def test_the_dice_are_the_conversation_s(self, stage):
         greets(stage, first_mes="{{roll:1000000}}")
