@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.actors import trusted
+from evennia_ai.game.recording import heard
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import (
@@ -77,6 +79,29 @@ def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished)
     missing = [text for text in FEATURES if text not in said]
     assert (len(turns_of(furnished)), missing) == (16, [])
     assert not_the_same(furnished) == []
+
+
+@pytest.mark.req("S2-30")
+def test_a_turn_tells_the_time_that_it_had_when_it_is_composed_again(stage, monkeypatch):
+    text = "It is {{datetimeformat YYYY HH:mm}}."
+    entry = {"keys": ["ferry"], "content": text, "enabled": True, "insertion_order": 1}
+    book = {"entries": [{**entry, "extensions": {"scan": True}}], "extensions": {}}
+    card = {**CARD, "extensions": {}, "description": text, "character_book": book}
+    data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
+    save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
+    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    model = stage.talks_with("Aye.", "Aye.")
+    said = []
+    for hour in (7, 8):
+        at = datetime(2031, 5, 1, hour, 30, tzinfo=UTC)
+        monkeypatch.setattr(heard, "game_time", lambda at=at: at)
+        stage.says(stage.anna, "Oren, the ferry?")
+        said.append([m.content for m in model.requests[-1].messages if "It is" in m.content])
+    assert ["2031 07:30" in str(said[0]), "2031 08:30" in str(said[1])] == [True, True]
+    heads = [str(request.messages[:2]) for request in model.requests]
+    assert "2031" not in "".join(heads)
+    forget_everything()
+    assert not_the_same(stage) == []
 
 
 @pytest.mark.req("S3-10", "S2-30")

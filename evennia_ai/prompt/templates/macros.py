@@ -284,7 +284,7 @@ def _function(body: str) -> tuple[str, str] | None:
 _ROLL: Final = re.compile(r"\s*roll\s+([^:\s{][^:{]*(?:\{\{.*)?|\{\{.*)", re.IGNORECASE | re.DOTALL)
 # `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}`, as SillyTavern writes them.
 _MOMENT: Final = re.compile(
-    r"\s*datetimeformat(?:\s*::?|\s)(?=.*\S)(.*)"
+    r"\s*datetimeformat(?:\s*::|\s*:(?!:)|\s)(?=.*\S)(.*)"
     r"|\s*time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
