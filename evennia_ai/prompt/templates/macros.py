@@ -37,6 +37,8 @@ from evennia_ai.prompt.templates.variables import Operation
 # Of an odd run of braces the first is text, as in SillyTavern: `{{{user}}` is `{Anna`.
 _BRACES: Final = re.compile(r"\{\{+|\}\}")
 _BRACES_OR_V1: Final = re.compile(_BRACES.pattern + r"|<(?ai:user|bot|char)>")
+_SIMPLE: Final = re.compile(r"\{\{[^{}<]*\}\}")
+_SIMPLE_OR_V1: Final = re.compile(_SIMPLE.pattern + r"|<(?ai:user|bot|char)>")
 _NAME: Final = re.compile(r"\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}|<.*")
 _REMARK: Final = re.compile(r"\{\{\s*(?://(?:\s*\}\})?|comment\s*\}\})", re.IGNORECASE)
 _REMARK_END: Final = re.compile(r"\{\{\s*/\s*(?://|comment)\s*\}\}", re.IGNORECASE)
@@ -152,9 +154,20 @@ class _Span(NamedTuple):
 
 def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
     """The macros that stand in no other one, in one walk over the braces."""
+    has_names = v1_names and "<" in text
+    # Most texts have no macro in another one: there one pattern finds all, in half the time.
+    simple = (_SIMPLE_OR_V1 if has_names else _SIMPLE).finditer(text)
+    spans = [_Span(found.start(), found.end()) for found in simple]
+    count = sum(text[span.start] == "{" for span in spans) if has_names else len(spans)
+    if "{{{" in text or count < text.count("{{"):
+        spans = _outermost_of_nested(text, v1_names=has_names)
+    return _with_blocks(text, spans) if "/" in text else spans
+
+
+def _outermost_of_nested(text: str, *, v1_names: bool) -> list[_Span]:
     opened: list[int] = []
     spans: list[_Span] = []
-    for found in (_BRACES_OR_V1 if v1_names and "<" in text else _BRACES).finditer(text):
+    for found in (_BRACES_OR_V1 if v1_names else _BRACES).finditer(text):
         start, end = found.span()
         if text[start] == "{":
             opened.extend(range(start + (end - start) % 2, end, 2))
@@ -166,7 +179,7 @@ def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
                 spans.pop()
                 holds = True
             spans.append(_Span(start, end, holds))
-    return _with_blocks(text, spans) if "/" in text else spans
+    return spans
 
 
 def block_remarks(text: str) -> list[tuple[int, int]]:
@@ -199,8 +212,10 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
     """What a macro stands for; itself as it is written where it is none that is known."""
     if span.is_block:
         return Roll("//", "", place)
-    if not span.holds and _NAME.fullmatch(written):
-        return (_value if len(written) > _LONG_NAME else _known_value)(written)
+    if not span.holds:
+        named = (_value if len(written) > _LONG_NAME else _known_value)(written)
+        if named is not None:
+            return named
     called = _function(written[2:-2])
     if called is not None and called[0] in REMARKS:  # nothing comes out of it, whatever it holds
         return Roll(*called, place)
@@ -256,7 +271,10 @@ def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
     return tuple(chunk for _, chunk in pieces(text, how, place=place, level=level))
 
 
-def _value(written: str) -> Chunk:
+def _value(written: str) -> Chunk | None:
+    """What a name in braces, or one of V1, stands for; None for anything else."""
+    if not _NAME.fullmatch(written):
+        return None
     name = written.strip("{}<>").strip().lower()
     if written[0] == "<":
         return Value(_V1_NAMES[name], written)
