@@ -26,6 +26,7 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.same_book import with_label
 from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.memory.relevance import BEFORE_WEIGHTS
 from evennia_ai.minds.parse_cache import attached_book, own_book
@@ -116,9 +117,11 @@ class PastReader:
         for label, attach, number in made_of["books"]:
             if attach == CHARACTER:
                 own = own_book(card) if card else None
-                if own is None or own.label != label:
+                # Beside a book of the same name the card's own had another label.
+                is_same = own is not None and f"{label} (card".startswith(f"{own.label} (card")
+                if own is None or not is_same:
                     raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
-                yield own
+                yield with_label(own, label)
             else:
                 key = (label, attach, number)
                 yield attached_book(_kept(self._books, key, partial(_book, *key)))

@@ -26,7 +26,7 @@ MOST_NAMES: Final = 8
 _KNOWN: Final = frozenset(
     {*DATA_FIELDS, "creation_date", "modification_date", "source", "spec", "spec_version", "data"}
 )
-_READ_EXTENSIONS: Final = frozenset({"depth_prompt"})
+_READ_EXTENSIONS: Final = frozenset({"depth_prompt", "world"})
 # Extensions that hold scripts of other programs.
 _SCRIPTED: Final = frozenset({"risuai", "regex_scripts", "tavern_helper", "TavernHelper_scripts"})
 
