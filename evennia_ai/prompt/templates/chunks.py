@@ -293,13 +293,16 @@ def _work_of_roll(roll: Roll) -> int:
 
 
 def _choices(argument: str) -> list[str]:
-    """The values of `A,B` or of the `A::B` that the standard's own example writes."""
+    """The values of `A,B` or of the `A::B` that the standard's own example writes.
+
+    Blanks around a comma are none of the value's, as in SillyTavern.
+    """
     hidden = argument.replace("\\,", _ESCAPED_COMMA)
-    separator = "::" if "::" in hidden else ","
-    return [
-        choice.replace(_ESCAPED_COMMA, ",")
-        for choice in hidden.split(separator, MAX_CHOICES)[:MAX_CHOICES]
-    ]
+    if "::" in hidden:
+        choices = hidden.split("::", MAX_CHOICES)
+    else:
+        choices = [choice.strip() for choice in hidden.split(",", MAX_CHOICES)]
+    return [choice.replace(_ESCAPED_COMMA, ",") for choice in choices[:MAX_CHOICES]]
 
 
 def _chosen(choices: list[str], name: str, place: tuple[object, ...], dice: Dice) -> str:

@@ -259,7 +259,8 @@ def _computed(
     if name in CHOOSING:
         parts = list(_apart(argument, most=MAX_CHOICES))
         if len(parts) == 1:
-            parts = list(_apart(argument, most=MAX_CHOICES, separator=","))
+            apart = _apart(argument, most=MAX_CHOICES, separator=",")
+            parts = [(at + len(t) - len(t.lstrip()), t.strip()) for at, t in apart]
         choices = (_chunks(t, how, place=begin + offset, level=level) for offset, t in parts)
         return Choice(name, tuple(map(_without_escapes, choices)), place)
     inner = _Splitting(how.v1_names, foreign=[])

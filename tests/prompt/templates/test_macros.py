@@ -85,7 +85,8 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{COMMENT: x}}{{Hidden_Key:x}}", ""),
         ("<USER> <user>", "Anna Anna"),
         ("<u\u017fer> <USER>", "<u\u017fer> Anna"),  # a long s is an s where case is ignored
-        ("{{random: a b }}", " a b "),
+        ("{{random: a b }}[{{pick: a , a}}][{{random:: a :: a }}]", "a b[a][ a ]"),
+        ("[{{random: {{user}} , {{user}} }}][{{random: x\\, y ,x\\, y}}]", "[Anna][x, y]"),
         ("{{random::x}}{{random:,}}", "x"),
         ("{{pick:a\\,b}}{{pick::c\\,d}}", "a,bc,d"),
         ("{{reverse:\U0001f409\u00e9}}", "\u00e9\U0001f409"),
