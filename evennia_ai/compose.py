@@ -224,23 +224,26 @@ def _filling(inputs: Inputs) -> Filling:
         speaker = (newest and newest.name) or inputs.values.get("user", "")
     rules, char = inputs.rules, inputs.values.get("char")
     alone = {} if char is None else {"charifnotgroup": char, "group": char}
-    said = said_last(inputs.history, inputs.event) if _may_name_said_last(inputs) else {}
+    moment: dict[str, str] = {}
+    if _may_name_moment(inputs):
+        moment = said_last(inputs.history, inputs.event)
+        moment |= clock_values(inputs.now) if inputs.now else {}
     return Filling(
         dice=rules.dice,
         counter=rules.counter,
         layout=rules.layout,
-        values={**alone, **said, **clock_values(inputs.now), **inputs.values, "speaker": speaker},
+        values={**alone, **moment, **inputs.values, "speaker": speaker},
         fields=inputs.components.fields,
     )
 
 
-def _may_name_said_last(inputs: Inputs) -> bool:
-    """Whether a text may name what was said last; those of books and formats are not asked."""
+def _may_name_moment(inputs: Inputs) -> bool:
+    """Whether a text may name what was said last, or the time; books and formats are not asked."""
     return (
         bool(inputs.books)
         or inputs.rules.assembly is not PLAIN
-        or inputs.components.names_said_last
-        or inputs.notes.compiled.names_said_last
+        or inputs.components.names_moment
+        or inputs.notes.compiled.names_moment
     )
 
 

@@ -269,6 +269,7 @@ def inputs(
     )
     values = {"char": view.char_name, "user": _partner(npc, talk, event)}
     now = game_moment()
+    clocked = {**values, **clock_values(now)} if view.texts else values
     conf = view.sources.conf
     return Inputs(
         components=view.components_in(context),
@@ -289,7 +290,7 @@ def inputs(
         clock=_clock(conversation, history, event),
         facts={**view.facts, **passing_facts(npc, event, paths=conf.lore_facts)},
         sources={
-            **scanned_sources(npc, view.texts, values={**values, **clock_values(now)}, dice=dice),
+            **scanned_sources(npc, view.texts, values=clocked, dice=dice),
             **persona_sources(view, event),
         },
         memories=candidates(npc, event) if conf.memory.enabled else (),

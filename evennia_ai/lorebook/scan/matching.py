@@ -91,7 +91,8 @@ def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefo
     """A text ready to be searched, with the speaker's name in front if there is one."""
     lead = f"{name}: " if name else ""
     written = lead + content
-    cased = normal_form(written)
+    is_plain = written.isascii() and "_" not in written  # most are
+    cased = written if is_plain else normal_form(written)
     folded = fold(cased)
     places_cased = places_folded = None if cased is written else normal_places(written)
     if len(folded) != len(cased):  # one more for the end

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.templates.operations import MAX_FILLED
 from evennia_ai.prompt.templates.value_names import CLOCK
 
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -136,16 +135,12 @@ def clock_text(now: str, pattern: str, utc_hours: int | None) -> str:
     """Return the moment in this format, in its own zone or so many hours from UTC.
 
     Raises:
-        TemplateError: It would have more characters than a text may be filled to, or is in no year
-            that a calendar has.
+        TemplateError: It is in no year that a calendar has.
     """
     moment = datetime.fromisoformat(now)
     try:
         if utc_hours is not None:
             moment = moment.astimezone(timezone(timedelta(hours=utc_hours)))
-        text = in_format(moment, pattern)
+        return in_format(moment, pattern)
     except (OverflowError, ValueError) as error:
         raise TemplateError("names the time of a year that no calendar has") from error
-    if len(text) > MAX_FILLED:
-        raise TemplateError(f"makes more than {MAX_FILLED} characters; shorten its format")
-    return text

@@ -17,6 +17,8 @@ CLOCK: Final = "datetimeformat::"
 """The name of the value that is the moment of the turn, for macros that say how to write it."""
 CLOCKED: Final = frozenset({"time", "date", "weekday", "isotime", "isodate", CLOCK})
 """The values that are the time, which is another in each turn."""
+OF_THE_MOMENT: Final = SAID_LAST | CLOCKED
+"""The values that are made for a turn only if a text may name one of them."""
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "description": ("char_description",),
     "personality": ("char_personality",),

@@ -181,7 +181,7 @@ _NODES: st.SearchStrategy[tuple[str, str | None]] = st.recursive(
         [
             *(("{{user}}", "Anna"), ("{{ USER }}", "Anna"), ("<USER>", "Anna"), ("a b", "a b")),
             *(("{{weather}}", None), ("{{weather::x}}", None), ("{{roll:1}}", "1"), ("", "")),
-            *(("{{// x}}", ""), ("{{getvar::none}}", ""), ("{{newline}}", "\n"), ("{x} ", "{x} ")),
+            *(("{{// x}}", ""), ("{{getvar::none}}", ""), ("{{newline}}", "\n"), ("{x}-", "{x}-")),
         ]
     ),
     lambda inner: st.builds(
