@@ -63,6 +63,7 @@ from evennia_ai.prompt.said_last import said_last
 from evennia_ai.prompt.settled import SaidSources, settle_pieces
 from evennia_ai.prompt.shown_history import STAND_IN, shown_event, shown_history, stand_in
 from evennia_ai.prompt.staying import fit_beside, with_staying_facts
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
 NO_LORE: Final = Activation()
@@ -223,23 +224,26 @@ def _filling(inputs: Inputs) -> Filling:
         speaker = (newest and newest.name) or inputs.values.get("user", "")
     rules, char = inputs.rules, inputs.values.get("char")
     alone = {} if char is None else {"charifnotgroup": char, "group": char}
-    said = said_last(inputs.history, inputs.event) if _may_name_said_last(inputs) else {}
+    moment: dict[str, str] = {}
+    if _may_name_moment(inputs):
+        moment = said_last(inputs.history, inputs.event)
+        moment |= clock_values(inputs.now) if inputs.now else {}
     return Filling(
         dice=rules.dice,
         counter=rules.counter,
         layout=rules.layout,
-        values={**alone, **said, **inputs.values, "speaker": speaker},
+        values={**alone, **moment, **inputs.values, "speaker": speaker},
         fields=inputs.components.fields,
     )
 
 
-def _may_name_said_last(inputs: Inputs) -> bool:
-    """Whether a text may name what was said last; those of books and formats are not asked."""
+def _may_name_moment(inputs: Inputs) -> bool:
+    """Whether a text may name what was said last, or the time; books and formats are not asked."""
     return (
         bool(inputs.books)
         or inputs.rules.assembly is not PLAIN
-        or inputs.components.names_said_last
-        or inputs.notes.compiled.names_said_last
+        or inputs.components.names_moment
+        or inputs.notes.compiled.names_moment
     )
 
 

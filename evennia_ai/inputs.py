@@ -72,6 +72,9 @@ class Inputs:
     lore_state: LoreState = NO_STATE
     """What the turn before left of lore; its timers count `clock`, its conditions ask `facts`."""
 
+    now: str = ""
+    """The time of the game, ISO 8601 with the offset of its zone; "" if there is no clock."""
+
     clock: Clock = START
     facts: Facts = field(default_factory=dict)
 

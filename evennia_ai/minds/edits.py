@@ -20,6 +20,7 @@ from evennia_ai.inputs import ComposeRules, Inputs
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
+from evennia_ai.lorebook.same_book import linked_world, with_own_book
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.minds.recomposing import CHARACTER, MOST_KEPT, PastInputs
 from evennia_ai.minds.view import (
@@ -43,6 +44,7 @@ from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.staying import BlocksMode
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components
 from evennia_ai.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong
@@ -162,7 +164,9 @@ class ProposedEdit:
         books = list(past.inputs.books)
         if self.card is not None:
             own = self._own_books.get(past.view, lambda: self._own_book(past))
-            books = [*([own] if own else []), *(b for b in books if b.attach != CHARACTER)]
+            books = [book for book in books if book.attach != CHARACTER]
+            if own is not None:
+                books = [*with_own_book(own, books, world=linked_world(self.card.extensions))]
         kept = {book.label for book in books}
         edited = {book.label: book for book in self.books}
         here = [
@@ -215,6 +219,7 @@ class AsOfToday:
 def _scanned(inputs: Inputs, texts: CardTexts, values: Mapping[str, str]) -> dict[SourceName, str]:
     """The texts that lore may scan, with those of another card."""
     room = inputs.sources.get("room", "")
+    values = {**values, **clock_values(inputs.now)}
     return scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)
 
 

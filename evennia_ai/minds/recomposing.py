@@ -26,6 +26,7 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.same_book import with_label
 from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.memory.relevance import BEFORE_WEIGHTS
 from evennia_ai.minds.parse_cache import attached_book, own_book
@@ -39,6 +40,7 @@ from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.prompt.placement import Anchor
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, card_then
@@ -115,9 +117,11 @@ class PastReader:
         for label, attach, number in made_of["books"]:
             if attach == CHARACTER:
                 own = own_book(card) if card else None
-                if own is None or own.label != label:
+                # Beside a book of the same name the card's own had another label.
+                is_same = own is not None and f"{label} (card".startswith(f"{own.label} (card")
+                if own is None or not is_same:
                     raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
-                yield own
+                yield with_label(own, label)
             else:
                 key = (label, attach, number)
                 yield attached_book(_kept(self._books, key, partial(_book, *key)))
@@ -151,6 +155,7 @@ class PastReader:
             clock=Clock(**told["clock"]),
             facts={name: _fact(fact) for name, fact in told["facts"].items()},
             sources=_scanned(told, view, dice),
+            now=told.get("now", ""),
             guidance=told.get("guidance", ""),
             **_remembered(told.get("memories")),
         )
@@ -223,7 +228,8 @@ def _fact(told: Any) -> Fact:
 
 def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
     """The texts lore could scan; those of the card are made again and must be the same."""
-    of_card = scanned_texts(view.texts, values=told["values"], dice=dice, room="")
+    values = {**told["values"], **clock_values(told.get("now", ""))}
+    of_card = scanned_texts(view.texts, values=values, dice=dice, room="")
     texts: dict[SourceName, str] = {}
     for name, kept in told["sources"].items():
         texts[name] = kept if isinstance(kept, str) else ""

@@ -88,6 +88,7 @@ def recorded_inputs(
         "event": event.id,
         "tools": [message.record for message in inputs.tools],
         "memories": _memories(inputs) if inputs.memories else None,
+        **({"now": inputs.now} if inputs.now else {}),
         **({"guidance": inputs.guidance} if inputs.guidance else {}),
         **({} if rules.assembly is PLAIN else {"assembly": rules.assembly.changed}),
     }

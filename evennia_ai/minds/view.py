@@ -18,6 +18,7 @@ from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
 from evennia_ai.lorebook.entry import SourceName
+from evennia_ai.lorebook.same_book import linked_world, with_own_book
 from evennia_ai.minds.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.minds.parse_cache import own_book, parsed_card, players_books, read_books
 from evennia_ai.minds.presets import (
@@ -209,8 +210,15 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
         return view.books
     own = players_books(stored)
     taken = {book.name for book in stored}
+    in_card = [book for book in view.books if book.attach == "character"]
+    others = [b for b in view.books if b.attach != "character" and b.label not in taken]
     # A card's book may be called like a player's; it is another one, and stays.
-    return (*own, *(b for b in view.books if b.label not in taken or b.attach == "character"))
+    for book in in_card:
+        counted = with_own_book(book, (*own, *others))
+        in_card = [one for one in counted if one.attach == "character"]
+        attached = counted[len(in_card) :]
+        own, others = attached[: len(own)], [*attached[len(own) :]]
+    return (*own, *in_card, *others)
 
 
 def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
@@ -334,16 +342,18 @@ def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], t
     """The attached books and the card's own; those that cannot be read as problems."""
     books: list[Lorebook] = []
     problems: list[str] = []
+    own: Lorebook | None = None
     if sources.card is not None and card is not None:
         try:
             own = own_book(sources.card)
-            books += [own] if own else []
         except FormatError as error:
             problems.append(f"the lorebook of card '{card.name}' is left out: {error}")
     for stored in sources.books:
         attached, refused = _attached(stored, sources.stand_ins)
         books += attached
         problems += refused
+    if own is not None and card is not None:
+        books = [*with_own_book(own, books, world=linked_world(card.extensions))]
     return tuple(books), tuple(problems)
 
 

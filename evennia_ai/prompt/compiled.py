@@ -32,7 +32,7 @@ from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
 from evennia_ai.prompt.said_last import with_quotes
 from evennia_ai.prompt.templates.template import Template, Uses, compile_template
-from evennia_ai.prompt.templates.value_names import FIELDS, SAID_LAST
+from evennia_ai.prompt.templates.value_names import FIELDS, OF_THE_MOMENT
 from evennia_ai.prompt.templates.variables import Found
 from evennia_ai.prompt.templates.work import COUNTED_A_UNIT, FIELDS_WORK, Meter
 from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
@@ -61,13 +61,17 @@ class _Field(NamedTuple):
 _Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
 
 
+_NO_FIELDS: Final = dict.fromkeys(FIELDS, "")
+
+
 class Fields:
     """The fields of the card and the persona of a set of components, as values of texts.
 
-    A component that is switched off still has its text: presets put the field elsewhere.
+    A component that is switched off still has its text: presets put the field elsewhere. A field
+    without a text is the empty text.
     """
 
-    __slots__ = ("_fields", "_known", "_names", "_rolls", "names_said_last")
+    __slots__ = ("_fields", "_known", "_names", "_rolls", "names_moment")
 
     def __init__(self, holders: Mapping[str, tuple[PromptComponent, Template | None]]) -> None:
         self._fields: dict[str, _Field] = {}
@@ -78,8 +82,8 @@ class Fields:
                     break
         templates = [field.template for field in self._fields.values()]
         self._names = sorted({name for template in templates for name in template.names})
-        self.names_said_last = not SAID_LAST.isdisjoint(self._names)
-        """Whether the text of any names what was said last."""
+        self.names_moment = not OF_THE_MOMENT.isdisjoint(self._names)
+        """Whether the text of any names what was said last, or the time."""
         self._rolls = any(template.rolls for template in templates)
         self._known: dict[tuple[bool, Role], _Known] = {}
 
@@ -98,14 +102,14 @@ class Fields:
     ) -> dict[str, str]:
         """The fields filled with the values of a role; `contained` for text that may have all."""
         if not self._fields:
-            return {}
+            return _NO_FIELDS
         named = [(name, values.get(name, "")) for name in self._names]
         thrown = dice if self._rolls else None
         known = self._known.get((contained, role))
         if known is not None and known[:2] == (named, thrown):
             return known[2]
         meter = Meter(FIELDS_WORK)
-        texts = {
+        texts = {name: "" for name in FIELDS if name not in self._fields} | {
             name: text
             for name, field in self._fields.items()
             if (contained or not field.contained)

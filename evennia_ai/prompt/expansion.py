@@ -30,7 +30,7 @@ from evennia_ai.prompt.components import (
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.pieces import Joint, Piece
 from evennia_ai.prompt.settled import SaidSources, UnsettledComponents, unsettled_components
-from evennia_ai.prompt.templates.value_names import SAID_LAST
+from evennia_ai.prompt.templates.value_names import OF_THE_MOMENT
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
 
@@ -58,7 +58,7 @@ class ComponentSet:
 
     __slots__ = (
         *("_listed", "_next_to", "_off", "_unsettled", "compiled", "context", "fields", "joints"),
-        *("names_said_last", "off"),
+        *("names_moment", "off"),
     )
 
     def __init__(
@@ -80,8 +80,8 @@ class ComponentSet:
         self.fields = Fields(
             {m.component.key: (m.component, m.template) for m in self.compiled.members}
         )
-        self.names_said_last = self.compiled.names_said_last or self.fields.names_said_last
-        """Whether any text names what was said last, one of a field among them."""
+        self.names_moment = self.compiled.names_moment or self.fields.names_moment
+        """Whether any text names what was said last or the time, one of a field among them."""
         self._next_to: dict[tuple[str, Side], Joint | None] = {}
         self._unsettled: tuple[SaidSources, UnsettledComponents] | None = None
 
@@ -170,7 +170,7 @@ class CompiledComponents:
         "_rollers",
         "members",
         "names",
-        "names_said_last",
+        "names_moment",
     )
 
     def __init__(self, members: Iterable["CompiledComponent"]) -> None:
@@ -179,8 +179,8 @@ class CompiledComponents:
         self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
         self.names = tuple(self._readers)
         """Of the values that any member's text names."""
-        self.names_said_last = not SAID_LAST.isdisjoint(self._readers)
-        """Whether any member's text names what was said last."""
+        self.names_moment = not OF_THE_MOMENT.isdisjoint(self._readers)
+        """Whether any member's text names what was said last, or the time."""
         self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
         self._last: _Last | None = None
 

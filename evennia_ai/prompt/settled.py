@@ -1,7 +1,8 @@
 """What may stand before the history: texts that stay the same whatever people say.
 
 Providers cache a prompt from its first byte on, and models read what stands there as the game's own
-word. So no text before the history may depend on what is said. This file has the rule, twice:
+word. So no text before the history may depend on what is said, or on the time. This file has the
+rule, twice:
 
 - When a builder saves a component, `check_settled` refuses one that names such a value.
 - When a prompt is composed, `settle_claim` decides about every text that asks for a place before
@@ -25,7 +26,7 @@ from evennia_ai.prompt.memo import Slot, typed_frozen
 from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.pieces import Claim, Piece, make_piece
 from evennia_ai.prompt.templates.template import Template, compile_template
-from evennia_ai.prompt.templates.value_names import OUTLET, SAID_LAST, SPELT
+from evennia_ai.prompt.templates.value_names import CLOCKED, OUTLET, SAID_LAST, SPELT
 from evennia_ai.prompt.templates.variables import Variable
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict, not_expanded
@@ -33,8 +34,6 @@ from evennia_ai.prompt.trace import Verdict, not_expanded
 _SPEAKER: Final = "speaker"
 _SAID: Final = SAID_LAST | {_SPEAKER}
 """The values that come from what is said now: its words, and who says it."""
-# Names that others fill with the moment: here they have no value, and a builder is told so.
-_MOMENT: Final = frozenset({"time", "date", "weekday", "isotime", "isodate"})
 _SETTLED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Piece]]("settled")
 
 
@@ -87,8 +86,11 @@ def unsettled_template(
     for name in template.names:
         if name in _SAID:
             return Unsettled(f"names {_macro(name)}", repeats=True)
-        if name in fields:
-            found.append(Unsettled(f"names {_macro(name)}, which {fields[name].reason}", True))
+        if name in CLOCKED:
+            found.append(Unsettled(f"names {_macro(name)}", repeats=False))
+        elif name in fields:
+            reason = f"names {_macro(name)}, which {fields[name].reason}"
+            found.append(Unsettled(reason, fields[name].repeats))
         elif (outlet := name.removeprefix(OUTLET)) != name and outlet in said.outlets:
             of = said.outlets[outlet]
             found.append(Unsettled(f"names {_macro(name)}, where an entry {of.reason}", of.repeats))
@@ -214,11 +216,11 @@ def settle_pieces(
 
 
 def without_said(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values that a text may name which cannot move: those not of what is said.
+    """Return the values that a text may name which cannot move: not what is said, nor the time.
 
     It names the others as it was written. Such texts are formats and headings of a preset.
     """
-    return {name: value for name, value in values.items() if name not in _SAID}
+    return {name: value for name, value in values.items() if name not in _SAID | CLOCKED}
 
 
 def check_settled(component: PromptComponent) -> None:
@@ -236,7 +238,7 @@ def check_settled(component: PromptComponent) -> None:
         return
     if c.trust == "imported":
         return
-    found = [name for name in _names_in(c) if name in _SAID | _MOMENT]
+    found = [name for name in _names_in(c) if name in _SAID | CLOCKED]
     if found:
         raise ComponentValueError(
             "content",
@@ -255,14 +257,15 @@ def unsettled_sentence(text: str, *, trust: Trust = "imported") -> str:
         return ""
     if why is None:
         return ""
+    in_classic = "it is left out" if why.repeats else "it stays where it is"
     return (
         f"{why.reason}, which changes with every message: in the layout cache it stands behind the"
-        " history, in the message of the moment's facts; in the layout classic it is left out"
+        f" history, in the message of the moment's facts; in the layout classic {in_classic}"
     )
 
 
 def _macro(name: str) -> str:
-    return f"{{{{{SPELT.get(name, name)}}}}}"
+    return f"{{{{{SPELT.get(name, name).removesuffix('::')}}}}}"
 
 
 def _names_in(component: PromptComponent) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import Preset as LorePreset
+from evennia_ai.lorebook.same_book import copy_of, linked_world, told_of_copy, with_label
 from evennia_ai.presets.preset import Preset
 from evennia_ai.presets.reading import read_preset
 from evennia_ai.prompt.components import (
@@ -270,13 +271,24 @@ class Files:
     def books(
         self, card: Card | None, rows: list[tuple[str, Any]], *, rules: LorePreset
     ) -> tuple[Lorebook, ...]:
-        """The card's own book and the listed ones, each once (`rules` say where it then hangs)."""
+        """The card's own book and the listed ones, each once (`rules` say where it then hangs).
+
+        A card's book that is listed as well counts as it is listed.
+        """
         listed = [self._listed(path, row) for path, row in rows]
-        books = [self._book(book) for book in self._once(listed, rules)]
+        books = [
+            self._book(book, label=self._free(book.label or "book"))
+            for book in self._once(listed, rules)
+        ]
         if card is not None and card.character_book is not None:
             name = _own_name(card.character_book) or card.name
-            own = _found(name, card.character_book, attach="character")
-            books.insert(0, self._book(own, grants=self.card_grants))
+            found = _found(name, card.character_book, attach="character")
+            own = self._book(found, label=found.label or "book", grants=self.card_grants)
+            counting = copy_of(own, books, world=linked_world(card.extensions))
+            if counting is None:
+                books.insert(0, with_label(own, self._free(own.label)))
+            else:
+                self.notices.append(f"lorebook {counting.label}: {told_of_copy(own, counting)}")
         for book in books:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)
@@ -307,8 +319,7 @@ class Files:
                 )
         return [book for book in listed if kept[book.identity] is book]
 
-    def _book(self, found: "_ListedBook", *, grants: Grants = ALL_GRANTS) -> Lorebook:
-        label = self._free(found.label or "book")
+    def _book(self, found: "_ListedBook", *, label: str, grants: Grants = ALL_GRANTS) -> Lorebook:
         return read_book(
             found.data,
             label=label,

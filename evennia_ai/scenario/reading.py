@@ -6,8 +6,10 @@ refused by name. Paths count from the folder of the scenario's file.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import MAXYEAR, UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, PlainValidator
 
@@ -85,6 +87,36 @@ def _assembly(given: Any, lore: ActivationRules, preset: Preset | None) -> Assem
     return read_assembly(given or {}, lore_rules=lore.rules, file_rules=own)
 
 
+def _is_moment(text: str) -> bool:
+    """True for ISO 8601, of a day that has another before and after it, in whatever zone."""
+    try:
+        return not text or 1 < datetime.fromisoformat(text).year < MAXYEAR
+    except ValueError:
+        return False
+
+
+def _zone(text: str) -> tzinfo:
+    """Return the zone of a name, or of an offset such as +05:30.
+
+    Raises:
+        ValueError, OSError, KeyError: There is no such zone.
+    """
+    if text == "UTC":  # known without the files that other zones are in
+        return UTC
+    if text[:1] in ("+", "-"):
+        zone = datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo
+        assert zone is not None  # the offset is its own
+        return zone
+    return ZoneInfo(text)
+
+
+def _is_zone(text: str) -> bool:
+    try:
+        return bool(_zone(text))
+    except (ValueError, OSError, KeyError):
+        return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """`settings` of a scenario, as they may be written."""
@@ -111,6 +143,9 @@ class Settings:
     card_system_prompt: str = ""
     card_trust: Literal["author", "imported"] = "author"
     card_grants: Rows = None
+    now: Annotated[str, Must("a date and time such as 2026-11-28T15:04:05", _is_moment)] = ""
+    zone: Annotated[str, Must("a time zone such as UTC, Europe/Oslo or +05:30", _is_zone)] = "UTC"
+    """The zone of `now`, where it names none; else the one that it is told in."""
     facts: Annotated[Facts, PlainValidator(_facts)] = field(default_factory=dict)
     lore: Annotated[ActivationRules, PlainValidator(_lore)] = field(default_factory=ActivationRules)
     assembly: Any = None
@@ -120,6 +155,15 @@ class Settings:
     def limit_tokens(self) -> int:
         """Tokens of the context without the reply's reserve."""
         return self.context_tokens - self.reply_tokens
+
+    @property
+    def moment(self) -> str:
+        """The time for macros, ISO 8601 with the offset of its zone; "" without a clock."""
+        if not self.now:
+            return ""
+        now, zone = datetime.fromisoformat(self.now), _zone(self.zone)
+        now = now.replace(tzinfo=zone) if now.tzinfo is None else now.astimezone(zone)
+        return now.isoformat()
 
     @property
     def counter(self) -> TokenCounter:

@@ -13,7 +13,7 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import note_origin
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import join, members_of
-from evennia_ai.prompt.templates.value_names import ALWAYS_KNOWN, SAID_LAST
+from evennia_ai.prompt.templates.value_names import ALWAYS_KNOWN, CLOCKED, FIELDS, SAID_LAST
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.scenario.running import ComposedTurn
 
@@ -220,7 +220,7 @@ def _notices(turn: ComposedTurn) -> Iterable[str]:
     """What the author should know: of the files, and names in templates that nobody knows."""
     yield from turn.notices
     inputs = turn.inputs
-    named = (*ALWAYS_KNOWN, *SAID_LAST, *inputs.components.fields.names)
+    named = (*ALWAYS_KNOWN, *SAID_LAST, *FIELDS, *(CLOCKED if inputs.now else ()))
     known = {**dict.fromkeys(named, ""), **inputs.values}
     for compiled in (*inputs.components.compiled.members, *inputs.notes.compiled.members):
         template = compiled.template

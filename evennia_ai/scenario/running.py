@@ -43,6 +43,7 @@ from evennia_ai.prompt.messages import Message, Trust
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.prompt.staying import left_behind
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.prompt.templates.template import Template, compile_template, fill_each
 from evennia_ai.prompt.templates.work import SCANNED_WORK, Meter
 from evennia_ai.scenario.parts import component_set
@@ -161,7 +162,8 @@ class _Stage:
         self.components = ComponentSet(components)
         self.notes = Notes(scenario.notes)
         self.values = macro_values(scenario.card, user=_user(scenario))
-        self.greeting = _greeting(scenario, self.values)
+        self.clocked = {**self.values, **clock_values(scenario.settings.moment)}
+        self.greeting = _greeting(scenario, self.clocked)
         self.sources = ScannedSources(plugged, scenario.card)
         self.facts = facts_of(scenario.card, given=scenario.settings.facts)
 
@@ -184,9 +186,10 @@ class _Stage:
             cut=0 if is_shorter else carried.cut,
             anchors={} if is_shorter else carried.anchors,
             lore_state=carried.lore,
+            now=scenario.settings.moment,
             clock=_clock(number, history, text.event),
             facts=self.facts,
-            sources=self.sources.expanded(self.values, dice),
+            sources=self.sources.expanded(self.clocked, dice),
         )
 
     def said_before(self, text: TurnText) -> int:

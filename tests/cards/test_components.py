@@ -57,10 +57,17 @@ def test_a_field_before_the_history_that_names_what_is_said_is_reported(field, n
     assert "in the layout classic it is left out" in sentence
 
 
+@pytest.mark.parametrize("name", ["{{time}}", "{{Weekday}}", "{{datetimeformat HH}}"])
+def test_a_field_before_the_history_that_names_the_time_is_reported(name):
+    (sentence,) = unsettled_texts(a_card(description=f"It is {name}."))
+    assert "in the layout cache it stands behind the history" in sentence
+    assert "in the layout classic it stays where it is" in sentence
+
+
 @pytest.mark.parametrize(
     "fields",
     [
-        {"description": "Answers {{user}} in {{random:rain,fog}}, it is {{time}}."},
+        {"description": "Answers {{user}} in {{random:rain,fog}} or {{pick:sun,snow}}."},
         {"post_history_instructions": "Answer {{speaker}}."},
         {"first_mes": "Hail, {{speaker}}."},
     ],

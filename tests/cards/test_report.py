@@ -48,9 +48,9 @@ def test_a_system_prompt_without_its_grant_is_left_out() -> None:
 
 
 def test_macros_and_fields_that_do_nothing_here_are_ignored_and_told() -> None:
-    card = with_lore({**lore("Since {{weekday}}."), "extensions": {"automation_id": "run"}})
+    card = with_lore({**lore("Since {{summary}}."), "extensions": {"automation_id": "run"}})
     ignored = report_of(card).ignored
-    assert "lore: {{weekday}}: sent as it is written (1 entry)" in ignored
+    assert "lore: {{summary}}: sent as it is written (1 entry)" in ignored
     assert any(told.startswith("lore: automationId of 1 entry has no effect") for told in ignored)
 
 

@@ -57,17 +57,17 @@ def test_the_lint_of_a_card_tells_what_is_doubtful(call, write) -> None:
 
 
 def test_what_nothing_here_knows_or_acts_upon_is_told_of_cards_and_books(call, write) -> None:
-    entry = an_entry("Since {{weekday}}.", extensions={"vectorized": True})
+    entry = an_entry("Since {{summary}}.", extensions={"vectorized": True})
     card = a_card(entry)
-    card["data"]["scenario"] = "It is {{isodate}}, {{user}}."
+    card["data"]["scenario"] = "It is {{lastMessageId}}, {{user}}."
     called = call("card", "lint", write("tilda.json", card))
     assert called.out.splitlines() == [
         (
             "tilda.json: lorebook: vectorized of 1 entry has no effect and is kept for the export:"
             " entries are woken by their keys, not by their meaning"
         ),
-        "tilda.json: lorebook: entry 0: {{weekday}}: sent as it is written",
-        "tilda.json: scenario: {{isodate}}: sent as it is written",
+        "tilda.json: lorebook: entry 0: {{summary}}: sent as it is written",
+        "tilda.json: scenario: {{lastMessageId}}: sent as it is written",
     ]
     called = call("lore", "lint", write("lamps.json", a_book(entry)))
     assert [line.split(" ")[1:3] for line in called.out.splitlines()] == [

@@ -10,7 +10,7 @@ from tests.presets.builders import a_file, a_prompt
 
 def a_written(write, **fields) -> str:
     file = a_file(
-        a_prompt("main", "Write {{weekday}}."),
+        a_prompt("main", "Write {{summary}}."),
         a_prompt("id-1", "Be brief.", name="Brevity"),
         before=("main", "id-1"),
         **fields,
@@ -55,7 +55,7 @@ def test_the_lint_tells_what_is_doubtful_with_status_1(call, write) -> None:
     called = call("preset", "lint", a_written(write))
     assert called.status == 1
     assert called.out == (
-        "Dusk.json: prompt 'main': {{weekday}} is no macro here and is sent as it is written\n"
+        "Dusk.json: prompt 'main': {{summary}} is no macro here and is sent as it is written\n"
     )
 
 
@@ -121,7 +121,7 @@ def test_an_import_reports_and_stores_nothing(call, write) -> None:
     called = call("preset", "import", a_written(write))
     assert called.status == 0
     assert called.out.startswith("Preset: Dusk\n")
-    assert "  {{weekday}} in 1 text\n" in called.out
+    assert "  {{summary}} in 1 text\n" in called.out
     assert called.out.endswith("the import waits there.\n")
 
 

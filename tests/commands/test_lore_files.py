@@ -64,11 +64,11 @@ def test_import_keeps_the_file_to_the_letter(stage, folder):
 
 
 def test_import_tells_what_does_nothing_here(stage, folder):
-    entries = {str(n): {"uid": n, "key": ["a"], "content": "On {{weekday}}."} for n in range(2)}
+    entries = {str(n): {"uid": n, "key": ["a"], "content": "On {{summary}}."} for n in range(2)}
     entries["1"] |= {"automationId": "run"}
     (folder / "odd.json").write_text(json.dumps({"entries": entries}), encoding="utf-8")
     told = " ".join(stage.builds("lore/import odd").split())
-    assert "note: {{weekday}}: sent as it is written (2 entries)" in told
+    assert "note: {{summary}}: sent as it is written (2 entries)" in told
     assert "note: automationId of 1 entry has no effect" in told
 
 

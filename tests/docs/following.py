@@ -18,9 +18,12 @@ from evennia.utils.create import create_object
 
 from commands.default_cmdsets import CharacterCmdSet
 from evennia_ai.checks import check_context_providers, check_settings, check_tools
+from evennia_ai.cli.game.folder.importing import take_in
 from evennia_ai.execution_request import execution_request
 from evennia_ai.game.writings import Writing
+from evennia_ai.settings.conf import conf
 from evennia_ai.store.history.conversations import conversation
+from tests.cli.folder.made_folders import made_folder
 from tests.docs.fences import Block
 from tests.docs.village import Place
 from tests.game.lorekeeper.wikis import Writer
@@ -47,10 +50,17 @@ def _a_letter(place: Place) -> None:
     create_object(Writing, key='letter "Low water at dawn"', location=place.builder)
 
 
+def _a_folder_of_sillytavern(place: Place) -> None:
+    """What the command line took in from a folder; nobody in the game has read it."""
+    folder = made_folder(place.folder / "data", cards=1)
+    take_in(folder, folder, conf(), is_meant=True, as_json=True)
+
+
 SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
     "lorekeeper.md": _a_model,
     "history.md": _a_conversation,
     "conversations.md": _an_npc_that_is_tried,
+    "moving-in.md": _a_folder_of_sillytavern,
     "tools.md": _a_letter,
 }
 """What the examples of a page take for granted beside the demo village."""

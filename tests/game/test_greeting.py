@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,6 +11,7 @@ from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.greeting import GREETING_SECONDS
 from evennia_ai.game.mind.handler import AIHandler
+from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.unanswered import look_back, take_up
 from evennia_ai.game.runtime import current
 from evennia_ai.game.senses.witness import came
@@ -465,14 +467,23 @@ class TestPrivately:
 class TestWords:
     def test_macros_are_expanded_as_in_a_card(self, stage):
         greets(
-            stage, first_mes="{{char}} nods to {{user}}.{{// not said}}{{setvar::x::1}} {{weekday}}"
+            stage, first_mes="{{char}} nods to {{user}}.{{// not said}}{{setvar::x::1}} {{summary}}"
         )
         stage.talks_with("Aye.", "Aye.")
         stage.npc.ai_partner = "the lodger"
         stage.says(stage.anna, "Oren?")
         stage.whispers(stage.anna, "psst")
-        assert stage.records()[0][2] == "Oren nods to the lodger. {{weekday}}"
-        assert stage.records("private")[0][2] == "Oren nods to Anna. {{weekday}}"
+        assert stage.records()[0][2] == "Oren nods to the lodger. {{summary}}"
+        assert stage.records("private")[0][2] == "Oren nods to Anna. {{summary}}"
+
+    def test_a_greeting_tells_the_time_at_which_it_was_said(self, stage, monkeypatch):
+        greets(stage, first_mes="It is {{isotime}} {{datetimeformat Z}}.")
+        stage.talks_with("Aye.", "Aye.")
+        for hour in (7, 8):
+            at = datetime(2031, 5, 1, hour, 30, tzinfo=UTC)
+            monkeypatch.setattr(heard, "game_time", lambda at=at: at)
+            stage.says(stage.anna, "Oren?")
+        assert stage.records()[0][2] == "It is 07:30 +00:00."
 
     def test_the_dice_are_the_conversation_s(self, stage):
         greets(stage, first_mes="{{roll:1000000}}")

@@ -105,7 +105,9 @@ class TestWhoseBooksCount:
         save_card("oren", json.dumps(card), by=trusted("builder"))
         assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
         a_book("Oren", scope=Scope(kind="player", ref=str(stage.anna.id)))
-        assert [book.attach for book in inputs_now(stage).books] == ["player", "character"]
+        books = inputs_now(stage).books
+        assert [book.attach for book in books] == ["player", "character"]
+        assert [book.label for book in books] == ["Oren", "Oren (card)"]
 
     def test_a_player_s_book_that_cannot_be_read_is_left_out_and_told_once(self, stage, caplog):
         save_book("anna", '{"entries": 7}', by=trusted("builder"))

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.foreign.documents import MAX_NOTICES
-from evennia_ai.lorebook.decorators import read_decorators
+from evennia_ai.lorebook.decorators import read_decorators, with_value, without
+from evennia_ai.lorebook.formats.books import read_book
 from tests.effort import little_work
+from tests.scenario.builders import an_entry
 
 
 def names(content: str) -> list[str]:
@@ -33,7 +35,30 @@ def test_blank_lines_before_and_between_are_skipped():
     assert read.text == "Lore."
 
 
-@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
+LINE_ENDS = ["\r\n", "\r", "\n", "\v", "\f", "\x85", "\u2028", "\u2029", "\x1c"]
+UNSEEN = ["\ufeff", "\u200b", "\u2060", "\u00ad", " \ufeff\u3000", "\u200e\u00a0"]
+
+
+@pytest.mark.parametrize("unseen", UNSEEN)
+def test_characters_that_nobody_sees_hide_no_decorator(unseen):
+    content = f"{unseen}@@depth 1{unseen}\n{unseen}@@role user\n{unseen}\nSome{unseen}lore."
+    read = read_decorators(content)
+    assert read.decorators == (("depth", ("1",)), ("role", ("user",)))
+    assert read.text == f"Some{unseen}lore."
+    assert read_decorators(with_value(content, "depth", "3")).value("depth") == "3"
+    assert read_decorators(without(content, ["depth"])).decorators == (("role", ("user",)),)
+    plain = f"{unseen}Some lore.\n@@depth 1"
+    assert read_decorators(plain).text == plain
+
+
+@pytest.mark.parametrize("unseen", ["", *UNSEEN])
+@pytest.mark.parametrize("end", LINE_ENDS)
+def test_a_book_reads_the_head_of_its_entries_whatever_is_unseen_there(unseen, end):
+    book = read_book({"entries": [an_entry(f"{unseen}@@depth 2{end}Lore.")] * 3})
+    assert [(one.template.source, one.depth) for one in book.entries] == [("Lore.", 2)] * 3
+
+
+@pytest.mark.parametrize("end", LINE_ENDS)
 def test_every_line_end_ends_a_decorator(end):
     read = read_decorators(f"@@depth 1{end}@@role system{end}{end}Some lore.")
     assert read.decorators == (("depth", ("1",)), ("role", ("system",)))

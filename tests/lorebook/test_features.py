@@ -343,3 +343,31 @@ def test_constant_entries_have_room_before_matched_ones():
         an_entry("one two", keys=[], constant=True, priority=1),
     )
     assert texts(turn(book, "coin", rules=ActivationRules(budget_tokens=4))) == ["one two"]
+
+
+@pytest.mark.parametrize("rules", ["evennia_ai", "sillytavern"])
+@pytest.mark.parametrize("sensitive", [True, False])
+@pytest.mark.parametrize(
+    ("key", "line", "spoken"),
+    [
+        ("café", "At the cafe\u0301?", "cafe\u0301"),
+        ("miller's wife", "The miller\u2019s wife?", "miller\u2019s wife"),
+        ("night\u2013ferry", "The night-ferry?", "night-ferry"),
+        ("lantern", "Not the __lantern__!", "lantern"),
+        ("__lantern__", "Not the lantern!", "lantern"),
+        ("snake_case", "A snake_case, then.", "snake_case"),
+        ("{{user}}'s lantern", "Zoe\u0308\u2019s lantern!", "Zoe\u0308\u2019s lantern"),
+    ],
+)
+def test_keys_and_texts_are_compared_in_one_form_and_places_are_as_it_was_written(
+    rules, sensitive, key, line, spoken
+):
+    result = awake(
+        a_book(an_entry("Lore.", keys=[key])),
+        scan=a_scan(f"user: {line}"),
+        rules=ActivationRules(rules=rules, case_sensitive=sensitive),
+        values={"user": "Zo\u00eb"},
+    )
+    begin = line.index(spoken)
+    assert texts(result) == ["Lore."]
+    assert f"at {begin}-{begin + len(spoken)}" in str(reasons(result))

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.actors import trusted
+from evennia_ai.game.recording import heard
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.recomposing import (
@@ -15,15 +17,17 @@ from evennia_ai.minds.recomposing import (
     compared,
     composed_again,
 )
+from evennia_ai.prompt.components import Scope
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.lorebooks import detach, remove_book
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import begin_segment
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.windows import windows
-from tests.game.scripted_games import CARD, edit_everything, furnish, play
+from tests.game.scripted_games import CARD, a_book, edit_everything, furnish, play
 
 # A text of each source: card, its book, its greeting, other books, notes, dice, scopes.
 FEATURES = (
@@ -77,6 +81,52 @@ def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished)
     missing = [text for text in FEATURES if text not in said]
     assert (len(turns_of(furnished)), missing) == (16, [])
     assert not_the_same(furnished) == []
+
+
+@pytest.mark.req("S2-30")
+@pytest.mark.parametrize("content", ["He keeps a lamp for her.", "Another lamp."])
+def test_a_turn_with_a_book_in_the_card_and_one_of_its_name_gives_its_bytes_again(stage, content):
+    data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": CARD}
+    save_card("oren", json.dumps(data), by=trusted("builder"))
+    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    (entry,) = CARD["character_book"]["entries"]
+    name = CARD["character_book"]["name"]
+    npc, anna = stage.npc.ai.ref, str(stage.anna.id)
+    for scope in (Scope(kind="npc", ref=npc), Scope(kind="player", ref=anna)):
+        a_book(name, [{**entry, "content": content}], scope)
+        model = stage.talks_with("Aye.")
+        stage.says(stage.anna, "Oren, the lamp?")
+        said = "\n".join(m.content for m in model.requests[-1].messages)
+        assert (said.count("He keeps a lamp"), said.count("Another")) == (1, content[0] == "A")
+        labels = [label for label, *_ in turns_of(stage)[-1].manifest.inputs["made_of"]["books"]]
+        assert len(labels) == len(set(labels))
+        detach(name, scope, by=trusted("builder"))
+        remove_book(name, by=trusted("builder"))
+    forget_everything()
+    assert not_the_same(stage) == []
+
+
+@pytest.mark.req("S2-30")
+def test_a_turn_tells_the_time_that_it_had_when_it_is_composed_again(stage, monkeypatch):
+    text = "It is {{datetimeformat YYYY HH:mm}}."
+    entry = {"keys": ["ferry"], "content": text, "enabled": True, "insertion_order": 1}
+    book = {"entries": [{**entry, "extensions": {"scan": True}}], "extensions": {}}
+    card = {**CARD, "extensions": {}, "description": text, "character_book": book}
+    data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
+    save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
+    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    model = stage.talks_with("Aye.", "Aye.")
+    said = []
+    for hour in (7, 8):
+        at = datetime(2031, 5, 1, hour, 30, tzinfo=UTC)
+        monkeypatch.setattr(heard, "game_time", lambda at=at: at)
+        stage.says(stage.anna, "Oren, the ferry?")
+        said.append([m.content for m in model.requests[-1].messages if "It is" in m.content])
+    assert ["2031 07:30" in str(said[0]), "2031 08:30" in str(said[1])] == [True, True]
+    heads = [str(request.messages[:2]) for request in model.requests]
+    assert "2031" not in "".join(heads)
+    forget_everything()
+    assert not_the_same(stage) == []
 
 
 @pytest.mark.req("S3-10", "S2-30")

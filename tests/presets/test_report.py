@@ -4,7 +4,7 @@ from tests.presets.builders import a_preset, a_prompt
 
 PRESET = a_preset(
     a_prompt("main", "Write well."),
-    a_prompt("mine", "On {{weekday}}.", role="assistant", injection_trigger=["quiet"]),
+    a_prompt("mine", "On {{summary}}.", role="assistant", injection_trigger=["quiet"]),
     a_prompt("deep", "Deep.", injection_position=1, injection_depth=3, injection_order=5),
     a_prompt("loose", "Nobody names it.", name="Loose one"),
     before=("main", "charDescription", "mine", "deep"),
@@ -49,7 +49,7 @@ def test_the_report_says_what_is_off_unknown_secret_and_without_effect() -> None
     report = preset_report(PRESET)
     assert [one.identifier for one in report.parts if not one.enabled] == ["mine"]
     assert "Loose one" in report.unnamed
-    assert [(one.macro, one.texts) for one in report.unknown_macros] == [("{{weekday}}", 1)]
+    assert [(one.macro, one.texts) for one in report.unknown_macros] == [("{{summary}}", 1)]
     assert report.secrets == ("proxy_password",)
     assert report.rules["squash"] is True
     assert report.kept == (

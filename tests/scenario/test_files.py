@@ -58,11 +58,34 @@ def test_books_that_are_left_keep_the_order_of_the_list() -> None:
 def test_the_cards_own_book_stays_beside_one_that_is_listed() -> None:
     own = a_book(an_entry("Lamps."), name="lamps")
     rows = [{"book": own, "attach": "global"}]
-    books = read(*rows, card=a_card(an_entry("Lamps."))).books
+    books = read(*rows, card=a_card(an_entry("Other lamps."))).books
     assert [(book.label, book.attach) for book in books] == [
         ("lamps (2)", "character"),
         ("lamps", "global"),
     ]
+
+
+@pytest.mark.parametrize("rules", ["evennia_ai", "sillytavern"])
+@pytest.mark.parametrize("attach", ["global", "npc", "character", "chat"])
+@pytest.mark.parametrize("extensions", [{}, {"world": "lamps"}])
+def test_the_cards_own_book_counts_once_where_it_is_listed_too(
+    attach: str, rules: str, extensions: dict[str, Any]
+) -> None:
+    own = a_book(an_entry("Lamps."), name="lamps")
+    card = a_card(an_entry("Lamps."), extensions=extensions)
+    made = read({"book": own, "attach": attach}, card=card, rules=rules)
+    assert [(book.label, book.attach) for book in made.books] == [("lamps", attach)]
+    [told] = [notice for notice in made.notices if "the card has this lorebook too" in notice]
+    assert told.startswith("lorebook lamps: the card has this lorebook too ('lamps')")
+
+
+def test_the_world_that_a_card_names_counts_and_its_older_copy_does_not() -> None:
+    rows = [{"book": a_book(an_entry("New lamps.")), "name": "Lamps", "attach": "npc"}]
+    made = read(*rows, card=a_card(an_entry("Lamps."), extensions={"world": "lamps"}))
+    assert [[one.template.source for one in book.entries] for book in made.books] == [
+        ["New lamps."]
+    ]
+    assert "the card has this lorebook with other entries too" in str(made.notices)
 
 
 @pytest.mark.parametrize(("row", "mode"), [({}, "frozen"), ({"mode": "floating"}, "floating")])

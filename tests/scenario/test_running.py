@@ -344,3 +344,53 @@ def test_entries_of_one_id_have_their_own_place_and_decorators() -> None:
     assert result["placed"]["depth"] == [{"depth": 1, "role": "system", "entries": ["lamps#7"]}]
     assert result["placed"]["after"] == ["lamps#7 (2)"]
     assert result["decorators"] == {"lamps#7": [["depth", ["1"]]], "lamps#7 (2)": []}
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"now": "2026-11-28T15:04:05"}, "3:04 PM 2026-11-28"),
+        ({"now": "2026-11-28 15:04:05Z", "zone": "+05:30"}, "8:34 PM 2026-11-28"),
+        ({"now": "2026-11-28T15:04", "zone": "-03:00"}, "3:04 PM 2026-11-28"),
+        ({"now": "2026-11-28T15:04Z", "zone": "Pacific/Auckland"}, "4:04 AM 2026-11-29"),
+        ({"now": "2026-11-28"}, "12:00 AM 2026-11-28"),
+        ({}, "{{time}} {{isodate}}"),
+        ({"now": "", "zone": "UTC"}, "{{time}} {{isodate}}"),
+    ],
+)
+def test_the_time_of_a_scenario_is_its_settings_and_never_the_machine_s(settings, told):
+    note = {"content": "{{time}} {{isodate}}", "depth": 0}
+    card = a_card(first_mes="It is {{time}} {{isodate}}.")
+    given = {"settings": {**settings, "greeting": True}, "notes": [note], "card": card}
+    contents = [message["content"] for message in run_scenario(given)["messages"]]
+    assert told in contents
+    assert f"It is {told}." in contents
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"now": "noon"}, "settings.now"),
+        ({"now": "0001-01-01T00:00"}, "settings.now"),
+        ({"now": "2026-11-28T15:04", "zone": "Mars"}, "settings.zone"),
+        ({"zone": ""}, "settings.zone"),
+        ({"zone": "../../etc/passwd"}, "settings.zone"),
+        ({"zone": "+99:00"}, "settings.zone"),
+    ],
+)
+def test_a_time_or_a_zone_that_is_none_is_refused_with_what_it_must_be(settings, wanted):
+    with pytest.raises(
+        FormatError, match=f"{wanted}.* must be a (date and time|time zone) such as"
+    ):
+        run_scenario({"settings": settings})
+
+
+@pytest.mark.parametrize("with_card", [True, False])
+@pytest.mark.parametrize(
+    "name", ["description", "persona", "mesExamples", "charJailbreak", "scenario"]
+)
+def test_a_field_that_the_card_leaves_empty_is_empty_in_other_texts(name, with_card):
+    given = {"components": [{"key": "mood", "content": f"[{{{{{name}}}}}]"}]}
+    made = run_scenario({**given, **({"card": a_card(description="")} if with_card else {})})
+    assert "[]" in [message["content"] for message in made["messages"]]
+    assert not any("as written" in notice for notice in made["notices"])

@@ -1,5 +1,6 @@
 """Whatever people say, the bytes before the history stay the same (S0-03, S0-28, S1-08)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -114,6 +115,8 @@ BY_KEY: dict[str, dict[str, Any]] = {
     },
 }
 ROUTES = {**REPEATING, **BY_KEY}
+# The same routes for texts that tell the time.
+TIMED = sorted(route for route in REPEATING if "{{lastMessage}}" in str(REPEATING[route]))
 
 
 def before_history(
@@ -159,6 +162,35 @@ def test_the_trace_says_where_a_text_went_that_names_what_is_said(route: str, la
     assert said, reasons
     if layout == "classic":
         assert any("use the layout cache" in one for one in said)
+
+
+def timed(route: str, macro: str, *, now: str, layout: str) -> dict[str, Any]:
+    given = json.loads(json.dumps(REPEATING[route]).replace("{{lastMessage}}", macro))
+    return {**given, "settings": {"layout": layout, "now": now, "context_tokens": 100_000}}
+
+
+@pytest.mark.parametrize("macro", ["{{time}}", "{{ Isodate }}", "{{datetimeformat LLLL}}"])
+@pytest.mark.parametrize("route", TIMED)
+def test_the_time_changes_no_bytes_before_the_history_in_the_layout_cache(
+    route: str, macro: str
+) -> None:
+    made = []
+    for now in ("2026-11-28T15:04:05", "2027-01-01T00:00:00"):
+        given = timed(route, macro, now=now, layout="cache")
+        history = [{"role": "user", "name": "Anna", "content": "Good evening."}]
+        messages = run_scenario({**given, "history": history})["messages"]
+        begins = next(i for i, one in enumerate(messages) if "Good evening." in one["content"])
+        made.append([(one["role"], one["content"]) for one in messages[:begins]])
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("route", sorted(set(TIMED) - {"preset lore format", "card with logic"}))
+def test_a_text_with_the_time_keeps_its_place_in_the_layout_classic(route: str) -> None:
+    given = timed(
+        route, "{{datetimeformat [clock] HH:mm}}", now="2026-11-28T15:04", layout="classic"
+    )
+    messages = run_scenario({**given, "event": {"name": "Anna", "content": "Hm?"}})["messages"]
+    assert any("clock 15:04" in one["content"] for one in messages if one["role"] == "system")
 
 
 WORDS = st.text(st.sampled_from("pirate {}:%[]<>\n#aé漢@"), max_size=40) | st.sampled_from(

@@ -14,7 +14,7 @@ from evennia_ai.cards.loading import CardImport, path_beside
 from evennia_ai.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
 from evennia_ai.cards.report.unknown import unknown_in
 from evennia_ai.lorebook.book import Lorebook, missing
-from evennia_ai.lorebook.decorators import head_lines, read_decorators
+from evennia_ai.lorebook.decorators import has_decorators, head_lines, read_decorators
 from evennia_ai.lorebook.editing.lints import unsettled_entry_sentence
 from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
 from evennia_ai.lorebook.entry import LoreEntry
@@ -26,7 +26,7 @@ MOST_NAMES: Final = 8
 _KNOWN: Final = frozenset(
     {*DATA_FIELDS, "creation_date", "modification_date", "source", "spec", "spec_version", "data"}
 )
-_READ_EXTENSIONS: Final = frozenset({"depth_prompt"})
+_READ_EXTENSIONS: Final = frozenset({"depth_prompt", "world"})
 # Extensions that hold scripts of other programs.
 _SCRIPTED: Final = frozenset({"risuai", "regex_scripts", "tavern_helper", "TavernHelper_scripts"})
 
@@ -105,7 +105,7 @@ def _decorators(card: Card) -> Iterator[str]:
     known: dict[str, frozenset[str]] = {}  # many entries begin with the same lines
     for _, entry in in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
-        if isinstance(content, str) and content.lstrip().startswith("@@"):
+        if isinstance(content, str) and has_decorators(content):
             head = "".join(head_lines(content)[0])
             if head not in known:
                 known[head] = frozenset(read_decorators(head).notices)

@@ -25,6 +25,7 @@ from evennia_ai.game.recording.heard import (
     CommittedEvent,
     ConversationKey,
     found,
+    game_moment,
     key_of,
     minute_of,
 )
@@ -44,6 +45,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, ToolSpec, pending
 from evennia_ai.prompt.names import spoken
+from evennia_ai.prompt.templates.clock import clock_values
 from evennia_ai.prompt.time_line import with_time_line
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import components
@@ -101,7 +103,12 @@ def opening(
     speaker = spoken(event.speaker_name) if event and event.speaker_name else user
     text = greeting.spoken(
         npc_name=plain_name(npc.key),
-        values={"char": view.char_name, "user": user, "speaker": speaker},
+        values={
+            **clock_values(game_moment()),
+            "char": view.char_name,
+            "user": user,
+            "speaker": speaker,
+        },
         dice=Dice(turn=seed, conversation=seed),
         other_names=[plain_name(other.key) for other in there],
     )
@@ -261,6 +268,8 @@ def inputs(
         turn=f"{npc_ref}/{turns.next_number(npc_ref)}", conversation=f"{npc_ref}/{talk.seed}"
     )
     values = {"char": view.char_name, "user": _partner(npc, talk, event)}
+    now = game_moment()
+    clocked = {**values, **clock_values(now)} if view.texts else values
     conf = view.sources.conf
     return Inputs(
         components=view.components_in(context),
@@ -277,10 +286,11 @@ def inputs(
         cut=window.cut,
         anchors=window.anchors,
         lore_state=lore_states(conversation.id) if conversation else NO_STATE,
+        now=now,
         clock=_clock(conversation, history, event),
         facts={**view.facts, **passing_facts(npc, event, paths=conf.lore_facts)},
         sources={
-            **scanned_sources(npc, view.texts, values=values, dice=dice),
+            **scanned_sources(npc, view.texts, values=clocked, dice=dice),
             **persona_sources(view, event),
         },
         memories=candidates(npc, event) if conf.memory.enabled else (),

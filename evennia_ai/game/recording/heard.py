@@ -118,6 +118,12 @@ def game_minute() -> str:
     return "" if now is None else f"{now:%Y-%m-%d %H:%M}"
 
 
+def game_moment() -> str:
+    """The moment of game time as ISO 8601 with its zone, "" for one that no calendar has."""
+    now = game_time()
+    return "" if now is None else now.isoformat(timespec="seconds")
+
+
 def minute_of(suffix: TimeSuffix) -> str:
     """The minute as the setting wants it beside what is said, "" for none."""
     if not suffix:

@@ -20,6 +20,7 @@ from evennia_ai.lorebook.scan.matching import searchable
 from evennia_ai.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.text.normal_form import normal_form
 from evennia_ai.text.words import words_of
 
 NO_DICE: Final = Dice(turn="", conversation="")
@@ -119,7 +120,7 @@ class Evidence:
 
     def is_frequent(self, text: str) -> bool:
         """Whether a key is one word, and one of the most frequent of the book's texts."""
-        times = self._words[text.casefold()]
+        times = self._words[normal_form(text).casefold()]
         enough = times >= _FREQUENT_TIMES and self._running_words >= _FEWEST_WORDS
         return enough and times >= _FREQUENT_SHARE * self._running_words
 
@@ -153,7 +154,7 @@ class Evidence:
         """How often each word stands in the texts."""
         words: Counter[str] = Counter()
         for entry in self._enabled:
-            words.update(words_of(entry.template.source.casefold()))
+            words.update(words_of(normal_form(entry.template.source).casefold()))
         return words
 
     @cached_property

@@ -19,6 +19,7 @@ from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
 from evennia_ai.prompt.settled import unsettled_sentence
 from evennia_ai.prompt.templates.unknown import unknown_macros
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
+from evennia_ai.text.normal_form import normal_form
 from evennia_ai.text.words import in_word
 
 _NO_RULES: Final = ActivationRules()
@@ -112,7 +113,7 @@ def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
     seen: dict[tuple[frozenset[str], str], str] = {}
     doubles: dict[int, str] = {}
     for entry in entries:
-        keys = frozenset(key.strip().casefold() for key in entry.keys)
+        keys = frozenset(normal_form(key).strip().casefold() for key in entry.keys)
         said = (keys, entry.template.source.strip())
         if said[1] and said in seen:
             doubles[entry.index] = seen[said]

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_NUMBER, check_plain, one_line
-from evennia_ai.lorebook.decorators import MAX_KEYS, Absent
+from evennia_ai.lorebook.decorators import MAX_KEYS, Absent, has_decorators
 from evennia_ai.lorebook.entry import MAX_KEY, LoreEntry
 from evennia_ai.lorebook.formats.reading import entry_of, read_fields_of
 from evennia_ai.lorebook.formats.written import is_world_entry
@@ -145,7 +145,7 @@ def _is_content(value: Any) -> bool:
     return (
         type(value) is str
         and len(value) <= MAX_CONTENT
-        and not value.lstrip().startswith("@@")
+        and not has_decorators(value)
         and _is_whole(value)
     )
 

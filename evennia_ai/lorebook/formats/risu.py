@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia_ai.lorebook.decorators import MAX_KEYS, NO_ICONS, head_lines, read_decorators
+from evennia_ai.lorebook.decorators import (
+    MAX_KEYS,
+    NO_ICONS,
+    has_decorators,
+    head_lines,
+    read_decorators,
+)
 from evennia_ai.lorebook.formats.entry_fields import Content
 from evennia_ai.lorebook.formats.values import (
     USUAL_ORDER,
@@ -29,6 +35,7 @@ from evennia_ai.lorebook.formats.values import (
     without_nulls,
 )
 from evennia_ai.lorebook.scan.regex.pattern import delimited
+from evennia_ai.text.normal_form import BLANKS
 
 _OWN: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
@@ -45,7 +52,7 @@ class OwnHead:
 
 def read_own_decorators(content: str) -> OwnHead:
     """`content` taken apart. Never raises: what is not understood stays in it."""
-    if not content.lstrip().startswith("@@"):
+    if not has_decorators(content):
         return OwnHead(content=content, said={})
     lines, text = head_lines(content)
     kept: list[str] = []
@@ -69,7 +76,7 @@ def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
     """Each line with its fallbacks and the blank lines under it."""
     chain: list[str] = []
     for line in lines:
-        stripped = line.strip()
+        stripped = line.strip(BLANKS)
         if chain and stripped and not stripped.startswith("@@@"):
             yield chain
             chain = []
@@ -80,7 +87,7 @@ def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
 
 def _counting(chain: Sequence[str]) -> tuple[str, str, Any] | None:
     """Name, field and value of the line that counts, None where it is none of RisuAI's own."""
-    lines = [stripped for line in chain if (stripped := line.strip())]
+    lines = [stripped for line in chain if (stripped := line.strip(BLANKS))]
     if lines and lines[0].startswith("@@@"):
         lines = lines[1:]  # a fallback of nothing
     for line in lines:

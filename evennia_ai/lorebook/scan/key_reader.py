@@ -22,6 +22,7 @@ from evennia_ai.lorebook.scan.entry_keys import (
 from evennia_ai.lorebook.scan.matching import Fold
 from evennia_ai.lorebook.scan.regex.pattern import Pattern, Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.scan.shelves import How, Key, grouped
+from evennia_ai.text.normal_form import normal_form
 
 # In place of a number: what the key is depends on more than its text and the flags.
 _TO_READ: Final = -3
@@ -74,8 +75,9 @@ class _Numbers(dict[str, int]):
             self.update(zip(odd, repeat(_TO_READ)))
             self._to_read.update(odd)
             fresh, texts = list(compress(fresh, plain)), list(compress(texts, plain))
-        folded = texts if self._fold is None else map(self._fold, texts)
-        several = zip(folded, repeat(self._fold is None), self._hows(texts), strict=False)
+        forms = _normal_forms(texts)
+        folded = forms if self._fold is None else map(self._fold, forms)
+        several = zip(folded, repeat(self._fold is None), self._hows(forms), strict=False)
         keys: list[Key] = list(map(_as_key, several))
         known = self._keys
         new = [key for key in keys if key not in known] if known else keys
@@ -95,6 +97,17 @@ class _Numbers(dict[str, int]):
     def has_words_of(self, entry: LoreEntry) -> bool:
         """Whether all keys of an entry, which were taken in, are words and phrases."""
         return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
+
+
+def _normal_forms(texts: list[str]) -> list[str]:
+    """The normal form of each key, of ten thousand in the steps of one text."""
+    together = "\n".join(texts)
+    if "_" not in together and together.isascii():
+        return texts
+    forms = normal_form(together).split("\n")
+    if len(forms) != len(texts):  # a key has a line break of its own
+        forms = list(map(normal_form, texts))
+    return list(map(str.strip, forms))
 
 
 def _hidden(entry: LoreEntry) -> str:
@@ -257,8 +270,8 @@ class KeyReader:
         if text == text.strip() and "{{" not in text:
             number = self._number(entry, text, [])
             return NEVER if number is None else number
-        folded = text if self._key(entry, text).sensitive else self.fold(text)
-        key = Key(folded, self._key(entry, text).sensitive, "part")
+        sensitive, form = self._is_sensitive(entry), normal_form(text)
+        key = Key(form if sensitive else self.fold(form), sensitive, "part")
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _filled_in(self, written: str) -> FilledKey:
@@ -302,8 +315,9 @@ class KeyReader:
 
     def _key(self, entry: LoreEntry, text: str) -> Key:
         sensitive = self._is_sensitive(entry)
-        how = next(iter(self._hows([text], whole=self._is_whole(entry))))
-        return Key(text if sensitive else self.fold(text), sensitive, how)
+        form = normal_form(text).strip()
+        how = next(iter(self._hows([form], whole=self._is_whole(entry))))
+        return Key(form if sensitive else self.fold(form), sensitive, how)
 
     def _is_sensitive(self, entry: LoreEntry) -> bool:
         sensitive = entry.case_sensitive

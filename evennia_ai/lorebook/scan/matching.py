@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.scan.regex.pattern import TEXT_STEPS, Pattern, search_patterns
 from evennia_ai.lorebook.scan.shelves import Key, Shelves
+from evennia_ai.text.normal_form import normal_form, normal_places
 
 _MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
@@ -46,31 +47,39 @@ class Scanned(NamedTuple):
     steps: int = 0
 
 
+# Where each character of a form stands in the text as written; None where all stayed.
+_Places = tuple[int, ...] | None
+
+
 @dataclass(slots=True)
 class Searchable:
-    """A text to search: as written, folded, and for each folded character where it comes from.
+    """A text to search: as written, in its normal form (`text.normal_form`), and folded.
 
-    `places` is None where folding left all characters where they were; `lead` is the length of
-    the speaker's name in front of the content. Its words are found once, for all tables.
+    `lead` is the length of the speaker's name in front of the content. The words of a form are
+    found once, for all tables.
     """
 
     written: str
+    cased: str
     folded: str
-    places: tuple[int, ...] | None
     lead: int
+    places_cased: _Places
+    places_folded: _Places
     _words: dict[object, frozenset[str]] = field(default_factory=dict)
 
     def words(self, text: str, split: Callable[[str], Iterable[str]]) -> frozenset[str]:
-        """The words of `text`, which is one of its two texts, or what else `split` makes of it."""
-        known = self._words.get((split, text is self.written))
+        """The words of `text`, which is one of its two forms, or what else `split` makes of it."""
+        known = self._words.get((split, text is self.folded))
         if known is None:
-            known = self._words[split, text is self.written] = frozenset(split(text))
+            known = self._words[split, text is self.folded] = frozenset(split(text))
         return known
 
     def span(self, haystack: str, at: int, end: int) -> Span:
-        """Where a stretch of `haystack`, which is one of its two texts, stands as written."""
-        if haystack is not self.written and self.places is not None:
-            at, end = self.places[at], self.places[end - 1] + 1
+        """Where a stretch of `haystack`, which is one of its two forms, stands as written."""
+        places = self.places_folded if haystack is self.folded else self.places_cased
+        if places is not None:
+            # Half of a letter that became two counts as all of it, and a letter with its marks.
+            at, end = places[at], max(places[end - 1] + 1, places[end])
         return Span(at - self.lead, end - self.lead)
 
 
@@ -82,11 +91,15 @@ def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefo
     """A text ready to be searched, with the speaker's name in front if there is one."""
     lead = f"{name}: " if name else ""
     written = lead + content
-    folded = fold(written)
-    places = None
-    if len(folded) != len(written):  # one more for the end
-        places = (*(i for i, char in enumerate(written) for _ in fold(char)), len(written))
-    return Searchable(written, folded, places, len(lead))
+    is_plain = written.isascii() and "_" not in written  # most are
+    cased = written if is_plain else normal_form(written)
+    folded = fold(cased)
+    places_cased = places_folded = None if cased is written else normal_places(written)
+    if len(folded) != len(cased):  # one more for the end
+        origin = range(len(cased) + 1) if places_cased is None else places_cased
+        folds = (origin[at] for at, char in enumerate(cased) for _ in fold(char))
+        places_folded = (*folds, len(written))
+    return Searchable(written, cased, folded, len(lead), places_cased, places_folded)
 
 
 class KeyTable:
@@ -97,7 +110,7 @@ class KeyTable:
     expressions by number; `fold` is how the keys lost their case, and the texts must.
     """
 
-    __slots__ = ("_characters", "_folded", "_known", "_written", "fold", "patterns")
+    __slots__ = ("_cased", "_characters", "_folded", "_known", "fold", "patterns")
 
     def __init__(
         self,
@@ -107,20 +120,20 @@ class KeyTable:
         fold: Fold = str.casefold,
     ) -> None:
         self.fold = fold
-        folded, written = _by_case(keys)
+        folded, cased = _by_case(keys)
         self._folded = Shelves(folded)
-        self._written = Shelves(written)
+        self._cased = Shelves(cased)
         self.patterns: Mapping[int, Pattern] = patterns or {}
         self._known: dict[tuple[str, int], Scanned] = {}
         self._characters = 0
 
     def with_more(self, keys: Iterable[tuple[int, Key]]) -> "KeyTable":
         """A table of these keys and more of them; with none more it knows what was found."""
-        folded, written = _by_case(keys)
+        folded, cased = _by_case(keys)
         made = KeyTable((), patterns=self.patterns, fold=self.fold)
         made._folded = self._folded.with_more(folded)
-        made._written = self._written.with_more(written)
-        if not folded and not written:
+        made._cased = self._cased.with_more(cased)
+        if not folded and not cased:
             made._known, made._characters = self._known, self._characters
         return made
 
@@ -141,7 +154,7 @@ class KeyTable:
     def _search(self, text: Searchable, steps: int) -> Scanned:
         """Search a text for all keys; remember what was found with all the steps of a text."""
         found: dict[int, Span] = {}
-        for shelves, haystack in ((self._folded, text.folded), (self._written, text.written)):
+        for shelves, haystack in ((self._folded, text.folded), (self._cased, text.cased)):
             for number, at, end in shelves.places(haystack, partial(text.words, haystack)):
                 found[number] = text.span(haystack, at, end)
         if not self.patterns:
@@ -172,7 +185,7 @@ _Numbered = list[tuple[int, Key]]
 def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
     """The keys of which the case does not count, and the others."""
     folded: _Numbered = []
-    written: _Numbered = []
+    cased: _Numbered = []
     for one in keys:
-        (written if one[1].sensitive else folded).append(one)
-    return folded, written
+        (cased if one[1].sensitive else folded).append(one)
+    return folded, cased

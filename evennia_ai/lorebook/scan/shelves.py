@@ -27,7 +27,7 @@ How = Literal["word", "ascii", "part"]
 
 
 class Key(NamedTuple):
-    """A key as it is looked for: `text` is folded unless `sensitive`."""
+    """A key as it is looked for: `text` is in normal form, and folded unless `sensitive`."""
 
     text: str
     sensitive: bool

@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import typed_frozen_row
+from evennia_ai.prompt.templates.clock import clock_text
 from evennia_ai.prompt.templates.operations import MAX_FILLED
+from evennia_ai.prompt.templates.value_names import CLOCK, OUTLET
 from evennia_ai.prompt.templates.variables import Operation, Variable, Variables
 from evennia_ai.prompt.templates.work import COPIED_A_UNIT, Meter
 
@@ -77,6 +79,32 @@ class Choice:
 
 
 @typed_frozen_row
+class Computed:
+    """A `reverse` or `roll` of a text with macros of its own; `written` is the whole as it is.
+
+    It stays as it is written where a macro in it does: backwards, that would be neither.
+    """
+
+    name: str
+    argument: "Chunks"
+    place: int
+    written: str
+
+    def text(self, run: Run) -> str:
+        """What is computed from the argument once it is filled."""
+        for chunk in inside(self.argument):
+            if isinstance(chunk, Moment) and CLOCK not in run.values:
+                return self.written
+            if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
+                continue  # an outlet without a text is empty
+            if chunk.name not in run.values:
+                return self.written
+        argument = joined(self.argument, run)
+        run.meter.pay(_work_of_roll(Roll(self.name, argument, self.place)))
+        return ROLLERS[self.name](argument, (run.seed, self.place), run.dice)
+
+
+@typed_frozen_row
 class Change:
     """A chunk that sets or reads a variable: its name and its value may hold macros."""
 
@@ -108,6 +136,21 @@ class Change:
 
 
 @typed_frozen_row
+class Moment:
+    """A chunk that is the moment of the turn in a format, or `written` where no clock is known."""
+
+    pattern: str
+    utc_hours: int | None
+    """Hours from UTC; None for the zone of the clock."""
+    written: str
+
+    def text(self, run: Run) -> str:
+        """The moment as the format says it."""
+        now = run.values.get(CLOCK)
+        return self.written if now is None else clock_text(now, self.pattern, self.utc_hours)
+
+
+@typed_frozen_row
 class Trim:
     """A chunk that takes the line breaks around it away."""
 
@@ -116,11 +159,20 @@ class Trim:
         return ""
 
 
-Special = Choice | Change | Trim
+@typed_frozen_row
+class Noop:
+    """A chunk that gives nothing, and that no `trim` takes line breaks away across."""
+
+    def text(self, run: Run) -> str:
+        """Nothing stands in its place."""
+        return ""
+
+
+Special = Choice | Computed | Change | Moment | Trim | Noop
 Plain = str | Value | Roll
 Chunk = Plain | Special
 Chunks = tuple[Chunk, ...]
-SPECIAL: Final = (Choice, Change, Trim)
+SPECIAL: Final = (Choice, Computed, Change, Moment, Trim, Noop)
 
 
 def joined(chunks: Chunks, run: Run) -> str:
@@ -138,34 +190,44 @@ def joined(chunks: Chunks, run: Run) -> str:
         raise TemplateError(f"makes more than {MAX_FILLED} characters; name its values less often")
     run.meter.pay(length // COPIED_A_UNIT)
     trims = [at for at, chunk in enumerate(chunks) if isinstance(chunk, Trim)]
-    return "".join(without_breaks(texts, trims) if trims else texts)
+    if not trims:
+        return "".join(texts)
+    noops = [at for at, chunk in enumerate(chunks) if isinstance(chunk, Noop)]
+    return "".join(without_breaks(texts, trims, noops))
 
 
-def without_breaks(texts: Iterable[str], trims: Iterable[int]) -> list[str]:
-    """The texts without the line breaks around those of these indexes, across empty ones."""
-    here = frozenset(trims)
+def without_breaks(
+    texts: Iterable[str], trims: Iterable[int], noops: Iterable[int] = ()
+) -> list[str]:
+    """The texts without the line breaks around each `trim`, across empty ones.
+
+    Args:
+        texts: The texts, with one for each macro.
+        trims: The indexes of those that are a `trim`.
+        noops: The indexes of those that are a `noop`. Line breaks beyond one stay: SillyTavern's
+            first engine takes `noop` out after it has trimmed, and presets count on that.
+    """
+    trimming, holding = frozenset(trims), frozenset(noops)
     made: list[str] = []
+    held = 0  # so many of those made stay as they are
     is_trimming = False
     for at, text in enumerate(texts):
-        if at in here:
-            _cut_back(made)
+        if at in trimming:
+            while len(made) > held:
+                left = made.pop().rstrip(_BREAKS)
+                if left:
+                    made.append(left)
+                    break
             is_trimming = True
-            continue
-        made.append(text.lstrip(_BREAKS) if is_trimming else text)
-        is_trimming = is_trimming and not made[-1]
+        elif at in holding:
+            held, is_trimming = len(made), False
+        else:
+            made.append(text.lstrip(_BREAKS) if is_trimming else text)
+            is_trimming = is_trimming and not made[-1]
     return made
 
 
 _BREAKS: Final = "\r\n"
-
-
-def _cut_back(made: list[str]) -> None:
-    """Take the line breaks at the end away, and every text that has nothing else."""
-    while made:
-        left = made.pop().rstrip(_BREAKS)
-        if left:
-            made.append(left)
-            return
 
 
 def inside(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -177,12 +239,16 @@ def inside(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         elif isinstance(chunk, Choice):
             for choice in chunk.choices:
                 yield from inside(choice)
+        elif isinstance(chunk, Computed):
+            yield from inside(chunk.argument)
 
 
 # Units of work (`work`) for each kind of chunk, beside what stands in it.
 _LITERAL_WORK: Final = 1
 _VALUE_WORK: Final = 2
 _TRIM_WORK: Final = 5
+_MOMENT_WORK: Final = 30
+_FORMATTED_WORK: Final = 10  # each character of a format, which may stand for forty
 _CHOICE_WORK: Final = 60  # so much for each throw of the dice, too
 _DIE_WORK: Final = 7  # each die after the first: the first is paid as the macro
 _REMARK_WORK: Final = 3
@@ -209,13 +275,15 @@ def work_of(chunks: Iterable[Chunk]) -> int:
             work += _work_of_roll(chunk)
         elif isinstance(chunk, Change):
             work += _CHANGE_WORK[chunk.operation]
+        elif isinstance(chunk, Moment):
+            work += _MOMENT_WORK + len(chunk.pattern) * _FORMATTED_WORK
         else:
             work += _CHOICE_WORK if isinstance(chunk, Choice) else _TRIM_WORK
     return work
 
 
 def _work_of_roll(roll: Roll) -> int:
-    if roll.name in ("random", "pick"):
+    if roll.name in CHOOSING:
         return _CHOICE_WORK + len(roll.argument) // _CHOSEN_FROM_A_UNIT
     if roll.name == "roll":
         found = _DICE.fullmatch(roll.argument)
@@ -225,15 +293,16 @@ def _work_of_roll(roll: Roll) -> int:
 
 
 def _choices(argument: str) -> list[str]:
-    """The values of `A,B` or of the `A::B` that the standard's own example writes."""
-    if argument.startswith(":"):
-        argument = argument[1:]
+    """The values of `A,B` or of the `A::B` that the standard's own example writes.
+
+    Blanks around a comma are none of the value's, as in SillyTavern.
+    """
     hidden = argument.replace("\\,", _ESCAPED_COMMA)
-    separator = "::" if "::" in hidden else ","
-    return [
-        choice.replace(_ESCAPED_COMMA, ",")
-        for choice in hidden.split(separator, MAX_CHOICES)[:MAX_CHOICES]
-    ]
+    if "::" in hidden:
+        choices = hidden.split("::", MAX_CHOICES)
+    else:
+        choices = [choice.strip() for choice in hidden.split(",", MAX_CHOICES)]
+    return [choice.replace(_ESCAPED_COMMA, ",") for choice in choices[:MAX_CHOICES]]
 
 
 def _chosen(choices: list[str], name: str, place: tuple[object, ...], dice: Dice) -> str:
@@ -264,7 +333,7 @@ def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
 
 # `6`, `d6`, `2d6`, `d%`, `2d6+1`: as the standard and SillyTavern write dice.
 _DICE: Final = re.compile(
-    r":?\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
+    r"\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
 )
 
 
@@ -286,6 +355,7 @@ ROLLERS: Final[Mapping[str, Roller]] = {
     "comment": _nothing,
 }
 REMARKS: Final = frozenset({"//", HIDDEN_KEY, "comment"})
-ROLLED: Final = frozenset({"random", "pick", "roll"})
+CHOOSING: Final = frozenset({"random", "pick"})
+ROLLED: Final = CHOOSING | {"roll"}
 # Those whose result may be another one in the next turn.
 ROLLED_EACH_TURN: Final = ROLLED - {"pick"}

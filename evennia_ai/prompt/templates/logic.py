@@ -18,6 +18,7 @@ from evennia_ai.prompt.templates.allowed import names_in
 from evennia_ai.prompt.templates.chunks import (
     Chunk,
     Chunks,
+    Noop,
     Run,
     Trim,
     Value,
@@ -26,7 +27,7 @@ from evennia_ai.prompt.templates.chunks import (
     work_of,
 )
 from evennia_ai.prompt.templates.evaluation import Filled, cost, writer
-from evennia_ai.prompt.templates.macros import pieces
+from evennia_ai.prompt.templates.macros import block_remarks, pieces
 from evennia_ai.prompt.templates.operations import MAX_STEPS, Spending
 from evennia_ai.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 from evennia_ai.prompt.templates.work import OutOfWorkError
@@ -73,7 +74,8 @@ class CheckedLogic:
     def render(self, run: Run) -> str:
         """The text; TemplateError with the line for an unknown name and for what cannot be done."""
         trims: list[int] = []
-        spending = Spending({**run.values, **self._macros(run, trims)}, run.meter)
+        noops: list[int] = []
+        spending = Spending({**run.values, **self._macros(run, trims, noops)}, run.meter)
         try:
             self._write(spending)
         except OutOfWorkError as error:
@@ -82,9 +84,9 @@ class CheckedLogic:
             problem = f"cannot be rendered: {error.problem}"
             raise TemplateError(problem, line=spending.line) from error
         written = spending.written
-        return "".join(without_breaks(written, trims) if trims else written)
+        return "".join(without_breaks(written, trims, noops) if trims else written)
 
-    def _macros(self, run: Run, trims: list[int]) -> dict[str, object]:
+    def _macros(self, run: Run, trims: list[int], noops: list[int]) -> dict[str, object]:
         """What the names stand for that were put in the places of macros."""
 
         def of(macro: _Placed) -> Filled:
@@ -92,6 +94,8 @@ class CheckedLogic:
                 run.meter.pay(macro.work)
                 if isinstance(macro.chunk, Trim):
                     trims.append(len(spending.written))
+                elif isinstance(macro.chunk, Noop):
+                    noops.append(len(spending.written))
                 return joined((macro.chunk,), run)
 
             return Filled(text)
@@ -101,6 +105,7 @@ class CheckedLogic:
 
 def compile_logic(source: str) -> CheckedLogic:
     """The template; TemplateError with the line for bad syntax and for what is not allowed."""
+    source = _without_block_remarks(source)
     named, placed = _without_macros(source)
     try:
         _check_size(named)
@@ -146,6 +151,27 @@ def _statements(source: str) -> Iterator[tuple[int, int]]:
                 yield opened.start(), closed.end()
                 at = closed.end()
                 break
+
+
+def _without_block_remarks(source: str) -> str:
+    """The text with a comment of Jinja2 in the place of each `{{//}} ... {{///}}`.
+
+    Statements in a remark say nothing. The comment is as long and has as many lines, so that
+    errors and dice keep their places.
+    """
+    if "{{" not in source or "/" not in source:
+        return source
+    seen = source
+    for start, end in _statements(source):
+        if not source.startswith("{%", start) or _RAW.match(source, start):
+            seen = seen[:start] + " " * (end - start) + seen[end:]
+    for start, end in block_remarks(seen):
+        hidden = re.sub(r"[^\n]", " ", source[start + 2 : end - 2])
+        source = f"{source[:start]}{{#{hidden}#}}{source[end:]}"
+    return source
+
+
+_RAW: Final = re.compile(r"\{%-?\s*raw\b")
 
 
 def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:

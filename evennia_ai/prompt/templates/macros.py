@@ -4,18 +4,19 @@ Known are those of the card standard (Card V3, "Curly braced syntaxes", and V1's
 `<CHAR>`) and those of SillyTavern that presets are made of: variables, `trim`, `newline`, `noop`,
 dice as `{{roll 2d6}}`. Names count in any case; what is not known stays as it is written.
 
-The standard's macros hold no others. Those of SillyTavern do, in what stands behind `::`: macros
-in a `setvar`, and in a `random` or `pick` of a `::` list, are filled first and in their order. A
-result is never read again: what a value says is no macro.
+A macro is filled whole or sent exactly as it is written, decided from the outermost braces inwards.
+One that is known may hold others, which are filled first and in their order. In one that is not
+known, nothing is filled. A result is never read again: what a value says is no macro.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.templates.chunks import (
+    CHOOSING,
     MAX_CHOICES,
     REMARKS,
     ROLLERS,
@@ -23,6 +24,9 @@ from evennia_ai.prompt.templates.chunks import (
     Choice,
     Chunk,
     Chunks,
+    Computed,
+    Moment,
+    Noop,
     Roll,
     Trim,
     Value,
@@ -30,18 +34,14 @@ from evennia_ai.prompt.templates.chunks import (
 from evennia_ai.prompt.templates.value_names import OUTLET
 from evennia_ai.prompt.templates.variables import Operation
 
-_PLAIN: Final = r"(?:(?!\{\{|\}\}).)*"
-# What gives no text swallows macros inside it, so that no remark of an author comes out.
-_REMARK: Final = (
-    r"\s*(?://|(?:comment|hidden_key)\s*:)"
-    rf"(?:[^{{}}]|\{{(?!\{{)|\}}(?!\}})|\{{\{{{_PLAIN}\}}\}})*+"
-)
-# Most are a name and nothing else: that is tried first, in half the time.
-_NAME: Final = r"\s*(?-i:[A-Za-z_][A-Za-z0-9_]*)\s*"
-_MACRO: Final = re.compile(
-    rf"\{{\{{(?:({_NAME})|({_REMARK}|{_PLAIN}))\}}\}}", re.DOTALL | re.IGNORECASE
-)
-_MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(?ai:user|bot|char)>", _MACRO.flags)
+# Of an odd run of braces the first is text, as in SillyTavern: `{{{user}}` is `{Anna`.
+_BRACES: Final = re.compile(r"\{\{+|\}\}")
+_BRACES_OR_V1: Final = re.compile(_BRACES.pattern + r"|<(?ai:user|bot|char)>")
+_SIMPLE: Final = re.compile(r"\{\{[^{}<]*\}\}")
+_SIMPLE_OR_V1: Final = re.compile(_SIMPLE.pattern + r"|<(?ai:user|bot|char)>")
+_NAME: Final = re.compile(r"\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}|<.*")
+_REMARK: Final = re.compile(r"\{\{\s*(?://(?:\s*\}\})?|comment\s*\}\})", re.IGNORECASE)
+_REMARK_END: Final = re.compile(r"\{\{\s*/\s*(?://|comment)\s*\}\}", re.IGNORECASE)
 # The blanks around its name are stripped afterwards: in the pattern a run of them would be gone
 # through once for each of its characters.
 _OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
@@ -94,7 +94,7 @@ def check_macros(
 
 
 # Names that stand for something of their own.
-_PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": ""}
+_PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
 
 
 class Split(NamedTuple):
@@ -127,46 +127,155 @@ def pieces(
     text: str, how: _Splitting = _PLAINLY, *, place: int = 0, level: int = 0
 ) -> list[tuple[str, Chunk]]:
     """The chunks of a text that begins at `place` of the whole one, each with how it is written."""
-    pattern = _MACRO_OR_V1 if how.v1_names and "<" in text else _MACRO
     made: list[tuple[str, Chunk]] = []
     done = 0
-    spans = _nested_spans(text) if level < MAX_LEVELS and _HOLDS.search(text) else []
-    for start, end in [*spans, (len(text), len(text))]:
-        for found in pattern.finditer(text, done, start):
-            if found.start() > done:
-                literal = text[done : found.start()]
-                made.append((literal, literal))
-            written = found[0]
-            chunk = _named(written) if found[2] is None else _called(found, how, place)
-            made.append((written, chunk))
-            done = found.end()
-        if start > done:
-            literal = text[done:start]
+    for macro in _outermost(text, v1_names=how.v1_names):
+        if macro.start > done:
+            literal = text[done : macro.start]
             made.append((literal, literal))
-        if end > start:
-            written = text[start:end]
-            made.append((written, _nested(written, how, place=place + start, level=level + 1)))
-        done = end
+        written = text[macro.start : macro.end]
+        made.append((written, _chunk(written, macro, how, place=place + macro.start, level=level)))
+        done = macro.end
+    if done < len(text):
+        made.append((text[done:], text[done:]))
     return made
+
+
+class _Span(NamedTuple):
+    """Where a macro stands whose braces are closed, or a name of V1."""
+
+    start: int
+    end: int
+    holds: bool = False
+    """Whether others stand in it."""
+    is_block: bool = False
+    """Whether it is a remark with an end of its own: `{{//}} ... {{///}}`."""
+
+
+def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
+    """The macros that stand in no other one, in one walk over the braces."""
+    has_names = v1_names and "<" in text
+    # Most texts have no macro in another one: there one pattern finds all, in half the time.
+    simple = (_SIMPLE_OR_V1 if has_names else _SIMPLE).finditer(text)
+    spans = [_Span(found.start(), found.end()) for found in simple]
+    count = sum(text[span.start] == "{" for span in spans) if has_names else len(spans)
+    if "{{{" in text or count < text.count("{{"):
+        spans = _outermost_of_nested(text, v1_names=has_names)
+    return _with_blocks(text, spans) if "/" in text else spans
+
+
+def _outermost_of_nested(text: str, *, v1_names: bool) -> list[_Span]:
+    opened: list[int] = []
+    spans: list[_Span] = []
+    for found in (_BRACES_OR_V1 if v1_names else _BRACES).finditer(text):
+        start, end = found.span()
+        if text[start] == "{":
+            opened.extend(range(start + (end - start) % 2, end, 2))
+        elif text[start] == "<":
+            spans.append(_Span(start, end))
+        elif opened:
+            start, holds = opened.pop(), False
+            while spans and spans[-1].start > start:
+                spans.pop()
+                holds = True
+            spans.append(_Span(start, end, holds))
+    return spans
+
+
+def block_remarks(text: str) -> list[tuple[int, int]]:
+    """Where the remarks with an end of their own stand: `{{//}} ... {{///}}`."""
+    spans = _outermost(text, v1_names=False)
+    return [(span.start, span.end) for span in spans if span.is_block]
+
+
+def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
+    """The same, where a remark and the end that belongs to it are one (SillyTavern, Macros 2.0)."""
+    made: list[_Span] = []
+    bare: list[int] = []
+    texts: list[int] = []  # remarks that have a text: such a one begins a block if no other does
+    for span in spans:
+        opened = bare or texts
+        is_end = _REMARK_END.fullmatch(text, span.start, span.end)
+        if is_end and opened:
+            first = opened.pop()
+            made[first:] = [_Span(made[first].start, span.end, is_block=True)]
+            while texts and texts[-1] >= first:
+                texts.pop()
+            continue
+        if not is_end and (remark := _REMARK.match(text, span.start, span.end)):
+            (bare if remark.end() == span.end else texts).append(len(made))
+        made.append(span)
+    return made
+
+
+def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int) -> Chunk:
+    """What a macro stands for; itself as it is written where it is none that is known."""
+    if span.is_block:
+        return Roll("//", "", place)
+    if not span.holds:
+        named = (_value if len(written) > _LONG_NAME else _known_value)(written)
+        if named is not None:
+            return named
+    called = _function(written[2:-2])
+    if called is not None and called[0] in REMARKS:  # nothing comes out of it, whatever it holds
+        return Roll(*called, place)
+    chunk: Chunk | None = None
+    if not span.holds:
+        chunk = Roll(*called, place) if called is not None else _of_words(written)
+    elif level < MAX_LEVELS and called is not None:
+        chunk = _computed(written, *called, how, place=place, level=level + 1)
+    if chunk is None and (variable := _VARIABLE.fullmatch(written[2:-2])):
+        chunk = _change(variable, how, place=place + 2, level=level + 1)
+    if chunk is None:
+        if how.foreign is not None:
+            how.foreign.append(written)
+        return written
+    return chunk
+
+
+def _of_words(written: str) -> Value | Moment | None:
+    """The outlet or the moment that a macro names which takes more than one word."""
+    body = written[2:-2]
+    if outlet := _OUTLET.fullmatch(body):
+        name = outlet[1].strip()
+        return Value(OUTLET + name, "") if name and "\n" not in name else None
+    if moment := _MOMENT.fullmatch(body):
+        pattern, utc_hours = moment.groups()
+        if pattern:
+            return Moment(pattern.strip(), None, written)
+        return Moment("LT", int(utc_hours or 0), written)
+    return None
+
+
+def _computed(
+    written: str, name: str, argument: str, how: _Splitting, *, place: int, level: int
+) -> Choice | Computed | None:
+    """What a `random`, `pick`, `reverse` or `roll` stands for that holds others.
+
+    None where one that it reverses, or throws as dice, is not known: the result would be neither
+    filled nor as it is written.
+    """
+    begin = place + len(written) - 2 - len(argument)
+    if name in CHOOSING:
+        parts = list(_apart(argument, most=MAX_CHOICES))
+        if len(parts) == 1:
+            apart = _apart(argument, most=MAX_CHOICES, separator=",")
+            parts = [(at + len(t) - len(t.lstrip()), t.strip()) for at, t in apart]
+        choices = (_chunks(t, how, place=begin + offset, level=level) for offset, t in parts)
+        return Choice(name, tuple(map(_without_escapes, choices)), place)
+    inner = _Splitting(how.v1_names, foreign=[])
+    chunks = _chunks(argument, inner, place=begin, level=level)
+    return None if inner.foreign else Computed(name, chunks, place, written)
 
 
 def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
     return tuple(chunk for _, chunk in pieces(text, how, place=place, level=level))
 
 
-def _as_written(written: str, how: _Splitting) -> str:
-    """What is no macro."""
-    if how.foreign is not None:
-        how.foreign.append(written)
-    return written
-
-
-def _named(written: str) -> Chunk:
-    """The value that a `{{name}}` or a name of V1 stands for."""
-    return (_value if len(written) > _LONG_NAME else _known_value)(written)
-
-
-def _value(written: str) -> Chunk:
+def _value(written: str) -> Chunk | None:
+    """What a name in braces, or one of V1, stands for; None for anything else."""
+    if not _NAME.fullmatch(written):
+        return None
     name = written.strip("{}<>").strip().lower()
     if written[0] == "<":
         return Value(_V1_NAMES[name], written)
@@ -179,26 +288,6 @@ _LONG_NAME: Final = 100
 _known_value: Final = lru_cache(maxsize=1024)(_value)  # the same few names in all texts of a game
 
 
-def _called(found: re.Match[str], how: _Splitting, place: int) -> Chunk:
-    """What a macro that is more than a name stands for, or itself as it is written."""
-    written, body = found.group(0, 2)
-    if variable := _VARIABLE.fullmatch(body):
-        change = _change(variable, lambda text, _: _names_of_v1(text, how))
-        return change or _as_written(written, how)
-    outlet = _OUTLET.fullmatch(body)
-    if outlet and (name := outlet[1].strip()) and "\n" not in name:
-        return Value(OUTLET + name, "")
-    called = _function(body)
-    return Roll(*called, place + found.start()) if called else _as_written(written, how)
-
-
-def _names_of_v1(text: str, how: _Splitting) -> Chunks:
-    """The chunks of a text without braces."""
-    if "<" not in text:
-        return (text,) if text else ()
-    return _chunks(text, how, place=0, level=MAX_LEVELS)
-
-
 def _function(body: str) -> tuple[str, str] | None:
     """Name and argument of a macro that takes one, or None."""
     if body.lstrip().startswith("//"):
@@ -207,26 +296,35 @@ def _function(body: str) -> tuple[str, str] | None:
         return "roll", dice[1]
     name, colon, argument = body.partition(":")
     name = name.strip().lower()
-    return (name, argument) if colon and name in ROLLERS else None
+    # Card V3 writes one colon, SillyTavern two.
+    return (name, argument.removeprefix(":")) if colon and name in ROLLERS else None
 
 
-_ROLL: Final = re.compile(r"\s*roll\s+([^:\s][^:]*)", re.IGNORECASE)
+_ROLL: Final = re.compile(r"\s*roll\s+([^:\s{][^:{]*(?:\{\{.*)?|\{\{.*)", re.IGNORECASE | re.DOTALL)
+# `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}`, as SillyTavern writes them.
+_MOMENT: Final = re.compile(
+    r"\s*datetimeformat(?:\s*::|\s*:(?!:)|\s)(?=.*\S)(.*)"
+    r"|\s*time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 _VARIABLE: Final = re.compile(
     r"\s*(set|add|inc|dec|get)(global)?var\s*::(.*)", re.IGNORECASE | re.DOTALL
 )
 
 
-def _change(found: re.Match[str], split: Callable[[str, int], Chunks]) -> Change | None:
-    """What a macro of variables says, None where it lacks a name or a value.
-
-    `split` gives the chunks of a part that stands at an offset of it.
-    """
+def _change(found: re.Match[str], how: _Splitting, *, place: int, level: int) -> Change | None:
+    """What a macro of variables says; None where it lacks a name or a value, or is too deep."""
+    if level > MAX_LEVELS and "{{" in found[3]:
+        return None
     operation, is_global = _OPERATIONS[found[1].lower()], found[2] is not None
     takes_value = operation in ("set", "add")
     parts = list(_apart(found[3], most=2 if takes_value else 1))
     if len(parts) < 1 + takes_value or not parts[0][1].strip():
         return None
-    made = [split(text, found.start(3) + offset) for offset, text in parts]
+    begin = place + found.start(3)
+    made = [_chunks(text, how, place=begin + offset, level=level) for offset, text in parts]
     return Change(operation, is_global, made[0], made[1] if takes_value else ())
 
 
@@ -237,69 +335,27 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
     "dec": "dec",
     "get": "get",
 }
-_BRACES: Final = re.compile(r"\{\{|\}\}")
-_BRACES_OR_COLONS: Final = re.compile(r"\{\{|\}\}|::")
-# The macros that may hold others.
-_HOLDS: Final = re.compile(
-    r"\{\{\s*(?://|(?:comment|hidden_key)\s*:"
-    r"|(?:random|pick)\s*::|(?:set|add|inc|dec|get)(?:global)?var\s*::)",
-    re.IGNORECASE,
-)
 
 
-def _nested_spans(text: str) -> list[tuple[int, int]]:
-    """Where the outermost of the macros stand that hold others, in one walk over the braces."""
-    opened: list[int] = []
-    spans: list[tuple[int, int]] = []
-    newest = -1  # where the newest closed pair began
-    for brace in _BRACES.finditer(text):
-        if brace[0] == "{{":
-            opened.append(brace.start())
-        elif opened:
-            start = opened.pop()
-            if newest > start and _HOLDS.match(text, start):
-                while spans and spans[-1][0] > start:
-                    spans.pop()
-                spans.append((start, brace.end()))
-            newest = max(newest, start)
-    return spans
+def _apart(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
+    """The parts of a text between separators, with their offsets; those in inner macros are theirs.
 
-
-def _nested(written: str, how: _Splitting, *, place: int, level: int) -> Chunk:
-    """What a macro stands for that holds others."""
-    body = written[2:-2]
-    called = _function(body)
-    if called is not None and called[0] in REMARKS:
-        return Roll(*called, place)
-
-    def split(text: str, offset: int) -> Chunks:
-        return _chunks(text, how, place=place + 2 + offset, level=level)
-
-    if called is not None:
-        start = body.index("::") + 2
-        parts = list(_apart(body[start:], most=MAX_CHOICES))
-        choices = (split(text, start + offset) for offset, text in parts)
-        return Choice(called[0], tuple(map(_without_escapes, choices)), place)
-    variable = _VARIABLE.fullmatch(body)
-    change = _change(variable, split) if variable else None
-    return change or _as_written(written, how)
-
-
-def _apart(text: str, *, most: int) -> Iterator[tuple[int, str]]:
-    """The parts of a text between its `::`, with their offsets; those in inner macros are theirs.
-
-    The last one has all that is left where there would be more than `most`.
+    A comma after a backslash separates nothing. The last part has all that is left where there
+    would be more than `most`.
     """
-    level = begin = count = 0
-    for found in _BRACES_OR_COLONS.finditer(text):
-        if count == most - 1:
-            break
-        if found[0] == "::" and level == 0:
-            yield begin, text[begin : found.start()]
-            begin, count = found.end(), count + 1
-        elif found[0] != "::":
-            level = max(0, level + (1 if found[0] == "{{" else -1))
+    begin = count = done = 0
+    for span in [*_outermost(text, v1_names=False), _Span(len(text), len(text))]:
+        for found in _SEPARATING[separator].finditer(text, done, span.start):
+            if count == most - 1:
+                break
+            if found[0] == separator:
+                yield begin, text[begin : found.start()]
+                begin, count = found.end(), count + 1
+        done = span.end
     yield begin, text[begin:]
+
+
+_SEPARATING: Final = {"::": re.compile("::"), ",": re.compile(r"\\,|,")}
 
 
 def _without_escapes(chunks: Chunks) -> Chunks:

@@ -30,6 +30,8 @@ from evennia_ai.prompt.templates.chunks import (
     Choice,
     Chunk,
     Chunks,
+    Computed,
+    Moment,
     Plain,
     Roll,
     Run,
@@ -42,7 +44,7 @@ from evennia_ai.prompt.templates.chunks import (
 from evennia_ai.prompt.templates.logic import CheckedLogic, compile_logic
 from evennia_ai.prompt.templates.macros import MAX_MACROS, count_macros, split_macros
 from evennia_ai.prompt.templates.operations import MAX_FILLED
-from evennia_ai.prompt.templates.value_names import OUTLET
+from evennia_ai.prompt.templates.value_names import CLOCK, OUTLET
 from evennia_ai.prompt.templates.variables import Variable, Variables
 from evennia_ai.prompt.templates.work import COPIED_A_UNIT, LOGIC_WORK, TEXT_WORK, Meter
 
@@ -134,8 +136,10 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
     for chunk in inside(chunks) if has_special else chunks:
         if isinstance(chunk, Value):
             names[chunk.name] = None
-        elif isinstance(chunk, (Roll, Choice)):
+        elif isinstance(chunk, (Roll, Choice, Computed)):
             dice.add(chunk.name)
+        elif isinstance(chunk, Moment):
+            names[CLOCK] = None
         if has_special and isinstance(chunk, SPECIAL):
             special.append(chunk)
     rolled = dice & ROLLED

@@ -13,6 +13,12 @@ SPELT: Final[Mapping[str, str]] = {
 """How those names are written that have great letters in them."""
 SAID_LAST: Final = frozenset(SPELT)
 """The values that are the newest message, and the newest of a user and of the character."""
+CLOCK: Final = "datetimeformat::"
+"""The name of the value that is the moment of the turn, for macros that say how to write it."""
+CLOCKED: Final = frozenset({"time", "date", "weekday", "isotime", "isodate", CLOCK})
+"""The values that are the time, which is another in each turn."""
+OF_THE_MOMENT: Final = SAID_LAST | CLOCKED
+"""The values that are made for a turn only if a text may name one of them."""
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "description": ("char_description",),
     "personality": ("char_personality",),
@@ -28,7 +34,7 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 """The values that are a field of the card or the persona -> the keys of what holds it, by rank."""
 ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
 """The values that every composition has."""
-KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, FIELDS)
+KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, CLOCKED, FIELDS)
 """All names that imported text may have a value for, in small letters."""
 
 

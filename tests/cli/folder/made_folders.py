@@ -10,6 +10,7 @@ from typing import Any
 
 from evennia_ai.cards.exporting import dump_card
 from evennia_ai.cards.loading import load_card
+from evennia_ai.lorebook.formats.conversion import as_v3
 from tests.history.chats.builders import a_file, a_line, a_user_line
 
 FIRST = ("Oren", "Mira")
@@ -27,8 +28,9 @@ def made_folder(
     path.mkdir(parents=True)
     for number in range(cards):
         name = character(number)
-        _write(path / "characters" / f"{name}.png", a_picture(name, number))
-        if number % 10 == 0 or number < len(FIRST):
+        has_world = number % 10 == 0 or number < len(FIRST)
+        _write(path / "characters" / f"{name}.png", a_picture(name, number, linked=has_world))
+        if has_world:
             _json(path / "worlds" / f"Lore of {name}.json", a_world(name))
             for at in range(chats_each):
                 _write(path / "chats" / name / f"{name} - {at}.jsonl", a_chat_of(name, at))
@@ -45,9 +47,12 @@ def made_folder(
     return path
 
 
-def a_picture(name: str, number: int) -> bytes:
-    """A card in a PNG file, with fields that nobody here knows."""
-    raw = {
+def a_picture(name: str, number: int, *, linked: bool = False) -> bytes:
+    """A card in a PNG file, with fields that nobody here knows.
+
+    A linked one has a copy of its world, as the app writes it.
+    """
+    raw: dict[str, Any] = {
         "spec": "chara_card_v2",
         "spec_version": "2.0",
         "data": {
@@ -60,6 +65,9 @@ def a_picture(name: str, number: int) -> bytes:
             "extensions": {"talkativeness": "0.5", "fav": False, "of_tomorrow": [number]},
         },
     }
+    if linked:
+        raw["data"]["character_book"] = as_v3(a_world(name), name=f"Lore of {name}")["data"]
+        raw["data"]["extensions"]["world"] = f"Lore of {name}"
     card = load_card(json.dumps(raw).encode())
     return dump_card(card, "png", with_v2=True, modified_at=1_720_180_000)
 

@@ -1,6 +1,7 @@
 """`import-folder` and `export-folder`: in, out and in, what is left out, and what is hostile."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -312,3 +313,30 @@ def test_the_report_for_people_counts_and_names_what_is_left_out(stage, folder, 
     assert "card          6 to take\n" in out
     assert "  secrets.json: keys of services; never opened" in out
     assert "The same command with --yes takes in" in out
+
+
+def lines_of_page() -> list[str]:
+    """What docs/moving-in.md says to type in the game, without what it does."""
+    page = Path("docs/moving-in.md").read_text().split("```")[1]
+    return [re.split("  +", line)[0] for line in page.strip().splitlines()]
+
+
+def test_the_page_works_line_by_line_and_a_card_s_book_counts_once(stage, folder, told):
+    report = told(folder)
+    (card,) = [item for item in report["items"] if item["file"] == "characters/Oren.png"]
+    attach = "lore/attach Lore of Oren = npc:<who plays it> lets it count"
+    assert card["notices"] == [
+        f"its lorebook is Lore of Oren too: {attach}, and not the copy in the card"
+    ]
+    typed = lines_of_page()
+    assert typed[-1] == "lore/attach Lore of Oren = npc:oren"
+    shown = [stage.builds(line) for line in typed[:-1]]
+    assert "is in force" in shown[2]
+    assert "(card)" not in stage.builds("lore/test oren = Is Oren here?")
+    stage.builds(typed[-1])
+
+    awake = stage.builds("lore/test oren = Is Oren here?")
+    assert awake.count("Lore of Oren#0") == 1
+    (book,) = stage.npc.ai.view().books
+    assert (book.label, book.attach) == ("Lore of Oren", "npc")
+    assert "the card has this lorebook too" in book.told

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from evennia_ai.lorebook.scan import matching
 from evennia_ai.lorebook.scan.matching import KeyTable, searchable
 from evennia_ai.lorebook.scan.shelves import Key, Shelves
+from evennia_ai.text.normal_form import normal_form, normal_places
 from evennia_ai.text.words import first_bounded
 from tests.effort import little_work
 
 
 def make_key(text, *, sensitive=False, whole=True):
-    folded = text if sensitive else text.casefold()
-    return Key(folded, sensitive, "word" if whole else "part")
+    form = normal_form(text)
+    return Key(form if sensitive else form.casefold(), sensitive, "word" if whole else "part")
 
 
 def a_table(*keys):
@@ -57,6 +58,81 @@ def found(key: str, text: str, *, sensitive: bool = False, whole: bool = True):
 )
 def test_a_key_is_found_as_a_whole_word(key, text, span):
     assert found(key, text) == span
+
+
+@pytest.mark.parametrize("sensitive", [True, False])
+@pytest.mark.parametrize(
+    ("key", "text", "span"),
+    [
+        ("caf\u00e9", "the cafe\u0301, then", (4, 9)),
+        ("cafe\u0301", "the caf\u00e9, then", (4, 8)),
+        ("\u1ec7", "\u1eb9\u0302 e\u0302\u0323!", (0, 2)),
+        ("\ud55c\uae00", "\u1112\u1161\u11ab\u1100\u1173\u11af\uc740", (0, 6)),
+        ("\u304c", "\u304b\u3099\u3060", (0, 2)),
+        ("na\u00efve", "e\u0301 e\u0301 nai\u0308ve e\u0301", (6, 12)),
+        ("miller's wife", "the miller\u2019s wife", (4, 17)),
+        ("miller\u2019s", "the miller\u02bcs wife", (4, 12)),
+        ("rock 'n' roll", "rock \u2018n\u2019 roll", (0, 13)),
+        ("night-ferry", "a night\u2011ferry", (2, 13)),
+        ("night\u2013ferry", "a night-ferry", (2, 13)),
+        ("old well", "an old\u00a0well", (3, 11)),
+        ("lantern", "a lan\u00adtern", (2, 10)),
+        ("lan\u200btern", "\ufefflantern", (1, 8)),
+        ("lantern", "a _lantern_!", (3, 10)),
+        ("old well", "an __old well__.", (5, 13)),
+        ("_lantern_", "a lantern", (1, 9)),
+        ("snake_case", "a _snake_case_", (3, 13)),
+        ("snake", "a snake_case", None),
+        ("case", "snake__case", None),
+        ("_", "a _ b", (2, 3)),
+        ("stra\u00dfe", "e\u0301 stra\u00dfe", (3, 9)),
+    ],
+)
+def test_a_key_is_found_however_its_letters_and_signs_are_written(key, text, span, sensitive):
+    wanted = make_key(key.strip("_") if key == "_lantern_" else key, sensitive=sensitive)
+    hit = a_table(wanted).hits(searchable(text)).get(0)
+    expected = (2, 9) if key == "_lantern_" else span
+    assert (hit and tuple(hit)) == expected
+
+
+def test_a_place_in_a_text_of_other_letters_is_where_it_was_written():
+    hits = a_table(make_key("weg")).hits(searchable("e\u0301 \u1e9e\u00ad weg", name="Andre\u0301"))
+    assert tuple(hits[0]) == (6, 9)
+
+
+WRITTEN = (
+    "ab _\u00e9e\u0301\u0323\u0958\u1112\u1161\u11ab"
+    "\uac00\u00df\u0130\u2019\u00ad\ufeff\u304b\u3099"
+)
+
+
+@given(st.text(WRITTEN, max_size=25))
+def test_places_of_the_normal_form_lead_back_to_the_text(text):
+    form, places = normal_form(text), normal_places(text)
+    if places is None:
+        assert len(form) == len(text)
+        return
+    assert len(places) == len(form) + 1
+    assert list(places) == sorted(places)
+    assert places[-1] == len(text)
+    for at in range(len(form)):
+        if places[at] == places[at + 1]:
+            continue
+        stretch = text[places[at] : places[at + 1]]
+        first = places.index(places[at])
+        # Whether an underscore is at a word's edge, only the whole text says.
+        of_stretch = normal_form(stretch).replace("_", " ")
+        assert of_stretch == form[first : at + 1].replace("_", " ")
+
+
+def test_marks_without_end_take_no_more_steps_than_letters():
+    with little_work(3):
+        for text in (
+            "e" + "\u0301" * 20_000,
+            "\u1112\u1161\u11ab" * 7_000,
+            "_" * 20_000 + "e\u0301",
+        ):
+            assert a_table(make_key("walrus")).hits(searchable(text)) == {}
 
 
 def test_without_whole_words_a_key_is_found_anywhere():
@@ -132,7 +208,7 @@ def test_many_keys_are_found_where_each_alone_is_found(text, wanted):
     hits = a_table(*keys).hits(searchable(text))
     alone = [a_table(key).hits(searchable(text)) for key in keys]
     assert hits == {n: one[0] for n, one in enumerate(alone) if one}
-    assert set(hits) == {n for n, key in enumerate(keys) if stands(key, text)}
+    assert set(hits) == {n for n, key in enumerate(keys) if stands(key, normal_form(text))}
 
 
 PHRASES = st.lists(st.text(alphabet="ab", max_size=5), min_size=1, max_size=9).map(" ".join)

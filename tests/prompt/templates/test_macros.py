@@ -4,10 +4,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.templates.work import Meter
+
+_DICE = Dice(turn="1", conversation="1")
 
 
 def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
@@ -34,12 +39,54 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("a{{ hidden_key : {{user}}}}b", "ab"),
         ("a{{// {{user}} b", "a{{// Anna b"),
         ("{{// one}} {{user}} {{// two}}", " Anna "),
-        ("{{reverse:{{user}}}}", "{{reverse:Anna}}"),
+        ("{{reverse:{{user}}}} {{reverse::{{user}}!}} {{reverse::abc}}", "annA !annA cba"),
+        ("{{reverse:<USER>}}{{random::<user>}}{{pick:<User>}}", "annAAnnaAnna"),
+        ("{{setvar::a::<USER>}}{{getvar::a}}", "Anna"),
+        ("{{random:{{user}} waits,{{user}} waits}}", "Anna waits"),
+        ("{{random:{{user}}\\, waits}}", "Anna, waits"),
+        ("{{pick:{{random::{{reverse:{{user}}}}}}}}", "annA"),
+        ("{{random::{{user}},{{user}}}}", "Anna"),
+        ("{{roll:{{roll:1}}}} {{roll {{roll:1}}d1+1}} {{roll:{{user}}}}.", "1 2 ."),
+        ("{{reverse:{{roll:1}}{{noop}}2}}", "21"),
+        ("{{setvar::n::2}}{{reverse:{{incvar::n}}4}}", "43"),
+        # What is not known stays as it is written, with all that stands in it.
+        ("{{weather::{{user}}}}", "{{weather::{{user}}}}"),
+        ("{{weather <USER>}} <USER>", "{{weather <USER>}} Anna"),
+        ("{{weather::{{setvar::a::1}}}}[{{getvar::a}}]", "{{weather::{{setvar::a::1}}}}[]"),
+        ("{{if {{user}}}}yes{{else}}no{{/if}}", "{{if {{user}}}}yes{{else}}no{{/if}}"),
+        ("{{reverse:{{weather}}}}", "{{reverse:{{weather}}}}"),
+        ("{{reverse:{{weather::{{user}}}}}}", "{{reverse:{{weather::{{user}}}}}}"),
+        ("{{roll:{{reverse:{{weather}}}}}}", "{{roll:{{reverse:{{weather}}}}}}"),
+        ("{{outlet::{{user}}}}", "{{outlet::{{user}}}}"),
+        ("{{reverse:{{outlet::none}}ab}}", "ba"),
+        ("{{random::{{weather::{{user}}}}}}", "{{weather::{{user}}}}"),
+        ("{{setvar::{{user}}}}", "{{setvar::{{user}}}}"),
+        ("{{{{user}}}}", "{{{{user}}}}"),
+        # Only what is closed is a macro.
+        ("{{{user}} {{user}}} {{{user}}}", "{Anna Anna} {Anna}"),
+        ("{{random:{{user}}", "{{random:Anna"),
+        ("{{user}}}} {{ {{user}}", "Anna}} {{ Anna"),
+        # Remarks with an end of their own.
+        ("Seen.{{//}} the {{user}}'s {{weather}} secret {{///}} On.", "Seen. On."),
+        ("a{{ // }}\nb\n{{ /// }}c{{comment}}d{{/comment}}e", "ace"),
+        ("a{{//}}b{{// c}}d{{//}}e{{///}}f{{///}}g", "ag"),
+        ("a{{// b}}c{{//}}d{{///}}e", "ace"),
+        ("a{{//}}b", "ab"),
+        ("a{{///}}b{{///}}c", "abc"),
+        ("{{random::a{{//}}b{{///}}::a{{//}}::{{///}}}}", "a"),
+        # `trim` takes no line break across a `noop`.
+        ("one\n{{noop}}{{trim}}\ntwo", "one\ntwo"),
+        ("one\n{{trim}}{{noop}}\ntwo", "one\ntwo"),
+        ("one\n{{setvar::a::1}}{{trim}}\ntwo", "onetwo"),
+        ("one\n\n{{trim}}\n{{noop}}\r\n{{trim}}\ntwo{{noop}}", "onetwo"),
+        ("one\n{{noop}}\n{{trim}}\ntwo", "one\ntwo"),
+        ("{{setvar::a::\n{{noop}}{{trim}}\nb}}[{{getvar::a}}]", "[\nb]"),
         ("{{USER}}{{Reverse:aB}}{{RANDOM:x}}{{Pick:y}}", "AnnaBaxy"),
         ("{{COMMENT: x}}{{Hidden_Key:x}}", ""),
         ("<USER> <user>", "Anna Anna"),
         ("<u\u017fer> <USER>", "<u\u017fer> Anna"),  # a long s is an s where case is ignored
-        ("{{random: a b }}", " a b "),
+        ("{{random: a b }}[{{pick: a , a}}][{{random:: a :: a }}]", "a b[a][ a ]"),
+        ("[{{random: {{user}} , {{user}} }}][{{random: x\\, y ,x\\, y}}]", "[Anna][x, y]"),
         ("{{random::x}}{{random:,}}", "x"),
         ("{{pick:a\\,b}}{{pick::c\\,d}}", "a,bc,d"),
         ("{{reverse:\U0001f409\u00e9}}", "\u00e9\U0001f409"),
@@ -105,6 +152,85 @@ def test_dice_hash_a_few_characters_however_long_their_text_is(
     template.render({}, dice, meter=Meter(10**9))
     assert times <= len(dice.asked) <= 2 * times  # a hundred dice of one macro are one throw
     assert max(dice.asked) <= longest
+
+
+def _around(head: str, inner: list[tuple[str, str | None]]) -> tuple[str, str | None]:
+    held = "".join(written for written, _ in inner)
+    if head == "//":
+        return f"{{{{//}}}}{held}{{{{///}}}}", ""
+    written = f"{{{{{head}{held}}}}}"
+    if head == "// ":
+        return written, ""
+    if head in ("weather::", "if "):
+        return written, None
+    given = "".join(one if made is None else made for one, made in inner)
+    if head == "reverse:":
+        # A macro that stays as it is written cannot be reversed, at whatever depth it stands.
+        return written, None if _stays(inner) else given[::-1]
+    return written, given
+
+
+def _stays(inner: list[tuple[str, str | None]]) -> bool:
+    """Whether a macro in these stays as it is written."""
+    return any(made is None or "{{" in made for _, made in inner)
+
+
+# A macro as it is written, and what it gives: None where it stays as it is written.
+_NODES: st.SearchStrategy[tuple[str, str | None]] = st.recursive(
+    st.sampled_from(
+        [
+            *(("{{user}}", "Anna"), ("{{ USER }}", "Anna"), ("<USER>", "Anna"), ("a b", "a b")),
+            *(("{{weather}}", None), ("{{weather::x}}", None), ("{{roll:1}}", "1"), ("", "")),
+            *(("{{// x}}", ""), ("{{getvar::none}}", ""), ("{{newline}}", "\n"), ("{x}-", "{x}-")),
+        ]
+    ),
+    lambda inner: st.builds(
+        _around,
+        st.sampled_from(
+            ["random:", "random::", "pick:", "pick::", "reverse:", "weather::", "if ", "// ", "//"]
+        ),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(_NODES, max_size=4))
+@example([_around("reverse:", [_around("random:", [_around("if ", [("<USER>", "Anna")])])])])
+def test_a_macro_is_filled_whole_or_stays_as_it_is_written(
+    nodes: list[tuple[str, str | None]],
+) -> None:
+    text = "|".join(written for written, _ in nodes)
+    assert expanded(text) == "|".join(w if made is None else made for w, made in nodes)
+
+
+@pytest.mark.parametrize("levels", [3, 19, 20, 21, 60])
+def test_a_macro_too_deep_inside_others_stays_as_it_is_written(levels: int) -> None:
+    text = "{{user}}"
+    for _ in range(levels):
+        text = f"{{{{random::{text}}}}}"
+    made = expanded(text)
+    assert made == "Anna" if levels <= 20 else made in text
+    assert made.count("{{") == made.count("}}")
+
+
+def test_a_remark_in_a_text_with_logic_hides_its_statements() -> None:
+    text = (
+        "a{{//}}\n{% if user %}secret{% endif %}{% raw %}{{///}}{% endraw %}{{///}}b\n{{ nobody }}"
+    )
+    template = compile_template(text.replace("{{ nobody }}", ""), trust="builder")
+    assert template.render({"user": "Anna"}, Dice(turn="1", conversation="1")) == "ab\n"
+    with pytest.raises(TemplateError, match="line 3"):
+        compile_template(text, trust="builder").render(
+            {"user": "Anna"}, Dice(turn="1", conversation="1")
+        )
+    raw = "{% raw %}{{//}}x{{///}}{% endraw %}"
+    assert compile_template(raw, trust="builder").render({}, _DICE) == "{{//}}x{{///}}"
+
+
+def test_trim_keeps_a_line_break_beyond_a_noop_in_a_text_with_logic() -> None:
+    text = "one\n{{noop}}{{trim}}{% if user %}\ntwo{% endif %}"
+    assert compile_template(text, trust="builder").render({"user": "Anna"}, _DICE) == "one\ntwo"
 
 
 def test_random_changes_with_the_turn_and_pick_does_not() -> None:

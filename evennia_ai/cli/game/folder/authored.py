@@ -1,19 +1,23 @@
 """Cards and lorebooks of a folder: cards wait to be approved, books are attached nowhere."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 
 from evennia_ai.actors import Actor
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.components import character_book
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.errors import ComponentValueError, EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import decoded, parse_json, read_bytes
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.same_book import has_same_content, linked_world
 from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored import card_revisions, cards, lorebooks
 from evennia_ai.store.core.authoring import checked_name
@@ -35,6 +39,8 @@ class Taking:
     """The names of cards that were given to files of the folder, folded, and whose they are."""
     card_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By the stem of a card's file what the character is called: in the game, and in the card."""
+    worlds: dict[str, tuple[str, Lorebook]] = field(default_factory=dict)
+    """By the folded stem of a file of a lorebook its name in the game, and what is in it."""
 
 
 def judged_world(file: FolderFile, taking: Taking) -> Iterable[Judged]:
@@ -80,14 +86,34 @@ def _card(file: FolderFile, taking: Taking) -> Judged:
         name=name,
         fate="take",
         why=f"waits as card {name}",
+        notices=tuple(_of_world(found.card, taking)),
         write=partial(cards.import_card, name, stored, by=taking.by),
     )
+
+
+def _of_world(card: Card, taking: Taking) -> Iterator[str]:
+    """What a builder should know of the lorebook of the folder that a card is linked with."""
+    world = linked_world(card.extensions)
+    name, book = taking.worlds.get(world.casefold(), ("", None))
+    if book is None:
+        return
+    attach = f"lore/attach {name} = npc:<who plays it> lets it count"
+    try:
+        own = character_book(card)
+    except FormatError:
+        own = None  # its report says so
+    if own is None:
+        yield f"its lorebook is {name}: {attach}"
+        return
+    differs = "" if has_same_content(own, book) else ", with other entries"
+    yield f"its lorebook is {name} too{differs}: {attach}, and not the copy in the card"
 
 
 def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
     data, twice = parse_json(text, kind="book", where=file.path.name)
     book = read_book(data, label=file.path.stem)
     name = _book_name(file.path.stem)
+    taking.worlds[name.casefold()] = (name, book)
     known = next((n for n in lorebooks.book_names() if n.casefold() == name.casefold()), None)
     if known is not None:
         stored = lorebooks.get_book(known)
