@@ -103,7 +103,7 @@ def described(found: CardImport, *, language: str, group: bool) -> dict[str, Any
         "greetings": list(greetings(card, group=group)),
         "creator_notes": notes_in(card, language),
         "assets": [_asset(stored) for stored in found.assets],
-        "lorebook_entries": len(_entries(card)),
+        "lorebook_entries": _entry_count(card),
         "notices": list(notices_of(card)),
     }
 
@@ -120,9 +120,9 @@ def notices_of(card: Card) -> tuple[str, ...]:
     return (*card.notices, *(f"lorebook: {notice}" for notice in (book.notices if book else ())))
 
 
-def _entries(card: Card) -> list[Any]:
-    listed = (card.character_book or {}).get("entries", [])
-    return list(listed)
+def _entry_count(card: Card) -> int:
+    book = character_book(card)
+    return len(book.entries) if book else 0
 
 
 def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
@@ -135,7 +135,7 @@ def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
         lines += _section(f"greeting {number}", text)
     lines += _section("creator_notes", notes_in(card, language))
     held = sum(stored.resolved for stored in found.assets)
-    lines.append(f"lorebook entries: {len(_entries(card))}, files of assets: {held}")
+    lines.append(f"lorebook entries: {_entry_count(card)}, files of assets: {held}")
     return lines + [visible(f"notice: {notice}") for notice in notices_of(card)]
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from evennia_ai.foreign.documents import parse_json, read_bytes, read_text
 from evennia_ai.foreign.fields import Must
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
-from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.formats.books import book_of_card, read_book
 from evennia_ai.lorebook.rules import Preset as LorePreset
 from evennia_ai.presets.preset import Preset
 from evennia_ai.presets.reading import read_preset
@@ -276,7 +276,12 @@ class Files:
         if card is not None and card.character_book is not None:
             name = _own_name(card.character_book) or card.name
             own = _found(name, card.character_book, attach="character")
-            books.insert(0, self._book(own, grants=self.card_grants))
+            own = replace(own, data=book_of_card(own.data))
+            try:
+                books.insert(0, self._book(own, grants=self.card_grants))
+            except FormatError as error:
+                told = f"cannot be read and is left out: {error.message}"
+                self.notices.append(f"lorebook {name}: {told}")
         for book in books:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)

@@ -201,13 +201,6 @@ def test_a_book_of_named_entries_becomes_a_list():
         assert [entry["keys"] for entry in made] == [["a"]] * len(ids)
 
 
-def test_err_a_card_whose_book_cannot_be_read_is_not_exported():
-    content = as_json(card_data(character_book={"entries": [{"keys": "a", "content": "x"}]}))
-    for form in FORMS:
-        with pytest.raises(FormatError, match=r"entries\[0\].keys: must be a list"):
-            dumped(content, form)
-
-
 def test_only_what_was_edited_changes():
     card = replace(
         read_card(IN_USE),

@@ -13,12 +13,13 @@ from evennia_ai.cards.components import unsettled_texts
 from evennia_ai.cards.loading import CardImport, path_beside
 from evennia_ai.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
 from evennia_ai.cards.report.unknown import unknown_in
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.lorebook.editing.lints import unsettled_entry_sentence
 from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import in_order, unwrapped
+from evennia_ai.lorebook.formats.books import book_of_card, in_order, unwrapped
 from evennia_ai.prompt.components import MAX_DEPTH, Grants
 
 MOST_NAMES: Final = 8
@@ -100,7 +101,10 @@ def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
 
 def _decorators(card: Card) -> Iterator[str]:
     """Lines at the head of entries that count for nothing, each told once."""
-    book = unwrapped(card.character_book)
+    try:
+        book = unwrapped(book_of_card(card.character_book or {}))
+    except FormatError:  # a notice of the book says so
+        return
     told: Counter[str] = Counter()
     known: dict[str, frozenset[str]] = {}  # many entries begin with the same lines
     for _, entry in in_order(book["entries"]):

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.lorebook.decorators import MAX_KEYS, NO_ICONS, head_lines, read_decorators
-from evennia_ai.lorebook.formats.entry_fields import Content
 from evennia_ai.lorebook.formats.values import (
     USUAL_ORDER,
     Flag,
@@ -134,7 +133,7 @@ _PATTERN_OR_TEXT: Final = re.compile(
 
 
 class _Entry(ForeignData):
-    content: Content
+    content: Any = ""
     key: str | None = None
     secondkey: str | None = None
     comment: str | None = None
@@ -157,18 +156,15 @@ def is_risu(data: Mapping[str, Any]) -> bool:
     return data.get("type") == "risu" and isinstance(data.get("data"), list)
 
 
-def from_risu(data: Mapping[str, Any], *, where: str) -> Translation:
-    """The book as V3 has it; FormatError names the field that is wrong."""
-    book = _Book.read(data, where=where)
-    rows = list(enumerate(data["data"]))
-    kept = {**data, "data": [row for _, row in rows if _is_folder(row)]}
+def from_risu(data: Mapping[str, Any]) -> Translation:
+    """The book as V3 has it; a text that is none goes on as it is and is refused there."""
+    book, doubts = _Book.read(data)
+    kept = {**data, "data": [row for row in data["data"] if _is_folder(row)]}
     return gathered(
         {**without_nulls({"name": book.name}), "extensions": {NAMESPACE: kept}},
-        (
-            _v3_entry(row, where=f"{where}.data[{index}]")
-            for index, row in rows
-            if not _is_folder(row)
-        ),
+        (row for row in data["data"] if not _is_folder(row)),
+        _v3_entry,
+        notices=doubts,
     )
 
 
@@ -178,9 +174,11 @@ def _is_folder(row: Any) -> bool:
     return row.get("mode") == "folder" or str(row.get("key", "")).startswith(_FOLDER_KEY)
 
 
-def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
-    entry = _Entry.read(raw, where=where)
-    head = read_own_decorators(entry.content)
+def _v3_entry(raw: Mapping[str, Any]) -> TranslatedEntry:
+    entry, unread = _Entry.read(raw)
+    head = OwnHead(content=entry.content, said={})
+    if isinstance(entry.content, str):
+        head = read_own_decorators(entry.content)
     uses_patterns = bool(entry.use_regex)
     second, logic = _secondary(entry, head)
     extensions: Object = {**_app(entry, head, logic=logic), NAMESPACE: raw}
@@ -205,7 +203,7 @@ def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
         "case_sensitive": case_sensitive if isinstance(case_sensitive, bool) else None,
         "extensions": extensions,
     }
-    return without_nulls(members), (*head.notices, *_doubts(entry, head))
+    return without_nulls(members), (*unread, *head.notices, *_doubts(entry, head))
 
 
 def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:
