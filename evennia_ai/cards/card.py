@@ -27,6 +27,7 @@ from pydantic_core import PydanticCustomError
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import ListOf, check_plain, one_line, parse_json
 from evennia_ai.foreign.fields import as_format_error, place_and_problem
+from evennia_ai.foreign.file_kinds import told_of
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said
@@ -247,7 +248,8 @@ def read_card(data: Any) -> Card:
 
 def _card(raw: Any, notices: list[str]) -> Card:
     if not isinstance(raw, dict):
-        raise FormatError("card", f"{WHERE}: must be an object")
+        told = told_of(raw, wanted="card") or "must be an object"
+        raise FormatError("card", f"{WHERE}: {told}")
     spec = _spec(raw)
     data, where = (raw, WHERE) if spec == "v1" else (raw.get("data"), f"{WHERE}.data")
     if not isinstance(data, dict):
@@ -376,26 +378,19 @@ def _spec(raw: Mapping[str, Any]) -> Spec:
         return "chara_card_v3"
     if spec == "chara_card_v2":
         return "chara_card_v2"
+    there = [name for name in V1_FIELDS if name in raw]
+    if spec is None and "name" in there and len(there) > 1:
+        return "v1"
+    if told := told_of(raw, wanted="card"):
+        raise FormatError("card", f"{WHERE}: {told}")
     if spec is not None:
         shown = one_line(repr(spec))[:60]
         raise FormatError(
             "card",
-            f"{WHERE}.spec: must be chara_card_v3 or chara_card_v2, not {shown}{_as_book(raw)}",
+            f"{WHERE}.spec: must be chara_card_v3 or chara_card_v2, not {shown}",
         )
-    there = [name for name in V1_FIELDS if name in raw]
-    if "name" in there and len(there) > 1:
-        return "v1"
     fields = ", ".join(V1_FIELDS)
-    raise FormatError(
-        "card", f"{WHERE}: has neither a `spec` nor the fields of V1 ({fields}){_as_book(raw)}"
-    )
-
-
-def _as_book(raw: Mapping[str, Any]) -> str:
-    """A hint for whoever took a lorebook for a card."""
-    if raw.get("spec") == "lorebook_v3" or isinstance(raw.get("entries"), dict | list):
-        return "; it looks like a lorebook, which is imported as that"
-    return ""
+    raise FormatError("card", f"{WHERE}: has neither a `spec` nor the fields of V1 ({fields})")
 
 
 def _spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -> str:

@@ -13,8 +13,9 @@ from evennia_ai.cards.card import Card, read_card
 from evennia_ai.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import ComponentValueError, FormatError, NotYetError
-from evennia_ai.foreign.documents import parse_json, read_bytes, read_text
+from evennia_ai.foreign.documents import read_bytes
 from evennia_ai.foreign.fields import Must
+from evennia_ai.foreign.file_kinds import json_of_file, told_of
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.formats.books import book_of_card, read_book
@@ -387,9 +388,11 @@ def card_file(path: Path) -> Card:
 
 def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The JSON object in a lorebook's file, and a notice for each member written twice."""
-    value, twice = parse_json(read_text(path, kind="book"), kind="book", where=str(path))
+    content = read_bytes(path, kind="book")
+    value, twice = json_of_file(content, wanted="book", where=str(path))
     if not isinstance(value, dict):
-        raise FormatError("book", f"{path}: must be an object with `entries`")
+        told = told_of(value, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{path}: {told}")
     return value, twice
 
 

@@ -20,6 +20,7 @@ from evennia_ai.cli.game.cast import name_of, players_called, which
 from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.foreign.file_kinds import told_of_file
 from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.history.chats.chat import is_chat, left_in_file, read_chat
 from evennia_ai.history.chats.chat_records import ChatSource, played_in
@@ -89,6 +90,9 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
             problem = f"{source}: a transcript says itself with whom it was: no --player, no --as"
             raise FormatError("transcript", problem)
         else:
+            file.seek(0)
+            if told := told_of_file(file.read(_FIRST_LINE), wanted="chat"):
+                raise FormatError("transcript", f"{source}: {told}")
             file.seek(0)
             made, notices = import_lines(file, npc_ref=ref, by=machine_owner()), ()
     told = f"{source}: {record_rows.length(made)} records, conversation {_named(made)} of {npc}"

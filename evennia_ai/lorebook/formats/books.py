@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_ENTRIES, check_plain, few, one_line
 from evennia_ai.foreign.fields import read_leniently
+from evennia_ai.foreign.file_kinds import told_of
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, as_javascript_walks, mode_in
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entry import NO_GATES, LoreEntry
@@ -325,14 +326,16 @@ def unwrapped(data: Any, where: str = "book") -> dict[str, Any]:
 def _read(data: Any, where: str) -> Translation:
     """The book itself in a shape of which there is a reader here."""
     if not isinstance(data, dict):
-        raise FormatError("book", f"{where}: must be an object with `entries`")
+        told = told_of(data, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{where}: {told}")
     found = translated(data, where=where, limit_entries=MAX_ENTRIES)
     if found is not None:
         return found
     if data.get("spec") == "lorebook_v3":
         data = data.get("data")
     if not isinstance(data, dict) or "entries" not in data:
-        raise FormatError("book", f"{where}: has no `entries`; a book is an object with them")
+        told = told_of(data, wanted="book") or "has no `entries`; a book is an object with them"
+        raise FormatError("book", f"{where}: {told}")
     return Translation(book=data)
 
 

@@ -23,8 +23,7 @@ from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import saved, written_down
 from evennia_ai.commands.setup.lore.named import written
 from evennia_ai.commands.setup.lore.revisions import history_of, source_of
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import parse_json
+from evennia_ai.foreign.file_kinds import json_of_file
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.comparing import book_differences
@@ -259,12 +258,8 @@ def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Loreboo
     """
     most = given.max_source_characters
     content = text_file(path, file_name, most_characters=most)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem = f"{file_name}: is no UTF-8 text (byte {error.start})"
-        raise FormatError("book", problem) from error
-    data, twice = parse_json(text, kind="book", where=file_name)
+    data, twice = json_of_file(content, wanted="book", where=file_name)
+    text = content.decode("utf-8-sig")
     book = read_book(data)
     if len(text) >= named.LONG:
         prepare_index(book, rules=given.lore)
