@@ -26,6 +26,7 @@ from evennia_ai.lorebook.formats.books import (
 )
 from evennia_ai.lorebook.formats.entry_fields import POSITIONS
 from evennia_ai.lorebook.formats.extension import AppEntry, unreadable
+from evennia_ai.lorebook.formats.risu import with_own_lines_said
 from evennia_ai.lorebook.formats.written import (
     EntryFields,
     from_v3,
@@ -367,6 +368,7 @@ def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
 def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     """What a world file can say of a V3 entry."""
     fields = from_v3(raw, default_uid=str(uid), where="entry")
+    raw, _ = with_own_lines_said(raw)
     extensions = dict(_object(raw.get("extensions")))
     app = _world_members(extensions)
     own = _world_own(raw, fields, extensions.pop("evennia_ai", None))

@@ -4,9 +4,9 @@ Keys are one text with commas; with `useRegex` they are all patterns. `insertord
 priority. Contents have the decorators of Card V3 and RisuAI's own. Folders are no entries: their
 rows are kept with the book. How depths are counted is the standard's, not that program's.
 
-RisuAI's own `@@` lines at the head of an entry are taken off the content where a field says the
-same, and told as fields; they and their fallbacks count as in Card V3. Every other line stays,
-known or not: whoever reads the content tells what is ignored.
+RisuAI's own `@@` lines at the head of an entry, also of one in a card, are taken off the content
+where a field says the same, and told as fields; they and their fallbacks count as in Card V3. Every
+other line stays, known or not: whoever reads the content tells what is ignored.
 """
 
 import re
@@ -221,11 +221,17 @@ def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:
 
 def _app(entry: _Entry, head: OwnHead, *, logic: int | None) -> Object:
     """What the entry says in the words of SillyTavern's extension data."""
-    chance = head.said.get("chance", entry.activation_percent)
+    chance = entry.activation_percent
+    usual = {} if chance is None else {"probability": chance, "useProbability": True}
+    return {**without_nulls({"selectiveLogic": logic}), **usual, **app_said(head)}
+
+
+def app_said(head: OwnHead) -> Object:
+    """What lines of RisuAI's own say in the words of SillyTavern's extension data."""
+    chance = head.said.get("chance")
     ends = head.said.get("at_the_end")
     return without_nulls(
         {
-            "selectiveLogic": logic,
             "probability": chance,
             "useProbability": None if chance is None else True,
             "match_whole_words": head.said.get("whole_words"),
@@ -235,6 +241,27 @@ def _app(entry: _Entry, head: OwnHead, *, logic: int | None) -> Object:
             "depth": 0 if ends else None,
         }
     )
+
+
+def with_own_lines_said(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """An entry of Card V3 that says in fields what its lines of RisuAI's own say, and notices."""
+    content = raw.get("content")
+    head = read_own_decorators(content) if isinstance(content, str) else None
+    if head is None or not head.said:
+        return raw, ()
+    given = raw.get("extensions")
+    extensions = {**(given if isinstance(given, dict) else {}), **app_said(head)}
+    more: Object = {"content": head.content}
+    notices = head.notices
+    if "priority" in head.said:
+        more["priority"] = head.said["priority"]
+    if (unwanted := head.said.get("not_all")) is not None:
+        if raw.get("secondary_keys"):
+            notices += ("@@exclude_keys_all is ignored beside secondary keys",)
+        else:
+            more |= {"secondary_keys": unwanted, "selective": True}
+            extensions["selectiveLogic"] = _NOT_ALL
+    return {**raw, **more, "extensions": extensions}, notices
 
 
 def _keys(written: str | None, *, uses_patterns: bool) -> list[str]:

@@ -37,6 +37,7 @@ from evennia_ai.lorebook.formats.extension import (
     said,
     unreadable,
 )
+from evennia_ai.lorebook.formats.risu import with_own_lines_said
 from evennia_ai.lorebook.formats.values import Flag, Identifier, Number, Texts, is_text
 from evennia_ai.prompt.messages import Role
 
@@ -137,12 +138,13 @@ def from_v3(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFie
 
     Where its keys are patterns by the standard, `constant` and the secondary keys are ignored.
     """
-    raw = _filled(raw, _V3_OF_WORLD)
+    written = raw.get("extensions")
+    raw, of_lines = with_own_lines_said(_filled(raw, _V3_OF_WORLD))
     entry, problems = read_leniently(_V3Entry, raw)
     extensions = entry.extensions or {}
     app, unread = app_entry(extensions)
     own, wrong = read_own(extensions.get("evennia_ai"), where=f"{where}.extensions.evennia_ai")
-    patterns = _patterns(entry, own, extensions)
+    patterns = _patterns(entry, own, written if isinstance(written, dict) else {})
     order = 100 if entry.insertion_order is None else entry.insertion_order
     usual, misplaced = _position_in_card(entry.position)
     priority = own.priority if entry.priority is None else entry.priority
@@ -170,6 +172,7 @@ def from_v3(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFie
         own=own,
         notices=(
             *unsaid,
+            *of_lines,
             *_converted(raw, entry),
             *(
                 ["constant is ignored beside use_regex (Card V3)"]

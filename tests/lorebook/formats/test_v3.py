@@ -12,6 +12,8 @@ from evennia_ai.lorebook.entry import (
     Recursion,
     Timing,
 )
+from evennia_ai.lorebook.formats.books import read_book, unwrapped
+from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from tests.lorebook.builders import a_book, an_entry
 
 
@@ -230,3 +232,35 @@ def test_extension_data_of_another_kind_is_noticed_and_the_rest_counts():
         "entry 0: extensions.groupWeight must be a number: it is ignored",
         "entry 0: extensions.group_weight must be a number: it is ignored",
     )
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "value"),
+    [
+        ("@@probability 30", "chance", 30),
+        ("@@end", "depth", 0),
+        ("@@match_full_word", "match_whole_words", True),
+        ("@@match_partial_word", "match_whole_words", False),
+        ("@@priority 7", "priority", 7),
+        ("@@unrecursive", "recursion", Recursion(prevented=True)),
+        ("@@no_recursive_search", "recursion", Recursion(excluded=True)),
+        ("@@exclude_keys_all sea, sky", "secondary_keys", ("sea", "sky")),
+        ("@@exclude_keys_all sea, sky", "logic", "not_all"),
+        ("@@frobnicate 1\n@@@probability 30", "chance", 30),
+        ("@@probability 30\n@@role user", "role", "user"),
+    ],
+)
+def test_risuais_decorators_work_in_an_entry_of_a_card(lines, name, value):
+    book = a_book(an_entry(f"{lines}\nLore."))
+    [entry] = book.entries
+    assert (getattr(entry, name), entry.template.source) == (value, "Lore.")
+    assert not [notice for notice in book.notices if "not known" in notice]
+    [there] = read_book(as_world({"entries": [an_entry(f"{lines}\nLore.")]})).entries
+    assert getattr(there, name) == value
+    world = as_world({"entries": [an_entry(f"{lines}\nLore.", id=0)]})
+    assert unwrapped(as_v3(world))["entries"] == [an_entry(f"{lines}\nLore.", id=0)]
+
+
+def test_a_line_of_risuai_does_not_make_patterns_of_words():
+    entry = an_entry("@@probability 30\nLore.", use_regex=True, keys=["a+"])
+    assert a_book(entry).entries[0].patterns == "all"
