@@ -350,10 +350,13 @@ _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
 
 
 def _doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[str]:
-    """A notice on each value that is read as another one, or that the standard would not have."""
+    """A notice on each value that is read as another one, or that the standard would not have.
+
+    Tools write null for no book, no tags and no assets: that says nothing.
+    """
     for name in DATA_FIELDS:
-        if name in data and data[name] is None:
-            yield f"{name} is null: taken as {'empty' if name in _TEXTS else 'missing'}"
+        if name in data and data[name] is None and name in _TEXTS:
+            yield f"{name} is null: taken as empty"
     if isinstance(data.get("character_version"), int | float):
         yield "character_version is a number: taken as the text it is written as"
     for name, (wanted, called) in _KEPT.items():

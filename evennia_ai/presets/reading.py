@@ -43,6 +43,8 @@ MIB: Final = 1024 * 1024
 MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
 """Prompts that may stand after the history: so many IDs are free there."""
+SECRETS: Final = "secrets were dropped"
+"""How the notice about them begins."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 _NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
@@ -88,7 +90,7 @@ def read_preset(
         raise FormatError(KIND, f"preset: {problem}")
     source, secrets = without_secrets(source)
     if secrets:
-        notices.append(f"secrets were dropped and are not kept: {', '.join(few(secrets))}")
+        notices.append(f"{SECRETS} and are not kept: {', '.join(few(secrets))}")
     prompts = _prompts(source, notices, limits=limits)
     texts = _texts(source, notices)
     written = [(f"preset.prompts '{one_line(p.identifier)[:60]}'", p.content) for p in prompts]

@@ -150,8 +150,6 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
         ({"personality": None}, "personality is null: taken as empty"),
         ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
         ({"name": ""}, "name is empty"),
-        ({"character_book": None}, "character_book is null: taken as missing"),
-        ({"alternate_greetings": None}, "alternate_greetings is null: taken as missing"),
         ({"character_version": 1.5}, "character_version is a number: taken as the text it is"),
         ({"creation_date": "today"}, "creation_date is no number: it is kept as it is"),
         ({"modification_date": True}, "modification_date is no number: it is kept as it is"),

@@ -27,7 +27,12 @@ from evennia_ai.foreign.file_kinds import json_of_file
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.comparing import book_differences
-from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
+from evennia_ai.lorebook.editing.without_effect import (
+    extensions_asked,
+    fields_without_effect,
+    texts_in_entries,
+    unknown_in_entries,
+)
 from evennia_ai.lorebook.formats.books import read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.lorebook.scan.key_index import prepare_index
@@ -263,5 +268,6 @@ def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Loreboo
     book = read_book(data)
     if len(text) >= named.LONG:
         prepare_index(book, rules=given.lore)
-    told = (*twice, *unknown_in_entries(data), *fields_without_effect(data))
+    asked = extensions_asked(texts_in_entries(data))
+    told = (*twice, *asked, *unknown_in_entries(data), *fields_without_effect(data))
     return store.checked_text(book.label, text, most=most), book, told
