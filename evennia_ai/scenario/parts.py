@@ -18,7 +18,7 @@ from evennia_ai.foreign.fields import Must
 from evennia_ai.foreign.file_kinds import json_of_file, told_of
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
-from evennia_ai.lorebook.formats.books import book_of_card, read_book
+from evennia_ai.lorebook.formats.books import book_of_card, faults_in_own_data, read_book
 from evennia_ai.lorebook.rules import Preset as LorePreset
 from evennia_ai.presets.preset import Preset
 from evennia_ai.presets.reading import read_preset
@@ -273,7 +273,13 @@ class Files:
     ) -> tuple[Lorebook, ...]:
         """The card's own book and the listed ones, each once (`rules` say where it then hangs)."""
         listed = [self._listed(path, row) for path, row in rows]
-        books = [self._book(book) for book in self._once(listed, rules)]
+        books = []
+        for found in self._once(listed, rules):
+            book = self._book(found)
+            if any(entry.refused for entry in book.entries):
+                for fault in faults_in_own_data(found.data, label=book.label):
+                    raise fault
+            books.append(book)
         if card is not None and card.character_book is not None:
             name = _own_name(card.character_book) or card.name
             own = _found(name, card.character_book, attach="character")

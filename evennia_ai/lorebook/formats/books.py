@@ -161,6 +161,25 @@ def read_book(
     )
 
 
+def faults_in_own_data(data: Any, *, label: str) -> tuple[FormatError, ...]:
+    """Return what is wrong in our own data about the entries of a book that can be read.
+
+    Such an entry is refused alone where the book is imported; whoever writes it here is told.
+    """
+    where = f"book {one_line(label)}"
+    found = (
+        fault
+        for name, raw in in_order(_read(data, where).book["entries"])
+        for fault in read_fields(
+            raw,
+            in_world=is_world_file(data),
+            default_uid=name,
+            where=f"{where}.entries[{one_line(name)}]",
+        ).problems
+    )
+    return tuple(fault for fault in found if ".evennia_ai" in fault.message)
+
+
 def with_entry(book: Lorebook, at: int, *, was: Any, now: Any, in_world: bool) -> Lorebook | None:
     """The book whose entry at `at` says `now` in place of `was`, as if it were read anew.
 
