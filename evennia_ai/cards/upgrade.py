@@ -99,6 +99,8 @@ def _entry(entry: Object, name: str) -> Object:
         is_typed = isinstance(value, _TYPES.get(member, object))
         if value is None or not (is_typed or member in kept):
             entry[member] = value_of(fields)
+    if type(entry.get("position")) is int and entry["position"] in (0, 1):
+        entry["position"] = ("before_char", "after_char")[entry["position"]]
     for member in _FLAGS & entry.keys() - kept:
         if isinstance(entry[member], int | str):
             entry[member] = getattr(fields, member, bool(entry[member]))
@@ -108,8 +110,8 @@ def _entry(entry: Object, name: str) -> Object:
 
 
 def _with_id(entry: Object, name: str) -> Object:
-    """An entry that was known by its name; without an id it keeps the name as one."""
-    if entry.get("id") is not None:
+    """An entry that was known by its name; without a readable id it keeps the name as one."""
+    if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
         return {**entry}
     number = plain_number(name, digits=15)
     return {**entry, "id": name if number is None else number}

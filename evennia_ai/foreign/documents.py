@@ -161,8 +161,11 @@ _LOSSES: Final = ("it is ignored", "left out", "never active", "cannot be read",
 
 
 def says_loss(notice: str) -> bool:
-    """True if a reader's notice says that something of the file does not count."""
-    return any(words in notice for words in _LOSSES)
+    """True if a reader's notice says that something of the file does not count.
+
+    Decorators that are not known are no loss: they are for other programs (Card V3).
+    """
+    return "@@" not in notice and any(words in notice for words in _LOSSES)
 
 
 def few(notices: Iterable[str]) -> tuple[str, ...]:
