@@ -229,6 +229,8 @@ _WORLD_OF_V3: Final[Mapping[str, str]] = dict(_TWINS)
 _V3_OF_WORLD: Final[Mapping[str, str]] = {
     v3: world for world, v3 in _TWINS if world not in ("comment", "key")
 }
+_WORLD_ONLY: Final = frozenset({*_WORLD_OF_V3, "disable"} - {"comment"})
+_CARD_ONLY: Final = frozenset({*_WORLD_OF_V3.values(), "enabled"})
 _WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
 _APP_MEMBERS: Final = frozenset({*AppEntry.model_fields, *map(to_camel, AppEntry.model_fields)})
 
@@ -253,9 +255,7 @@ def unreadable_in_card(raw: Mapping[str, Any]) -> frozenset[str]:
 
 def is_in_both_spellings(members: Collection[str]) -> bool:
     """True if an entry with these members may say something in a spelling that is not its own."""
-    return not (_WORLD_OF_V3.keys() | {"disable"}).isdisjoint(members) and not (
-        {*_WORLD_OF_V3.values(), "enabled"} - {"name"}
-    ).isdisjoint(members)
+    return not (_WORLD_ONLY.isdisjoint(members) or _CARD_ONLY.isdisjoint(members))
 
 
 def world_spelled(raw: Mapping[str, Any]) -> Mapping[str, Any]:
