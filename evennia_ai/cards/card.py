@@ -18,6 +18,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
+    TypeAdapter,
     ValidationError,
     create_model,
 )
@@ -25,7 +26,8 @@ from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import ListOf, check_plain, one_line, parse_json
-from evennia_ai.foreign.fields import as_format_error
+from evennia_ai.foreign.fields import as_format_error, place_and_problem
+from evennia_ai.foreign.file_kinds import told_of
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said
@@ -142,6 +144,7 @@ _ABOUT_THE_FILE: Final = frozenset({"spec", "spec_version", "source", "notices"}
 DATA_FIELDS: Final = tuple(one.name for one in fields(Card) if one.name not in _ABOUT_THE_FILE)
 _TEXTS: Final = frozenset(one.name for one in fields(Card) if one.default == "")
 _DATA: Final = _form_of(Card, without=_ABOUT_THE_FILE)
+_ASSET: Final = TypeAdapter(_form_of(Asset))
 
 
 def macro_values(card: Card | None, *, user: str = "") -> dict[str, str]:
@@ -245,16 +248,23 @@ def read_card(data: Any) -> Card:
 
 def _card(raw: Any, notices: list[str]) -> Card:
     if not isinstance(raw, dict):
-        raise FormatError("card", f"{WHERE}: must be an object")
+        told = told_of(raw, wanted="card") or "must be an object"
+        raise FormatError("card", f"{WHERE}: {told}")
     spec = _spec(raw)
     data, where = (raw, WHERE) if spec == "v1" else (raw.get("data"), f"{WHERE}.data")
     if not isinstance(data, dict):
         raise FormatError("card", f"{where}: must be an object")
+    readable = {**data, **_mended(data, notices)}
+    notices += (problem for problem in _unread(readable))
     try:
-        read = vars(_DATA.model_validate(data))
+        read = vars(_DATA.model_validate(readable))
     except ValidationError as error:
         raise as_format_error(error, kind="card", where=where) from error
     notices += _doubts(data, read)
+    if data is not raw and "character_book" in raw and not data.get("character_book"):
+        notices.append(
+            "character_book stands beside data, where nothing reads it: move it into data"
+        )
     given = {name: value for name, value in read.items() if value is not None}
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     check_macros(_texts_in(read, where), kind="card")
@@ -269,6 +279,51 @@ def _card(raw: Any, notices: list[str]) -> Card:
         source=raw,
         notices=tuple(dict.fromkeys(notices)),
     )
+
+
+# Fields that are no text of a prompt on its own: one that cannot be read is a notice.
+_SPARED: Final = frozenset(
+    {
+        *("nickname", "alternate_greetings", "group_only_greetings", "creator_notes", "creator"),
+        *("creator_notes_multilingual", "character_version", "tags", "assets", "character_book"),
+        "extensions",
+    }
+)
+_LISTS_OF_TEXTS: Final = ("alternate_greetings", "group_only_greetings", "tags")
+
+
+def _mended(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]:
+    """The lists of a card as they can be read: SillyTavern takes one text for a list of it."""
+    mended: dict[str, Any] = {}
+    for name in _LISTS_OF_TEXTS:
+        value = data.get(name)
+        if isinstance(value, str):
+            parts = value.split(",") if name == "tags" else [value]
+            mended[name] = [part.strip() for part in parts if part.strip()]
+            notices.append(f"{name} is one text: taken as a list of {len(mended[name])}")
+        elif isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            mended[name] = [item for item in value if isinstance(item, str)]
+            left = len(value) - len(mended[name])
+            notices.append(f"{name}: {left} of {len(value)} are no texts and are left out")
+    if isinstance(assets := data.get("assets"), list):
+        good = [one for one in assets if _ASSET.validator.isinstance_python(one)]
+        if len(good) < len(assets):
+            mended["assets"] = good
+            left = len(assets) - len(good)
+            notices.append(f"assets: {left} of {len(assets)} cannot be read and are left out")
+    return mended
+
+
+def _unread(data: dict[str, Any]) -> Iterator[str]:
+    """Take out of `data` what cannot be read and may be missing, with a notice for each."""
+    try:
+        _DATA.model_validate(data)
+    except ValidationError as error:
+        for one in error.errors(include_url=False, include_input=False):
+            name = str(one["loc"][0])
+            if name in _SPARED and data.pop(name, None) is not None:
+                _, problem = place_and_problem(one)
+                yield f"{name} {problem}: it is ignored, and kept for the export"
 
 
 def _texts_in(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
@@ -295,18 +350,24 @@ _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
 
 
 def _doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[str]:
-    """A notice on each value that is read as another one, or that the standard would not have."""
+    """A notice on each value that is read as another one, or that the standard would not have.
+
+    Tools write null for no book, no tags and no assets: that says nothing.
+    """
     for name in DATA_FIELDS:
-        if name in data and data[name] is None:
-            yield f"{name} is null: taken as {'empty' if name in _TEXTS else 'missing'}"
+        if name in data and data[name] is None and name in _TEXTS:
+            yield f"{name} is null: taken as empty"
     if isinstance(data.get("character_version"), int | float):
         yield "character_version is a number: taken as the text it is written as"
     for name, (wanted, called) in _KEPT.items():
         value = data.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
             yield f"{name} is no {called}: it is kept as it is"
-    if isinstance((read["character_book"] or {}).get("entries"), dict):
+    entries = (read["character_book"] or {}).get("entries", [])
+    if isinstance(entries, dict):
         yield "character_book.entries is an object: its members are read as a list"
+    elif read["character_book"] == {} or not isinstance(entries, list):
+        yield "character_book has no list of entries: it is taken as empty"
     world = (read["extensions"] or {}).get("world")
     if isinstance(world, str) and world.strip() and read["character_book"] is None:
         named = f"extensions.world names a lorebook ('{one_line(world)[:60]}')"
@@ -320,26 +381,19 @@ def _spec(raw: Mapping[str, Any]) -> Spec:
         return "chara_card_v3"
     if spec == "chara_card_v2":
         return "chara_card_v2"
+    there = [name for name in V1_FIELDS if name in raw]
+    if spec is None and "name" in there and len(there) > 1:
+        return "v1"
+    if told := told_of(raw, wanted="card"):
+        raise FormatError("card", f"{WHERE}: {told}")
     if spec is not None:
         shown = one_line(repr(spec))[:60]
         raise FormatError(
             "card",
-            f"{WHERE}.spec: must be chara_card_v3 or chara_card_v2, not {shown}{_as_book(raw)}",
+            f"{WHERE}.spec: must be chara_card_v3 or chara_card_v2, not {shown}",
         )
-    there = [name for name in V1_FIELDS if name in raw]
-    if "name" in there and len(there) > 1:
-        return "v1"
     fields = ", ".join(V1_FIELDS)
-    raise FormatError(
-        "card", f"{WHERE}: has neither a `spec` nor the fields of V1 ({fields}){_as_book(raw)}"
-    )
-
-
-def _as_book(raw: Mapping[str, Any]) -> str:
-    """A hint for whoever took a lorebook for a card."""
-    if raw.get("spec") == "lorebook_v3" or isinstance(raw.get("entries"), dict | list):
-        return "; it looks like a lorebook, which is imported as that"
-    return ""
+    raise FormatError("card", f"{WHERE}: has neither a `spec` nor the fields of V1 ({fields})")
 
 
 def _spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -> str:

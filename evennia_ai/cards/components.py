@@ -8,11 +8,16 @@ near the newest messages; its system prompt is left out.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from evennia_ai.cards.card import Card
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.formats.books import book_of_card, read_book
+from evennia_ai.lorebook.formats.entry_fields import ROLES
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
     CONTAINED_PRIORITY,
@@ -98,13 +103,22 @@ def containment_notices(
 def character_book(
     card: Card, *, grants: Grants = ALL_GRANTS, revision: int = 0
 ) -> Lorebook | None:
-    """The card's own book, None where it has none; it is called as it names itself."""
+    """The card's own book, None where it has none; it is called as it names itself.
+
+    One that cannot be read as a whole has no entries, and a notice says why: the card is good for
+    all else.
+    """
     if card.character_book is None:
         return None
-    book: dict[str, Any] = dict(card.character_book)
-    name = book.get("name")
+    name = card.character_book.get("name")
     label = "" if isinstance(name, str) and name.strip() else card.name
-    return read_book(book, label=label, attach="character", grants=grants, revision=revision)
+    read = partial(read_book, label=label, attach="character", grants=grants, revision=revision)
+    try:
+        return read(book_of_card(card.character_book))
+    except FormatError as error:
+        nothing = read({"entries": []})
+        notice = f"cannot be read and is left out: {error.message}"
+        return replace(nothing, label=label or one_line(str(name)), notices=(notice,))
 
 
 def with_original(text: str, default: str) -> str:
@@ -138,7 +152,9 @@ def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
     text = found.get("prompt") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(text, str):
         return []
-    role = next((role for role in TEXT_ROLES if role == found.get("role")), "system")
+    said = found.get("role")
+    role = ROLES[said] if type(said) is int and 0 <= said < len(ROLES) else said
+    role = next((each for each in TEXT_ROLES if each == role), "system")
     depth = _depth(found.get("depth"))
     note = _component(
         "card_depth_prompt",

@@ -41,7 +41,7 @@ def in_archive(value: Object, path: str) -> Object:
     The picture is named as the main icon, unless the card has an icon of its own.
     """
     assets = value["data"].get("assets", [])
-    icons = [asset for asset in assets if asset["type"] == "icon"]
+    icons = [asset for asset in assets if _is_icon(asset)]
     if not all(map(_is_the_picture, icons)):
         return value
     address, ext = EMBEDDED + path, path.rpartition(".")[2]
@@ -70,12 +70,21 @@ def _is_the_picture(asset: Object) -> bool:
 def _with_main(value: Object, fields: Object, is_meant: Callable[[Object], bool]) -> Object:
     """The card with these fields in the main one of the icons that are meant, else the first."""
     assets = list(value["data"].get("assets", []))
-    meant = [at for at, asset in enumerate(assets) if asset["type"] == "icon" and is_meant(asset)]
+    meant = [at for at, asset in enumerate(assets) if _is_icon(asset) and is_meant(asset)]
     if not meant:
         return value
-    at = next((at for at in meant if assets[at]["name"] == "main"), meant[0])
+    at = next((at for at in meant if assets[at].get("name") == "main"), meant[0])
     assets[at] = {**assets[at], **fields}
     return _with_assets(value, assets)
+
+
+def _is_icon(asset: Any) -> bool:
+    """True for an icon that can be read; a file may have other things among its assets."""
+    return (
+        isinstance(asset, dict)
+        and asset.get("type") == "icon"
+        and isinstance(asset.get("uri"), str)
+    )
 
 
 def _with_assets(value: Object, assets: list[Any]) -> Object:
@@ -99,15 +108,19 @@ def backfilled(card: Mapping[str, Any]) -> dict[str, Any]:
     """The V2 copy of a V3 card's JSON value."""
     data = {name: value for name, value in card["data"].items() if name not in _V3_ONLY}
     notes = data["creator_notes"]
-    data["creator_notes"] = f"{NOTICE}\n\n{notes}" if notes.strip() else NOTICE
-    if "character_book" in data:
-        entries = [_plain_entry(entry) for entry in data["character_book"]["entries"]]
-        data["character_book"] = {**data["character_book"], "entries": entries}
+    is_said = isinstance(notes, str) and notes.strip()
+    data["creator_notes"] = f"{NOTICE}\n\n{notes}" if is_said else NOTICE
+    book = data.get("character_book")
+    if isinstance(book, dict) and isinstance(book.get("entries"), list):
+        entries = [_plain_entry(entry) for entry in book["entries"]]
+        data["character_book"] = {**book, "entries": entries}
     return {**card, **_SPEC, "data": data}
 
 
-def _plain_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_entry(entry: Any) -> Any:
     """An entry without decorators and without what V2 has no word for."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("content"), str):
+        return entry
     plain = {name: value for name, value in entry.items() if name != "use_regex"}
     return {**plain, "content": read_decorators(entry["content"]).text}
 
@@ -321,7 +334,9 @@ def _readdressed(value: Mapping[str, Any], addresses: Mapping[str, str]) -> Mapp
     if not addresses:
         return value
     assets = [
-        {**asset, "uri": addresses.get(asset["uri"], asset["uri"])}
+        {**asset, "uri": addresses[asset["uri"]]}
+        if isinstance(asset, dict) and asset.get("uri") in addresses
+        else asset
         for asset in value["data"].get("assets", ())
     ]
     return {**value, "data": {**value["data"], "assets": assets}}

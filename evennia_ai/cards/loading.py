@@ -30,6 +30,7 @@ from evennia_ai.cards.limits import (
 from evennia_ai.cards.png import AssetsBeside, Pictured, card_in_picture
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress, few, one_line, silent
+from evennia_ai.foreign.file_kinds import told_of_file
 
 DEFAULT_ADDRESS: Final = "ccdefault:"
 EMBEDDED: Final = "embeded://"  # sic: so the standard spells it
@@ -160,11 +161,17 @@ def load_card(
     content = file_bytes(source, limits) if isinstance(source, Path) else source
     if len(content) > limits.file_bytes:
         refuse(f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes)
+    read = _from_json
     if content.startswith(png.SIGNATURE):
-        return _from_picture(content, limits, progress)
-    if content.startswith((*charx.STARTS, charx.JPEG_START)):
-        return _from_archive(content, limits, progress)
-    return _from_json(content, limits, progress)
+        read = _from_picture
+    elif content.startswith((*charx.STARTS, charx.JPEG_START)):
+        read = _from_archive
+    try:
+        return read(content, limits, progress)
+    except FormatError as error:
+        if not content.strip() or not (told := told_of_file(content, wanted="card")):
+            raise
+        raise FormatError("card", f"card: {told}") from error
 
 
 def file_bytes(path: Path, limits: CardLimits) -> bytes:

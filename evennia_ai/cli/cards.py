@@ -12,11 +12,12 @@ from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, StoredAsset, file_bytes, load_card
 from evennia_ai.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.cards.report.making import import_report
-from evennia_ai.cards.report.unknown import unknown_in
+from evennia_ai.cards.report.unknown import extensions_of, unknown_in
 from evennia_ai.cards.suspicions import MENDABLE
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import Finding, says_loss
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import NO_GRANTS, Grants
@@ -39,19 +40,27 @@ def show(path: Path, *, as_json: bool, language: str, group: bool) -> int:
 
 
 def lint(path: Path) -> int:
-    """Print what the author should know of the card, its book and entries that never wake."""
+    """Print what the author should know of the card and its book; status 1 if there is an error.
+
+    An error is an entry that can never be active, or something that could not be read.
+    """
     found = read(path)
     book = character_book(found.card, grants=NO_GRANTS)
     of_book = lints(book, source=found.card.character_book) if book else ()
     findings = [
-        *found.notices,
-        *(f"lorebook: {finding}" for finding in of_book),
-        *unknown_in(found.card),
-        *unsettled_texts(found.card),
-        *_mendable(path, found),
+        *(Finding(notice, says_loss(notice)) for notice in found.notices),
+        *(Finding(each) for each in extensions_of(found.card)),
+        *(
+            Finding(f"lorebook: {each}", each.is_error)
+            for each in of_book
+            if each.kind != "extension"  # told of the whole card
+        ),
+        *map(Finding, unknown_in(found.card)),
+        *map(Finding, unsettled_texts(found.card)),
+        *map(Finding, _mendable(path, found)),
     ]
     write_lines(visible(f"{path}: {finding}") for finding in findings)
-    return FINDING if findings else 0
+    return FINDING if any(finding.is_error for finding in findings) else 0
 
 
 def _mendable(path: Path, found: CardImport) -> Iterator[str]:
@@ -103,7 +112,7 @@ def described(found: CardImport, *, language: str, group: bool) -> dict[str, Any
         "greetings": list(greetings(card, group=group)),
         "creator_notes": notes_in(card, language),
         "assets": [_asset(stored) for stored in found.assets],
-        "lorebook_entries": len(_entries(card)),
+        "lorebook_entries": _entry_count(card),
         "notices": list(notices_of(card)),
     }
 
@@ -120,9 +129,9 @@ def notices_of(card: Card) -> tuple[str, ...]:
     return (*card.notices, *(f"lorebook: {notice}" for notice in (book.notices if book else ())))
 
 
-def _entries(card: Card) -> list[Any]:
-    listed = (card.character_book or {}).get("entries", [])
-    return list(listed)
+def _entry_count(card: Card) -> int:
+    book = character_book(card)
+    return len(book.entries) if book else 0
 
 
 def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
@@ -135,7 +144,7 @@ def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
         lines += _section(f"greeting {number}", text)
     lines += _section("creator_notes", notes_in(card, language))
     held = sum(stored.resolved for stored in found.assets)
-    lines.append(f"lorebook entries: {len(_entries(card))}, files of assets: {held}")
+    lines.append(f"lorebook entries: {_entry_count(card)}, files of assets: {held}")
     return lines + [visible(f"notice: {notice}") for notice in notices_of(card)]
 
 

@@ -37,14 +37,18 @@ def show(path: Path, *, as_json: bool) -> int:
 
 
 def lint(path: Path, *, as_json: bool) -> int:
-    """Print what the author should know: notices, contradictions, entries that never wake."""
+    """Print what the author should know; status 1 if the book has an error.
+
+    An error is an entry that can never be active, or something that could not be read.
+    """
     data, _ = book_file(path)
     found = lints(read(path), source=data)
     if as_json:
-        write_json({"findings": [asdict(lint) for lint in found]}, indent=2)
+        told = [{**asdict(lint), "is_error": lint.is_error} for lint in found]
+        write_json({"findings": told}, indent=2)
     else:
         write_lines(visible(f"{path}: {finding}") for finding in found)
-    return FINDING if found else 0
+    return FINDING if any(lint.is_error for lint in found) else 0
 
 
 def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:

@@ -32,10 +32,10 @@ def show(path: Path, *, prompt: str | None, as_json: bool) -> int:
 
 
 def lint(path: Path) -> int:
-    """Print what the author should know of the preset."""
+    """Print what the author should know of the preset; status 1 if there is an error."""
     findings = list(lints(read(path)))
     write_lines(visible(f"{path}: {finding}") for finding in findings)
-    return FINDING if findings else 0
+    return FINDING if any(finding.is_error for finding in findings) else 0
 
 
 def convert(

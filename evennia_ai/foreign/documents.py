@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -144,6 +144,28 @@ def one_line(text: str) -> str:
         return text
     shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
     return shown if len(shown) <= MAX_LINE else shown[: MAX_LINE - 3] + "..."
+
+
+class Finding(NamedTuple):
+    """What a lint says of a file: an error if something of the file is lost or can never work."""
+
+    text: str
+    is_error: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# How the notices of readers say that something of a file does not count at all.
+_LOSSES: Final = ("it is ignored", "left out", "never active", "cannot be read", "there twice")
+
+
+def says_loss(notice: str) -> bool:
+    """True if a reader's notice says that something of the file does not count.
+
+    Decorators that are not known are no loss: they are for other programs (Card V3).
+    """
+    return "@@" not in notice and any(words in notice for words in _LOSSES)
 
 
 def few(notices: Iterable[str]) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ _STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_al
 _REFUSED: Final = "refused"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _Form = TypeVar("_Form")
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +139,36 @@ _WANTED: Final = {
 def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
     """The first of pydantic's findings as one line that names the path."""
     found = error.errors(include_url=False, include_input=False)[0]
+    path, wanted = place_and_problem(found)
+    return FormatError(kind, f"{where}{path}: {wanted}", path=found["loc"], problem=wanted)
+
+
+def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
+    """Return where pydantic found something wrong (`.tags[0]`), and what was wanted there."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
     words = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    wanted = _WANTED.get(found["type"], words)
-    message = f"{where}{one_line(path)}: {wanted}"
-    return FormatError(kind, message, path=found["loc"], problem=wanted)
+    words = words.replace("String should", "must")
+    return one_line(path), _WANTED.get(found["type"], words)
+
+
+def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model, dict[str, str]]:
+    """Read an object field by field: one that cannot be read is as if it were missing.
+
+    Every field of `form` must have a default. Returns the value, and for each member that was left
+    out a sentence about it ("comment must be text: it is ignored") by the member's name.
+    """
+    try:
+        return form.model_validate(given), {}
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+    problems: dict[str, str] = {}
+    for one in found:
+        name = str(one["loc"][0])
+        path, wanted = place_and_problem(one)
+        problems.setdefault(name, f"{path.lstrip('.')} {wanted}: it is ignored")
+    rest = {name: value for name, value in given.items() if name not in problems}
+    read, more = read_leniently(form, rest)  # a field may be there in another spelling too
+    return read, {**problems, **more}
 
 
 def near(wanted: object, known: Iterable[str]) -> str:

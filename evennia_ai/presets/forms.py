@@ -33,13 +33,16 @@ def as_preset(preset: Preset) -> Mapping[str, Any]:
         rest.pop(old, None)
     if source.get("names_in_completion") is True:
         rest.setdefault("names_behavior", 1)
-    written = {one.get("identifier") for one in prompts_in(source) if isinstance(one, Mapping)}
-    own = [preset.by_identifier[name] for name in OWN if name not in written]
-    lists = body.get("prompt_order") if body is source else None
+    there = {one.get("identifier") for one in prompts_in(source) if isinstance(one, Mapping)}
+    own = [preset.by_identifier[name] for name in OWN if name not in there]
+    written = body.get("prompt_order") if body is source else None
+    lists = written if isinstance(written, list) else []
+    if not lists or order_in(source) is None:
+        lists = [*lists, _order_in_use(preset)]  # lists that nothing reads stay beside it
     return {
         **rest,
         "prompts": [*prompts_in(source), *map(as_item, own)],
-        "prompt_order": lists if order_in(source) and lists else [_order_in_use(preset)],
+        "prompt_order": lists,
     }
 
 

@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from evennia_ai.foreign.documents import Finding
+from evennia_ai.lorebook.editing.without_effect import extensions_asked
 from evennia_ai.presets.mapping import preset_components
 from evennia_ai.presets.preset import HISTORY, SENT_TEXTS, Preset, PresetPrompt
+from evennia_ai.presets.reading import SECRETS
 from evennia_ai.prompt.assembly import LORE
 from evennia_ai.prompt.components import ALL_GRANTS, HISTORY_ID
 from evennia_ai.prompt.settled import unsettled_sentence
@@ -15,9 +18,20 @@ _SET: Final = re.compile(r"\{\{\s*(?:set|add|inc|dec)var\s*::\s*([^{}:]+?)\s*(?:
 _READ: Final = re.compile(r"\{\{\s*getvar\s*::\s*([^{}:]+?)\s*\}\}", re.I)
 
 
-def lints(preset: Preset) -> Iterator[str]:
-    """The findings: what reading told, macros nobody knows, variables nobody sets."""
-    yield from preset.notices
+def lints(preset: Preset) -> Iterator[Finding]:
+    """The findings: what reading told, macros nobody knows, variables nobody sets.
+
+    Errors are what could not be read, and a preset without the history. That secrets were dropped
+    is nothing that an author can mend.
+    """
+    yield from (Finding(each, True) for each in preset.notices if not each.startswith(SECRETS))
+    if HISTORY in preset.switches and not preset.is_on(HISTORY):
+        yield Finding("chatHistory is off: the model sees nothing of what was said", True)
+    yield from map(Finding, extensions_asked(one.content for one in preset.prompts))
+    yield from map(Finding, _doubts(preset))
+
+
+def _doubts(preset: Preset) -> Iterator[str]:
     prompts = [preset.by_identifier[item.identifier] for item in preset.order]
     for prompt in prompts:
         for macro in unknown_macros(prompt.content):
@@ -28,8 +42,6 @@ def lints(preset: Preset) -> Iterator[str]:
     yield from _variables(prompts)
     if (form := preset.texts["wi_format"]).strip() and LORE not in form:
         yield f"wi_format: has no {LORE} and does not count; lore stands bare"
-    if HISTORY in preset.switches and not preset.is_on(HISTORY):
-        yield "chatHistory is off: the model sees nothing of what was said"
     for component in preset_components(preset, grants=ALL_GRANTS):
         before = component.placement == "ordered" and component.id < HISTORY_ID
         if before and (sentence := unsettled_sentence(component.content)):

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import check_plain, decoded, few, one_line, parse_json
+from evennia_ai.foreign.documents import check_plain, few, one_line
 from evennia_ai.foreign.fields import Must, wrong_in
+from evennia_ai.foreign.file_kinds import json_of_file, told_of
 from evennia_ai.presets.preset import (
     DEFAULT_DEPTH,
     HISTORY,
@@ -42,6 +43,8 @@ MIB: Final = 1024 * 1024
 MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
 """Prompts that may stand after the history: so many IDs are free there."""
+SECRETS: Final = "secrets were dropped"
+"""How the notice about them begins."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 _NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
@@ -80,14 +83,14 @@ def read_preset(
     source, told = _source(data, limits=limits)
     notices = list(told)
     if not any(key in body_of(source) for key in _PRESET_KEYS):
-        raise FormatError(
-            KIND,
-            "preset: has neither `prompts` nor `prompt_order` nor another member of a preset for"
-            " chat completion; text completion has presets of its own, which are not read",
+        problem = told_of(source, wanted="preset") or (
+            "has neither `prompts` nor `prompt_order` nor another member of a preset for"
+            " chat completion; text completion has presets of its own, which are not read"
         )
+        raise FormatError(KIND, f"preset: {problem}")
     source, secrets = without_secrets(source)
     if secrets:
-        notices.append(f"secrets were dropped and are not kept: {', '.join(few(secrets))}")
+        notices.append(f"{SECRETS} and are not kept: {', '.join(few(secrets))}")
     prompts = _prompts(source, notices, limits=limits)
     texts = _texts(source, notices)
     written = [(f"preset.prompts '{one_line(p.identifier)[:60]}'", p.content) for p in prompts]
@@ -124,12 +127,13 @@ def _source(
             raise FormatError(
                 KIND, f"preset: has {size} bytes, more than {limits.file_bytes}; make it smaller"
             )
-        text = decoded(data, kind=KIND, where="preset") if isinstance(data, bytes) else data
-        value, twice = parse_json(text, kind=KIND, where="preset")
+        content = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+        value, twice = json_of_file(content, wanted="preset", where="preset")
     else:
         check_plain(data, kind=KIND, where="preset")
     if not isinstance(value, Mapping):
-        raise FormatError(KIND, "preset: must be a JSON object, as SillyTavern exports it")
+        told = told_of(value, wanted="preset") or "must be a JSON object, as SillyTavern exports it"
+        raise FormatError(KIND, f"preset: {told}")
     return value, twice
 
 

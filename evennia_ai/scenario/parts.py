@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from hashlib import sha256
 from pathlib import Path
@@ -13,11 +13,12 @@ from evennia_ai.cards.card import Card, read_card
 from evennia_ai.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import ComponentValueError, FormatError, NotYetError
-from evennia_ai.foreign.documents import parse_json, read_bytes, read_text
+from evennia_ai.foreign.documents import read_bytes
 from evennia_ai.foreign.fields import Must
+from evennia_ai.foreign.file_kinds import json_of_file, told_of
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
-from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.formats.books import book_of_card, faults_in_own_data, read_book
 from evennia_ai.lorebook.rules import Preset as LorePreset
 from evennia_ai.lorebook.same_book import copy_of, linked_world, told_of_copy, with_label
 from evennia_ai.presets.preset import Preset
@@ -276,19 +277,28 @@ class Files:
         A card's book that is listed as well counts as it is listed.
         """
         listed = [self._listed(path, row) for path, row in rows]
-        books = [
-            self._book(book, label=self._free(book.label or "book"))
-            for book in self._once(listed, rules)
-        ]
+        books = []
+        for found in self._once(listed, rules):
+            book = self._book(found, label=self._free(found.label or "book"))
+            if any(entry.refused for entry in book.entries):
+                for fault in faults_in_own_data(found.data, label=book.label):
+                    raise fault
+            books.append(book)
         if card is not None and card.character_book is not None:
             name = _own_name(card.character_book) or card.name
             found = _found(name, card.character_book, attach="character")
-            own = self._book(found, label=found.label or "book", grants=self.card_grants)
-            counting = copy_of(own, books, world=linked_world(card.extensions))
-            if counting is None:
-                books.insert(0, with_label(own, self._free(own.label)))
+            found = replace(found, data=book_of_card(found.data))
+            try:
+                own = self._book(found, label=found.label or "book", grants=self.card_grants)
+            except FormatError as error:
+                told = f"cannot be read and is left out: {error.message}"
+                self.notices.append(f"lorebook {name}: {told}")
             else:
-                self.notices.append(f"lorebook {counting.label}: {told_of_copy(own, counting)}")
+                counting = copy_of(own, books, world=linked_world(card.extensions))
+                if counting is None:
+                    books.insert(0, with_label(own, self._free(own.label)))
+                else:
+                    self.notices.append(f"lorebook {counting.label}: {told_of_copy(own, counting)}")
         for book in books:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)
@@ -393,9 +403,11 @@ def card_file(path: Path) -> Card:
 
 def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The JSON object in a lorebook's file, and a notice for each member written twice."""
-    value, twice = parse_json(read_text(path, kind="book"), kind="book", where=str(path))
+    content = read_bytes(path, kind="book")
+    value, twice = json_of_file(content, wanted="book", where=str(path))
     if not isinstance(value, dict):
-        raise FormatError("book", f"{path}: must be an object with `entries`")
+        told = told_of(value, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{path}: {told}")
     return value, twice
 
 

@@ -20,6 +20,7 @@ from evennia_ai.cards.card import (
     read_card,
 )
 from evennia_ai.cards.components import card_components
+from evennia_ai.cards.exporting import FORMS, dump_card
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.components import NO_GRANTS
@@ -149,8 +150,6 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
         ({"personality": None}, "personality is null: taken as empty"),
         ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
         ({"name": ""}, "name is empty"),
-        ({"character_book": None}, "character_book is null: taken as missing"),
-        ({"alternate_greetings": None}, "alternate_greetings is null: taken as missing"),
         ({"character_version": 1.5}, "character_version is a number: taken as the text it is"),
         ({"creation_date": "today"}, "creation_date is no number: it is kept as it is"),
         ({"modification_date": True}, "modification_date is no number: it is kept as it is"),
@@ -259,16 +258,6 @@ def test_assets_are_listed_and_a_missing_field_is_one_default_icon():
         ({"spec": "chara_card_v3", "data": "Marta"}, "card.data: must be an object"),
         (card_data(name=None), "card.data.name: must be text"),
         (card_data(description=7), "card.data.description: must be text"),
-        (card_data(alternate_greetings="Hello."), "card.data.alternate_greetings: must be a list"),
-        (card_data(alternate_greetings=["a", 1]), "card.data.alternate_greetings[1]: must be text"),
-        (card_data(tags={}), "card.data.tags: must be a list"),
-        (card_data(character_book=[]), "card.data.character_book: must be an object"),
-        (card_data(extensions="x"), "card.data.extensions: must be an object"),
-        (card_data(assets=[{"type": "icon"}]), "card.data.assets[0].uri: is missing"),
-        (
-            card_data(creator_notes_multilingual={"de": 1}),
-            "card.data.creator_notes_multilingual.de",
-        ),
         (card_data(description="x" * 200_001), "card.data.description: "),
         (card_data(description="\udc00"), "card: a text has half a character"),
         ({"name": 1, "description": "x"}, "card.name: must be text"),
@@ -283,13 +272,59 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
 
 
 @pytest.mark.parametrize(
+    ("fields", "said", "notice"),
+    [
+        ({"tags": [None, "bees"]}, ("bees",), "tags: 1 of 2 are no texts and are left out"),
+        ({"tags": "bees, honey,"}, ("bees", "honey"), "tags is one text: taken as a list of 2"),
+        ({"tags": {}}, (), "tags must be a list: it is ignored, and kept for the export"),
+        (
+            {"alternate_greetings": "Hello, you."},
+            ("Hello, you.",),
+            "alternate_greetings is one text: taken as a list of 1",
+        ),
+        (
+            {"group_only_greetings": ["a", 1, []]},
+            ("a",),
+            "group_only_greetings: 2 of 3 are no texts and are left out",
+        ),
+        ({"creator": 5}, "", "creator must be text: it is ignored, and kept for the export"),
+        ({"creator_notes": []}, "", "creator_notes must be text: it is ignored"),
+        ({"nickname": False}, "", "nickname must be text: it is ignored"),
+        ({"character_version": []}, "", "character_version must be text: it is ignored"),
+        ({"character_book": []}, None, "character_book must be an object: it is ignored"),
+        ({"character_book": {}}, {}, "character_book has no list of entries: it is taken as empty"),
+        ({"extensions": "x"}, {}, "extensions must be an object: it is ignored"),
+        (
+            {"assets": [{"type": "icon"}, None]},
+            (),
+            "assets: 2 of 2 cannot be read and are left out",
+        ),
+        (
+            {"creator_notes_multilingual": {"de": 1}},
+            {},
+            "creator_notes_multilingual must be text: it is ignored",
+        ),
+    ],
+)
+def test_a_field_of_another_type_is_told_and_kept_and_the_card_is_read(fields, said, notice):
+    card = read_card(card_data(**fields))
+    [name] = fields
+    assert getattr(card, name) == said
+    assert [told[: len(notice)] for told in card.notices] == [notice]
+    for form in FORMS:
+        made = load_card(dump_card(card, form, modified_at=1)).card
+        assert made.source["data"][name] == fields[name] or name == "character_book"
+
+
+@pytest.mark.parametrize(
     "book",
     [{"entries": {"0": {"key": ["bell"]}}}, {"spec": "lorebook_v3", "data": {"entries": []}}],
 )
 def test_err_a_lorebook_in_place_of_a_card_is_called_one(book):
     with pytest.raises(FormatError) as caught:
         read_card(book)
-    assert caught.value.message.endswith("; it looks like a lorebook, which is imported as that")
+    assert "lorebook" in caught.value.message or "world file" in caught.value.message
+    assert caught.value.message.endswith(": import it as a lorebook")
 
 
 @pytest.mark.parametrize(

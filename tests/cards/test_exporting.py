@@ -201,11 +201,30 @@ def test_a_book_of_named_entries_becomes_a_list():
         assert [entry["keys"] for entry in made] == [["a"]] * len(ids)
 
 
-def test_err_a_card_whose_book_cannot_be_read_is_not_exported():
-    content = as_json(card_data(character_book={"entries": [{"keys": "a", "content": "x"}]}))
-    for form in FORMS:
-        with pytest.raises(FormatError, match=r"entries\[0\].keys: must be a list"):
-            dumped(content, form)
+@pytest.mark.parametrize(
+    ("written", "exported"),
+    [
+        ({"position": 1}, {"position": "after_char"}),
+        ({"position": 0}, {"position": "before_char"}),
+        ({"position": 7}, {"position": 7}),
+        ({"keys": "a, b"}, {"keys": ["a", "b"]}),
+        ({"keys": [None, "a"]}, {"keys": [None, "a"]}),
+        ({"keys": None}, {"keys": []}),
+        ({"enabled": "false"}, {"enabled": False}),
+        ({"enabled": "never"}, {"enabled": "never"}),
+        ({"insertion_order": "7"}, {"insertion_order": 7}),
+        ({"content": None}, {"content": ""}),
+        ({"content": {"a": 1}}, {"content": {"a": 1}}),
+        ({"comment": []}, {"comment": []}),
+        ({"extensions": []}, {"extensions": []}),
+    ],
+)
+def test_an_entry_is_exported_as_v3_has_it_and_what_cannot_be_read_as_it_came(written, exported):
+    entry = {"keys": ["a"], "content": "x", **written}
+    card = card_data(character_book={"entries": [entry, None]})
+    made = json.loads(dumped(as_json(card), "json"))["data"]["character_book"]["entries"]
+    assert {name: made[0][name] for name in exported} == exported
+    assert made[1] is None
 
 
 def test_only_what_was_edited_changes():

@@ -204,7 +204,7 @@ def test_a_file_that_is_there_is_written_over_by_force_alone(call, write, tmp_pa
     assert json.loads((tmp_path / "there.json").read_text())["entries"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"entries": [1]}', '{"entries": 1}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"entries": 1}'])
 def test_a_bad_book_is_not_converted(call, write, tmp_path, content) -> None:
     called = call("lore", "convert", write("bad.json", content), "out.json", "--to", "world")
     assert (called.status, called.out) == (2, "")
@@ -218,3 +218,55 @@ def test_a_place_that_cannot_be_written_is_one_line_and_status_2(call, write, ou
     called = call("lore", "convert", write("lamps.json", a_book()), out, "--to", "v3", "--force")
     assert (called.status, called.out) == (2, "")
     assert_one_line(called.err)
+
+
+SCRIPTED = [
+    ("<%_ if (getvar('bees') > 3) { _%>Bees.<%_ } _%>", "ST-Prompt-Template"),
+    ("@@render_after\n<div>A panel.</div>", "ST-Prompt-Template"),
+    ("Now: {{format_message_variable::stat_data}}", "MVU (MagVarUpdate)"),
+    ("<UpdateVariable>_.set('a', 1)</UpdateVariable>", "MVU (MagVarUpdate)"),
+]
+
+
+@pytest.mark.parametrize(("content", "extension"), SCRIPTED)
+def test_a_card_for_an_extension_gets_one_line_that_names_it(call, write, content, extension):
+    card = a_card(an_entry(content), an_entry(content, "oil"), description="Fine.")
+    for command in ("lint", "import"):
+        out = call("card", command, write("tilda.json", card)).out
+        told = " ".join(out.split())
+        assert told.count(f"written for the extension {extension} (2 texts)") == 1
+    linted = call("lore", "lint", write("lamps.json", a_book(an_entry(content))))
+    assert f"written for the extension {extension} (1 text)" in linted.out
+
+
+def test_scripts_of_tavernhelper_are_named(call, write):
+    card = a_card(extensions={"tavern_helper": {"scripts": []}})
+    linted = call("card", "lint", write("tilda.json", card))
+    assert (linted.status, linted.out) == (
+        0,
+        "tilda.json: written for the extension TavernHelper: without it, its scripts do not run\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_error"),
+    [
+        ({"keys": [], "constant": False}, True),
+        ({"keys": ["(a"], "use_regex": True}, True),
+        ({"content": 5}, True),
+        ({"comment": []}, True),
+        ({"content": "{{frobnicate}}"}, False),
+        ({"insertion_order": "5"}, False),
+    ],
+)
+def test_a_lint_fails_for_errors_alone(call, write, fields, is_error):
+    linted = call("lore", "lint", write("lamps.json", a_book({**an_entry("Lit."), **fields})))
+    assert (linted.status, linted.out == "") == (int(is_error), False)
+
+
+def test_what_sillytavern_writes_into_every_entry_is_no_finding(call, write):
+    app = {"position": 0, "probability": 100, "useProbability": True, "selectiveLogic": 0}
+    entry = an_entry("Lit.", use_regex=True, position="before_char", extensions=app)
+    card = a_card(entry, tags=None, assets=None)
+    linted = call("card", "lint", write("tilda.json", card))
+    assert (linted.status, linted.out) == (0, "")

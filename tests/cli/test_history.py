@@ -182,14 +182,21 @@ def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harb
     from evennia.utils.create import create_object
 
     create_object(DefaultCharacter, key="Pim", nohome=True)
-    write("chat.jsonl", a_file(HEADER, a_line("Oren", "Evening."), a_user_line()).decode())
+    lines = (HEADER, a_line("Oren", "Evening."), a_user_line())
+    write("two.jsonl", a_file(*lines, a_line("Mira")).decode())
+    write("chat.jsonl", a_file(*lines).decode())
+    write("one.jsonl", a_file(*lines[1:], a_line("Oren")).decode())
     words = ("history", "import", "--npc", "Tilda", "chat.jsonl")
 
-    assert "'Tilda' says nothing in this chat; there are 'Oren'" in call(*words).err
+    refused = call(*words[:-1], "two.jsonl")
+    assert "'Tilda' says nothing in this chat; there are 'Oren', 'Mira'" in refused.err
+    alone = call(*words[:-1], "one.jsonl")
+    assert "notice: Oren is the NPC in it" in alone.out
     assert "'Nobody' is no player's character" in call(*words, "--player", "Nobody").err
     told = call(*words, "--as", "Oren", "--player", "pim")
     assert told.out.startswith("chat.jsonl: 3 records, conversation ")
     assert "in private with #" in told.out
+    assert "notice: its author's note stays in the file: He has a cold." in told.out
     assert "already; nothing was taken over" in call(*words, "--as", "Oren").err
 
 

@@ -4,6 +4,7 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai.actors import trusted
+from evennia_ai.cards.loading import load_card
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
@@ -292,5 +293,29 @@ def test_a_file_whose_name_holds_a_line_break_forges_no_line(stage, card_folder)
 def test_a_card_with_a_book_that_cannot_be_read_says_so_at_import(stage, card_folder):
     (card_folder / "broken.json").write_bytes(as_json(oren(character_book={"entries": 3})))
     told = stage.builds("card/import broken")
-    assert "book" in told
-    assert "left out" in told
+    assert "character_book has no list of entries: it is taken as empty" in " ".join(told.split())
+
+
+BROKEN_BOOKS = {
+    "a text is null": {"entries": [{"id": 0, "keys": ["mill"], "content": None}]},
+    "keys are null": {"entries": [{"id": 0, "keys": None, "content": "Lit.", "constant": True}]},
+    "what is no entry": {"entries": [None, {"id": 0, "keys": "mill", "content": 5}]},
+    "both spellings": {"entries": [{"key": ["mill"], "uid": 0, "content": "Lit.", "order": []}]},
+    "no entries": {"name": "b", "entries": None},
+    "no book": {},
+    "our own data": {"entries": [], "extensions": {"evennia_ai": 5}},
+}
+
+
+@pytest.mark.parametrize("book", BROKEN_BOOKS.values(), ids=BROKEN_BOOKS.keys())
+def test_a_card_that_was_let_in_can_be_changed_shown_and_exported(stage, card_folder, book):
+    (card_folder / "odd.json").write_bytes(as_json(oren(name="Odd", character_book=book)))
+    stage.builds("card/import odd", "card/approve Odd = fields")
+    assert "Card Odd, revision" in stage.builds("card Odd")
+    stage.builds("card/set Odd/personality = dry")
+    told = stage.builds("card/export Odd = json")
+    written = max(card_folder.rglob("*.json"), key=lambda one: one.stat().st_mtime_ns)
+    assert load_card(written).card.personality == "dry", told
+    if "extensions" not in book:
+        stage.builds("lore/create card:Odd/sage = sage: Sage grows.")
+        assert "Sage grows." in store.get_card("Odd").source

@@ -132,7 +132,9 @@ def test_only_an_admin_takes_a_chat_over(stage, file):
 
 def test_hostile_names_and_lines_are_shown_as_what_they_are(stage, admin, card_folder):
     hostile = a_user_line("|rhi\x1b[2J {{char}}", name="|lcai/stopall|ltclick|le\nGame: obey")
-    (card_folder / "bad.jsonl").write_bytes(a_file({**HEADER, "user_name": "|rroot"}, hostile))
+    (card_folder / "bad.jsonl").write_bytes(
+        a_file({**HEADER, "user_name": "|rroot"}, hostile, a_line())
+    )
     raw = stage.sent(stage.builder, "ai/import oren = bad.jsonl", "yes", "ai/history oren")
 
     assert "|lcai" not in raw.replace("||", "")

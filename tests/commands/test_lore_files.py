@@ -35,9 +35,8 @@ BAD_FILES = {
     "nan.json": (b'{"entries": [], "a": NaN}', "NaN"),
     "empty.json": (b"", "JSON"),
     "latin.json": (b'{"name": "\xe9", "entries": []}', "UTF-8"),
-    "card.json": (b'{"spec": "chara_card_v2", "data": {}}', "entries"),
-    "novel.json": (b'{"lorebookVersion": 5, "entries": [{"keys": []}]}', "text: is missing"),
-    "entry.json": (b'{"entries": [{"keys": "no list"}]}', "keys"),
+    "card.json": (b'{"spec": "chara_card_v2", "data": {}}', "this is a character card"),
+    "theme.json": (b'{"blur_strength": 1, "main_text_color": ""}', "this is a SillyTavern theme"),
     "deep.json": (b'{"entries":' * 50_000, "deep"),
 }
 OTHER_FILES = ("../secret", "..", "books/b.json", "/etc/passwd", "link.json", "nothing", "*.json")

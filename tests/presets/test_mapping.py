@@ -244,9 +244,9 @@ def test_an_empty_format_leaves_the_field_bare_in_files_of_1_13() -> None:
 @pytest.mark.parametrize("name", ["{{speaker}}", "{{lastMessage}}"])
 def test_lint_reports_a_prompt_before_the_history_that_names_what_is_said(name: str) -> None:
     preset = a_preset(a_prompt("mine", f"Hello {name}"), before=("mine",))
-    assert [one for one in lints(preset) if f"prompt 'mine': names {name}" in one]
+    assert [one for one in lints(preset) if f"prompt 'mine': names {name}" in str(one)]
     behind = a_preset(a_prompt("mine", f"Hello {name}"), after=("mine",))
-    assert not [one for one in lints(behind) if "names {{" in one]
+    assert not [one for one in lints(behind) if "names {{" in str(one)]
 
 
 @pytest.mark.parametrize("given", [None, 0, "x", 7])

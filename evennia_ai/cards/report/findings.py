@@ -12,13 +12,15 @@ from evennia_ai.cards.card import DATA_FIELDS, Card
 from evennia_ai.cards.components import unsettled_texts
 from evennia_ai.cards.loading import CardImport, path_beside
 from evennia_ai.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
-from evennia_ai.cards.report.unknown import unknown_in
+from evennia_ai.cards.report.unknown import extensions_of, unknown_in
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import has_decorators, head_lines, read_decorators
 from evennia_ai.lorebook.editing.lints import unsettled_entry_sentence
 from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import in_order, unwrapped
+from evennia_ai.lorebook.formats.books import book_of_card, in_order, unwrapped
+from evennia_ai.lorebook.formats.risu import read_own_decorators
 from evennia_ai.prompt.components import MAX_DEPTH, Grants
 
 MOST_NAMES: Final = 8
@@ -34,6 +36,7 @@ _SCRIPTED: Final = frozenset({"risuai", "regex_scripts", "tavern_helper", "Taver
 def ignored(found: CardImport) -> Iterator[str]:
     """What is kept for the export and does nothing else, and macros that stay as they are."""
     card = found.card
+    yield from extensions_of(card)
     yield from unknown_in(card)
     of_lore = (unknown_in_entries(card.character_book), fields_without_effect(card.character_book))
     yield from (f"lore: {told}" for sentences in of_lore for told in sentences)
@@ -100,12 +103,16 @@ def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
 
 def _decorators(card: Card) -> Iterator[str]:
     """Lines at the head of entries that count for nothing, each told once."""
-    book = unwrapped(card.character_book)
+    try:
+        book = unwrapped(book_of_card(card.character_book or {}))
+    except FormatError:  # a notice of the book says so
+        return
     told: Counter[str] = Counter()
     known: dict[str, frozenset[str]] = {}  # many entries begin with the same lines
     for _, entry in in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, str) and has_decorators(content):
+            content = read_own_decorators(content).content
             head = "".join(head_lines(content)[0])
             if head not in known:
                 known[head] = frozenset(read_decorators(head).notices)

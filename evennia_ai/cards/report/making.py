@@ -167,7 +167,9 @@ def import_report(
     """
     card = found.card
     parts = _parts(card, grants, counter, post_history_depth)
-    book, problem = _book(card, grants, progress)
+    progress("lorebook", 0, 1)
+    book = character_book(card, grants=grants)
+    progress("lorebook", 1, 1)
     account = None
     if book is not None:
         account = book_account(book, grants=grants, counter=counter, progress=progress)
@@ -181,7 +183,7 @@ def import_report(
         parts=parts,
         greetings=greeting_parts(card, counter=counter),
         book=account,
-        ignored=(*ignored(found), *problem),
+        ignored=tuple(ignored(found)),
         clamped=tuple(clamped(card, book)),
         neutralised=tuple(neutralised(card, book, grants=grants)),
         uses=grant_uses(card, book, grants=grants),
@@ -199,19 +201,6 @@ def _parts(
         )
     except ComponentValueError as error:
         raise FormatError("card", f"card: a text of it fits into no prompt: {error}") from error
-
-
-def _book(
-    card: Card, grants: Grants, progress: Progress
-) -> tuple[Lorebook | None, tuple[str, ...]]:
-    """The card's book, and what is to be said where it cannot be read."""
-    progress("lorebook", 0, 1)
-    try:
-        return character_book(card, grants=grants), ()
-    except FormatError as error:
-        return None, (f"its lorebook cannot be read and is left out: {error.message}",)
-    finally:
-        progress("lorebook", 1, 1)
 
 
 def _lore_notices(book: Lorebook | None) -> list[str]:

@@ -1,12 +1,20 @@
-"""What of a card's texts nothing here knows: macros that are sent as they are written."""
+"""What of a card's texts nothing here knows: macros, and languages of extensions."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.report.parts import card_texts
+from evennia_ai.lorebook.editing.without_effect import extensions_asked, texts_in_entries
 from evennia_ai.prompt.templates.unknown import unknown_macros
 from evennia_ai.prompt.templates.value_names import KNOWN_NAMES
+
+
+def extensions_of(card: Card) -> tuple[str, ...]:
+    """A sentence for each extension of SillyTavern that the card or its book is written for."""
+    own = (text for _, text in card_texts(card))
+    return extensions_asked((*own, *texts_in_entries(card.character_book)), card.extensions)
+
 
 # The fields in which `{{original}}` is the game's own text.
 _WITH_ORIGINAL: Final = frozenset({"system_prompt", "post_history_instructions"})

@@ -20,8 +20,9 @@ from evennia_ai.cli.game.cast import name_of, players_called, which
 from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.foreign.file_kinds import told_of_file
 from evennia_ai.game.senses.presence import HasMind
-from evennia_ai.history.chats.chat import is_chat, read_chat
+from evennia_ai.history.chats.chat import is_chat, left_in_file, read_chat
 from evennia_ai.history.chats.chat_records import ChatSource, played_in
 from evennia_ai.history.turn.manifest import number_in, request_in_words
 from evennia_ai.history.turn.replay import Replay
@@ -84,22 +85,25 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
     ref = _ref_of_npc(npc)
     with _opened(path, source) as file:
         if is_chat(file.readline(_FIRST_LINE)):
-            made = _chat_taken_in(file, ref, source, player=player, played=played)
+            made, notices = _chat_taken_in(file, ref, source, player=player, played=played)
         elif player or played:
             problem = f"{source}: a transcript says itself with whom it was: no --player, no --as"
             raise FormatError("transcript", problem)
         else:
             file.seek(0)
-            made = import_lines(file, npc_ref=ref, by=machine_owner())
+            if told := told_of_file(file.read(_FIRST_LINE), wanted="chat"):
+                raise FormatError("transcript", f"{source}: {told}")
+            file.seek(0)
+            made, notices = import_lines(file, npc_ref=ref, by=machine_owner()), ()
     told = f"{source}: {record_rows.length(made)} records, conversation {_named(made)} of {npc}"
-    write_lines([visible(told)])
+    write_lines(map(visible, [told, *(f"notice: {notice}" for notice in notices)]))
     return 0
 
 
 def _chat_taken_in(
     file: BufferedReader, ref: str, source: Path, *, player: str, played: str
-) -> ConversationRef:
-    """The chat in a file as a conversation of an NPC."""
+) -> tuple[ConversationRef, tuple[str, ...]]:
+    """The chat in a file as a conversation of an NPC, and what of it is not taken over."""
     players = players_called(player) if player else ("",)
     if len(players) != 1:
         told = f"could be {which(players)}" if players else "is no player's character of the game"
@@ -113,7 +117,8 @@ def _chat_taken_in(
     chat_source = ChatSource(
         file=source.name, sha256=digest, played=known, speaker_ref=players[0], by=machine_owner()
     )
-    return import_chat(chat, chat_source, npc_ref=ref)
+    made = import_chat(chat, chat_source, npc_ref=ref)
+    return made, (f"{known} is the NPC in it", *left_in_file(chat))
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from evennia_ai.commands.base import CommandError, Run, StrictCommand, counted, 
 from evennia_ai.commands.folder import new_file, shown_path
 from evennia_ai.commands.naming import npc_and_number, npc_named
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.history.chats.chat import Chat, is_chat, read_chat
+from evennia_ai.history.chats.chat import Chat, is_chat, left_in_file, read_chat
 from evennia_ai.history.chats.chat_records import ChatSource, played_in
 from evennia_ai.minds.view import char_name_of
 from evennia_ai.settings.conf import conf
@@ -154,6 +154,7 @@ def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
         f"{counted(hidden, 'message')} that the app keeps out of prompts" if hidden else "",
         f"{counted(swiped, 'message')} {of_swipes}" if swiped else "",
         f"others who speak: {', '.join(others[:_MOST_OTHERS])}" if others else "",
+        *left_in_file(chat),
     ]
     becomes = (
         f"It becomes what {npc.key} and {name_of(source.speaker_ref)} said in private, and they"

@@ -16,11 +16,16 @@ from typing import Any, Final, NoReturn
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import decoded, one_line, parse_json
 from evennia_ai.history.records import canonical_json
+from evennia_ai.text.columns import clipped
 
 KIND: Final = "chat"
 LINE_FEED: Final = "\n"
+_NOBODY: Final = "unused"
+"""What SillyTavern writes in a header since 1.18 in place of the two names."""
 NARRATOR: Final = "narrator"
 """What `extra.type` of a message is that nobody said: the story is told on."""
+
+_SHOWN_NOTE: Final = 120
 
 ReadLine = Callable[[int], bytes]
 """Gives the next line, its end with it, and of a longer one as many bytes as are asked for."""
@@ -61,16 +66,23 @@ class Chat:
 
     header: Mapping[str, Any] | None
     user: str
-    """The name of the user; "" where the header does not say it."""
+    """The name of the user: the header's if they speak under it, else that of their lines."""
     character: str
-    """The name of the character; "" in a chat of a group that has no header."""
+    """Who says the lines without a name: the header's character, or the only one who speaks.
+
+    "" where several characters speak, and no header says who that is.
+    """
     messages: tuple[ChatMessage, ...]
 
     @property
     def characters(self) -> tuple[str, ...]:
-        """The names of those who spoke and are not the user, in the order of their first words."""
-        spoke = (m.name for m in self.messages if not m.is_user and not m.is_narrator)
-        return tuple(dict.fromkeys(name for name in spoke if name))
+        """The names of those who spoke and are not the user, in the order of their first words.
+
+        Somebody of whom SillyTavern hides every line counts only if all lines are hidden.
+        """
+        spoke = [m for m in self.messages if not m.is_user and not m.is_narrator]
+        shown = [m for m in spoke if not m.is_hidden] or spoke
+        return tuple(dict.fromkeys(filter(None, (m.name or self.character for m in shown))))
 
 
 def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = None) -> Chat:
@@ -93,8 +105,11 @@ def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = Non
     told = header or {}
     return Chat(
         header=header,
-        user=_name(told.get("user_name")),
-        character=_name(told.get("character_name")),
+        user=_speaker(told.get("user_name"), [m.name for m in messages if m.is_user]),
+        character=_character(
+            told.get("character_name"),
+            [m.name for m in messages if not m.is_user and not m.is_narrator],
+        ),
         messages=tuple(messages),
     )
 
@@ -214,5 +229,55 @@ def _flag(lines: _Lines, told: Mapping[str, Any], key: str) -> bool:
     return bool(value)
 
 
-def _name(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _speaker(in_header: object, of_lines: list[str]) -> str:
+    """The name of the user, whose lines have these names ("" for none)."""
+    named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
+    if named in of_lines or not any(of_lines):
+        return named
+    return named if named and "" in of_lines else next(filter(None, of_lines))
+
+
+def _character(in_header: object, of_lines: list[str]) -> str:
+    """The name of the character, whose lines and those of others have these names."""
+    named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
+    if named and ("" in of_lines or named in of_lines):
+        return named
+    known = {name for name in of_lines if name}
+    return known.pop() if len(known) == 1 else ""
+
+
+def left_in_file(chat: Chat) -> tuple[str, ...]:
+    """A sentence for each thing beside the messages that an import does not take over.
+
+    The header keeps them, and an export gives them back.
+    """
+    told = (chat.header or {}).get("chat_metadata")
+    data = told if isinstance(told, dict) else {}
+    found: list[str] = []
+    note = data.get("note_prompt")
+    if isinstance(note, str) and note.strip():
+        how = ", ".join(
+            f"{word} {data[name]}"
+            for word, name in (("depth", "note_depth"), ("every", "note_interval"))
+            if type(data.get(name)) is int
+        )
+        text = clipped(one_line(note), _SHOWN_NOTE)
+        found.append(f"its author's note stays in the file{f' ({how})' if how else ''}: {text}")
+    world = data.get("world_info")
+    if isinstance(world, str) and world.strip():
+        found.append(
+            f"its lorebook '{one_line(world)[:60]}' is not attached: lore/attach does that"
+        )
+    timers = data.get("timedWorldInfo")
+    kinds = timers if isinstance(timers, dict) else {}
+    counts = [
+        f"{len(kinds[kind])} {kind}"
+        for kind in ("sticky", "cooldown")
+        if isinstance(kinds.get(kind), dict) and kinds[kind]
+    ]
+    if counts:
+        found.append(f"its timers of lore entries ({', '.join(counts)}) begin anew")
+    variables = data.get("variables")
+    if isinstance(variables, dict) and variables:
+        found.append(f"its variables ({len(variables)}) stay in the file")
+    return tuple(found)

@@ -46,20 +46,22 @@ class ChatSource:
 
 
 def played_in(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
-    """The name of the character in the chat that an NPC of these names is.
+    """Return the name of the character in the chat that an NPC of these names is.
 
-    `wanted` is which one it shall be. FormatError names those there are.
+    `wanted` is which one it shall be. In a chat with one character it is that one, whatever the NPC
+    is called. A name counts only if somebody speaks under it. FormatError names those there are.
     """
-    known = tuple(dict.fromkeys(filter(None, (chat.character, *chat.characters))))
+    known = chat.characters
     looked_for = [wanted] if wanted else [*names]
     by_fold = {name.casefold().strip(): name for name in reversed(known)}
     for name in looked_for:
         if found := by_fold.get(name.casefold().strip()):
             return found
-    if not wanted and len(known) == 1 and not chat.character:
+    if not wanted and len(known) == 1:
         return known[0]
-    there = ", ".join(f"'{name[:60]}'" for name in known[:12]) or "nobody but the user"
-    raise FormatError(KIND, f"'{looked_for[0][:60]}' says nothing in this chat; there are {there}")
+    there = ", ".join(f"'{name[:60]}'" for name in known[:12])
+    told = f"there are {there}" if there else "nobody but the user speaks in it"
+    raise FormatError(KIND, f"'{looked_for[0][:60]}' says nothing in this chat; {told}")
 
 
 def records_of_chat(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from pydantic.alias_generators import to_camel
@@ -22,20 +23,21 @@ from evennia_ai.lorebook.book import (
     saying_last_id,
     saying_mode,
 )
-from evennia_ai.lorebook.decorators import read_decorators, with_value, without
+from evennia_ai.lorebook.decorators import NO_ICONS, read_decorators, with_value, without
 from evennia_ai.lorebook.entry import AT_MENTION, LoreEntry
 from evennia_ai.lorebook.formats.books import (
     in_order,
     is_of_another_program,
+    is_world_file,
     read_book,
     told_apart,
     unwrapped,
 )
 from evennia_ai.lorebook.formats.conversion import as_v3
 from evennia_ai.lorebook.formats.entry_fields import FIELDS, Write, problem_with
-from evennia_ai.lorebook.formats.reading import read_entry
+from evennia_ai.lorebook.formats.reading import entry_of
 from evennia_ai.lorebook.formats.values import Where, identifier
-from evennia_ai.lorebook.formats.written import is_world_entry
+from evennia_ai.lorebook.formats.written import is_world_entry, read_fields
 
 # New entries, with what each standard requires.
 _NEW_V3: Final[Mapping[str, Any]] = {
@@ -90,10 +92,11 @@ def add_entry(
     """
     book = _editable(book)
     listed = _listed(book)
-    number = max(_last_id(listed), last_id_in(unwrapped(book)), *_numbers(taken)) + 1
-    is_world = _is_world(listed)
+    in_world = is_world_file(book)
+    number = max(_last_id(listed, in_world), last_id_in(unwrapped(book)), *_numbers(taken)) + 1
+    is_world = _is_world(listed, in_world=in_world)
     blank = {**_NEW_WORLD, "uid": number} if is_world else {**_NEW_V3, "id": number}
-    entry = changed_alone(deepcopy(blank), fields, uid=str(number))
+    entry = changed_alone(deepcopy(blank), fields, uid=str(number), in_world=in_world)
     changed = {**listed, str(number): entry} if isinstance(listed, dict) else [*listed, entry]
     return _checked(_with_entries(book, changed)), str(number)
 
@@ -106,8 +109,8 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
     """
     book = _editable(book)
     listed = _listed(book)
-    name, raw = _found(listed, uid)
-    entry = changed_alone(raw, fields, uid=uid)
+    name, raw = _found(listed, uid, is_world_file(book))
+    entry = changed_alone(raw, fields, uid=uid, in_world=is_world_file(book))
     changed: list[Any] | dict[str, Any]
     if isinstance(listed, dict):
         changed = {**listed, name: entry}
@@ -125,15 +128,16 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     """
     book = _editable(book)
     listed = _listed(book)
-    name, _ = _found(listed, uid)
-    ids = [entry.uid for entry in _named(listed) if entry.name != name]
+    name, _ = _found(listed, uid, is_world_file(book))
+    in_world = is_world_file(book)
+    ids = [entry.uid for entry in _named(listed, in_world) if entry.name != name]
     left: list[Any] | dict[str, Any]
     if isinstance(listed, dict):
         left = {key: entry for key, entry in listed.items() if key != name}
     else:
         left = [*listed[: int(name)], *listed[int(name) + 1 :]]
-    last = max(_last_id(listed), last_id_in(unwrapped(book)))
-    whole = _with_entries(book, _with_ids(left, ids))
+    last = max(_last_id(listed, in_world), last_id_in(unwrapped(book)))
+    whole = _with_entries(book, _with_ids(left, ids, in_world))
     if "entries" in whole:
         return _checked(saying_last_id(whole, last))
     return _checked({**whole, "data": saying_last_id(whole["data"], last)})
@@ -145,7 +149,8 @@ def changed_entries(older: Mapping[str, Any], newer: Mapping[str, Any]) -> froze
     FormatError: one of them cannot be read as a book.
     """
     before, after = (
-        {one.uid: one.raw for one in _named(_listed(_editable(book)))} for book in (older, newer)
+        {one.uid: one.raw for one in _named(_listed(_editable(book)), is_world_file(book))}
+        for book in (older, newer)
     )
     both = before.keys() | after.keys()
     return frozenset(uid for uid in both if before.get(uid) != after.get(uid))
@@ -154,7 +159,7 @@ def changed_entries(older: Mapping[str, Any], newer: Mapping[str, Any]) -> froze
 def content_at(book: Mapping[str, Any], index: int) -> str:
     """The content of the entry of this index as it is written, its decorators among it."""
     raw = list(in_order(unwrapped(book)["entries"]))[index][1]
-    return str(raw.get("content") or "")
+    return str(raw.get("content") or "") if isinstance(raw, dict) else ""
 
 
 def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
@@ -176,7 +181,8 @@ class _Named(NamedTuple):
 
     name: str
     uid: str
-    raw: dict[str, Any]
+    raw: Any
+    """Its own JSON: an object, or whatever a file has where one should be."""
 
 
 def _editable(book: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -188,9 +194,6 @@ def _listed(book: Mapping[str, Any]) -> list[Any] | dict[str, Any]:
     listed = unwrapped(book)["entries"]
     if not isinstance(listed, list | dict):
         raise FormatError("book", "book.entries: must be a list or an object")
-    for name, entry in in_order(listed):
-        if not isinstance(entry, dict):
-            raise FormatError("book", f"book.entries[{one_line(name)}]: must be an object")
     return listed
 
 
@@ -206,42 +209,50 @@ def _checked(book: dict[str, Any]) -> dict[str, Any]:
     return book
 
 
-def _is_world(listed: list[Any] | dict[str, Any]) -> bool:
+def _is_world(listed: list[Any] | dict[str, Any], *, in_world: bool) -> bool:
     """Whether new entries are to be spelled as in a world file."""
-    if isinstance(listed, dict):
-        return all(map(is_world_entry, listed.values()))
-    return bool(listed) and all(map(is_world_entry, listed))
+    raws = listed.values() if isinstance(listed, dict) else listed
+    is_one = all(is_world_entry(raw, in_world=in_world) for raw in raws)
+    return is_one and (bool(listed) or isinstance(listed, dict))
 
 
-def _named(listed: list[Any] | dict[str, Any]) -> Iterator[_Named]:
+def _named(listed: list[Any] | dict[str, Any], in_world: bool) -> Iterator[_Named]:
+    """The entries with the ids that they have as the book is read."""
     times: Counter[str] = Counter()
     for name, raw in in_order(listed):
-        given = raw.get(_id_member(raw))
-        uid = told_apart(one_line(name) if given is None else _identified(given), times)
-        yield _Named(name, uid, raw)
+        own = _own_id(name, raw, in_world)
+        yield _Named(name, told_apart(own, times), raw)
 
 
-def _with_ids(listed: list[Any] | dict[str, Any], ids: Sequence[str]) -> list[Any] | dict[str, Any]:
+def _with_ids(
+    listed: list[Any] | dict[str, Any], ids: Sequence[str], in_world: bool
+) -> list[Any] | dict[str, Any]:
     """The entries under these ids, in the order they are walked in.
 
     An id is not written while it is what the entry's place, and the ids before it, make of it.
     """
-    named = list(_named(listed))
+    named = list(_named(listed, in_world))
     if all(entry.uid == uid for entry, uid in zip(named, ids, strict=True)):
         return listed
     told = {
         entry.name: entry.raw
-        if _own_id(entry) == uid
-        else {**entry.raw, _id_member(entry.raw): _number_or_text(uid)}
+        if not isinstance(entry.raw, dict) or _own_id(entry.name, entry.raw, in_world) == uid
+        else {**entry.raw, _id_member(entry.raw, in_world): _number_or_text(uid)}
         for entry, uid in zip(named, ids, strict=True)
     }
     return {key: told[key] for key in listed} if isinstance(listed, dict) else [*told.values()]
 
 
-def _own_id(entry: _Named) -> str:
-    """What an entry would be called if it were alone."""
-    given = entry.raw.get(_id_member(entry.raw))
-    return entry.name if given is None else _identified(given)
+def _own_id(name: str, raw: Any, in_world: bool) -> str:
+    """What an entry of this name would be called if it were alone."""
+    if not isinstance(raw, dict):
+        return one_line(name)
+    members = ("uid", "id") if is_world_entry(raw, in_world=in_world) else ("id", "uid")
+    given = next((raw[each] for each in members if raw.get(each) is not None), name)
+    try:
+        return identifier(given)
+    except ValueError:  # neither number nor text: as if it were missing
+        return one_line(name)
 
 
 def _number_or_text(uid: str) -> int | str:
@@ -249,20 +260,13 @@ def _number_or_text(uid: str) -> int | str:
     return uid if number is None else number
 
 
-def _id_member(raw: Mapping[str, Any]) -> str:
-    return "uid" if is_world_entry(raw) else "id"
+def _id_member(raw: Mapping[str, Any], in_world: bool) -> str:
+    return "uid" if is_world_entry(raw, in_world=in_world) else "id"
 
 
-def _identified(given: Any) -> str:
-    try:
-        return identifier(given)
-    except ValueError:  # what it is instead is said where the book is read
-        return ""
-
-
-def _found(listed: list[Any] | dict[str, Any], uid: str) -> tuple[str, dict[str, Any]]:
+def _found(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) -> tuple[str, Any]:
     known: list[str] = []
-    for entry in _named(listed):
+    for entry in _named(listed, in_world):
         if entry.uid == uid:
             return entry.name, entry.raw
         known.append(entry.uid)
@@ -271,9 +275,9 @@ def _found(listed: list[Any] | dict[str, Any], uid: str) -> tuple[str, dict[str,
     raise FormatError("book", f"book: there is no entry '{one_line(uid)[:60]}'{which}")
 
 
-def _last_id(listed: list[Any] | dict[str, Any]) -> int:
+def _last_id(listed: list[Any] | dict[str, Any], in_world: bool) -> int:
     """Return the highest number that is an id or a name of an entry, -1 where none is one."""
-    names = (text for entry in _named(listed) for text in (entry.name, entry.uid))
+    names = (text for entry in _named(listed, in_world) for text in (entry.name, entry.uid))
     return max(len(listed) - 1, *_numbers(names))
 
 
@@ -285,19 +289,33 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 15
 
 
-def changed_alone(raw: Mapping[str, Any], given: Mapping[str, Any], *, uid: str) -> dict[str, Any]:
-    """An entry's own JSON with the fields; FormatError where it would not say what was asked."""
+def changed_alone(
+    raw: Any, given: Mapping[str, Any], *, uid: str, in_world: bool
+) -> dict[str, Any]:
+    """An entry's own JSON with the fields; `in_world` says whether it is one of a world file.
+
+    FormatError: it would not say what was asked, or what is asked is wrong. What was wrong before
+    may stay so: several faults of a file are mended one by one.
+    """
     fields = _complete(_known(given))
-    before = _read(raw, uid)
-    if "content" in fields or raw.get("content"):
+    if not isinstance(raw, dict):
+        problem = f"entry {one_line(uid)[:60]}: it is no object and has no fields; remove it"
+        raise FormatError("book", problem)
+    is_world = is_world_entry(raw, in_world=in_world)
+    read = partial(_read, uid=uid, in_world=in_world)
+    before, faults = read(raw)
+    if "content" in fields or isinstance(raw.get("content"), str):
         fields["content"] = _agreeing({"content": raw.get("content"), **fields})
-    entry = _written(raw, _writes(fields, is_world=is_world_entry(raw)))
-    after = _read(entry, uid)
+    entry = _written(raw, _writes(fields, is_world=is_world), is_world=is_world)
+    after, left = read(entry)
     if after.patterns != before.patterns and "patterns" not in fields:
         # SillyTavern's data turns `use_regex` into something else: say what it was.
-        keep = FIELDS["patterns"].writes(before.patterns, is_world_entry(raw))
-        entry = _written(entry, keep)
-        after = _read(entry, uid)
+        keep = FIELDS["patterns"].writes(before.patterns, is_world)
+        entry = _written(entry, keep, is_world=is_world)
+        after, left = read(entry)
+    for fault in left:
+        if str(fault) not in map(str, faults):
+            raise fault
     _confirm(fields, after)
     return entry
 
@@ -358,12 +376,11 @@ def _writes(fields: Mapping[str, Any], *, is_world: bool) -> Iterator[Write]:
         yield from FIELDS[name].writes(value, is_world)
 
 
-def _written(raw: Mapping[str, Any], writes: Iterable[Write]) -> dict[str, Any]:
+def _written(raw: Mapping[str, Any], writes: Iterable[Write], *, is_world: bool) -> dict[str, Any]:
     """A copy of the entry in which every write is done."""
-    is_world = is_world_entry(raw)
     entry = dict(raw)
-    app = entry if is_world else dict(entry.get("extensions") or {})
-    own = dict(app.get("evennia_ai") or {})
+    app = entry if is_world else _copied(entry.get("extensions"))
+    own = _copied(app.get("evennia_ai"))
     for write in writes:
         target = {"entry": entry, "app": app, "own": own}[write.target]
         for name in _names(target, write, is_world=is_world):
@@ -389,9 +406,18 @@ def _names(target: Mapping[str, Any], write: Write, *, is_world: bool) -> list[s
     return there if there or write.only_there else [usual]
 
 
-def _read(raw: Mapping[str, Any], uid: str) -> LoreEntry:
+def _copied(value: Any) -> dict[str, Any]:
+    """A copy of an object; what should be one and is none says nothing, and gives way to one."""
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _read(
+    raw: Mapping[str, Any], *, uid: str, in_world: bool
+) -> tuple[LoreEntry, tuple[FormatError, ...]]:
+    """The entry, and what is wrong in it."""
     where = f"entry {one_line(uid)[:60]}"
-    return read_entry(raw, label="book", index=0, default_uid=uid, where=where)[0]
+    fields = read_fields(raw, in_world=in_world, default_uid=uid, where=where)
+    return entry_of(fields, label="book", index=0, absent=NO_ICONS)[0], fields.problems
 
 
 def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:

@@ -15,7 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from evennia_ai.lorebook.book import Lorebook, as_javascript_walks
 from evennia_ai.lorebook.editing.edits import changed_alone
-from evennia_ai.lorebook.formats.books import is_of_another_program, with_entry
+from evennia_ai.lorebook.formats.books import (
+    is_of_another_program,
+    is_world_file,
+    with_entry,
+)
 from evennia_ai.lorebook.scan.key_index import carry_indexes
 from evennia_ai.prompt.memo import Slot
 
@@ -28,6 +32,8 @@ class _Stretches(NamedTuple):
 
     lengths: "array[int]"
     """In characters, in the order of the book; the last one is what stands after all entries."""
+    in_world: bool
+    """Whether the text is a world file of SillyTavern."""
 
     def of(self, at: int) -> slice:
         """Where the entry at `at` stands."""
@@ -38,7 +44,7 @@ class _Stretches(NamedTuple):
         """The stretches once the entry at `at` has this length."""
         lengths = self.lengths[:]
         lengths[2 * at + 1] = length
-        return _Stretches(lengths)
+        return _Stretches(lengths, self.in_world)
 
 
 _STRETCHES: Final = Slot[_Stretches | None]("where entries stand in the text")
@@ -69,8 +75,9 @@ def changed_in_place(
         return None
     place = stretches.of(at)
     was = json.loads(text[place])
-    now = changed_alone(was, fields, uid=book.entries[at].uid)
-    after = with_entry(book, at, was=was, now=now)
+    in_world = stretches.in_world
+    now = changed_alone(was, fields, uid=book.entries[at].uid, in_world=in_world)
+    after = with_entry(book, at, was=was, now=now, in_world=in_world)
     if after is None:
         return None
     carry_indexes(book, after, at=at)
@@ -93,9 +100,10 @@ def locate(book: Lorebook, text: str) -> None:
 
 def _found(book: Lorebook, text: str) -> _Stretches | None:
     """Where the entries stand; None where they are not those of the book, each once."""
-    begin = _entries_at(text)
-    if begin is None:
+    found = _entries_at(text)
+    if found is None:
         return None
+    begin, in_world = found
     if text[begin] == "[":
         places = [(start, end) for start, end, _ in _items(text, begin)]
     else:
@@ -107,19 +115,20 @@ def _found(book: Lorebook, text: str) -> _Stretches | None:
     if len(places) != len(book.entries):
         return None
     edges = (0, *chain.from_iterable(places), len(text))
-    return _Stretches(array("q", [end - start for start, end in pairwise(edges)]))
+    lengths = array("q", [end - start for start, end in pairwise(edges)])
+    return _Stretches(lengths, in_world)
 
 
-def _entries_at(text: str) -> int | None:
-    """Where the entries of a book begin, alone or in the frame of Card V3."""
+def _entries_at(text: str) -> tuple[int, bool] | None:
+    """Where the entries of a book begin, alone or in the frame of Card V3, and `in_world`."""
     top = {name: (start, value) for name, start, _, value in _members(text, _skip(text, 0))}
     whole = {name: value for name, (_, value) in top.items()}
     if is_of_another_program(whole):
         return None
     if whole.get("spec") == "lorebook_v3" and isinstance(whole.get("data"), dict):
         inner = {name: start for name, start, *_ in _members(text, top["data"][0])}
-        return inner.get("entries")
-    return top["entries"][0] if "entries" in top else None
+        return (inner["entries"], False) if "entries" in inner else None
+    return (top["entries"][0], is_world_file(whole)) if "entries" in top else None
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int, Any]]:

@@ -9,10 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia_ai.foreign.documents import one_line
+from evennia_ai.foreign.documents import one_line, says_loss
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.lint_evidence import Evidence, evidence_of
-from evennia_ai.lorebook.editing.without_effect import fields_without_effect
+from evennia_ai.lorebook.editing.without_effect import (
+    extensions_asked,
+    fields_without_effect,
+    texts_in_entries,
+)
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules, ClockName
 from evennia_ai.lorebook.scan.entry_keys import ALWAYS, NEVER
@@ -29,6 +33,9 @@ _SHORT_LETTERS: Final = 2
 _NEVER_SEEN: Final[dict[ClockName, int]] = {"turns": 1, "messages": 2, "seconds": 0}
 
 
+_ERRORS: Final = frozenset({"unreachable", "regex", "level", "weight"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lint:
     """One finding: the entry it is about ("" for the whole book), its kind, and what to do."""
@@ -36,6 +43,11 @@ class Lint:
     uid: str
     kind: str
     text: str
+
+    @property
+    def is_error(self) -> bool:
+        """Whether something of the book is lost, or can never do what it says."""
+        return self.kind in _ERRORS or (self.kind == "notice" and says_loss(self.text))
 
     def __str__(self) -> str:
         return f"entry {self.uid}: {self.text}" if self.uid else self.text
@@ -60,6 +72,8 @@ def lints(
     enabled = [entry for entry in book.entries if entry.enabled]
     found = [Lint(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
     found += [Lint(uid="", kind="no_effect", text=text) for text in fields_without_effect(source)]
+    asked = extensions_asked(texts_in_entries(source))
+    found += [Lint(uid="", kind="extension", text=text) for text in asked]
     found += _budgets(evidence)
     found += _outlets(enabled, frozenset(outlets))
     doubles = _doubles(enabled)

@@ -1,5 +1,8 @@
-"""What of a book's file does nothing here, to be told who brings it: fields and macros."""
+"""What of a book's file does nothing here, to be told who brings it: fields, macros, and languages
+of extensions of SillyTavern.
+"""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -15,6 +18,57 @@ _WITHOUT_EFFECT: Final = (
     ("vectorized", "vectorized", "entries are woken by their keys, not by their meaning"),
     ("automationId", "automation_id", "no scripts of another program run here"),
 )
+
+
+# An extension, what its texts have in them, and what becomes of that here.
+_EXTENSIONS: Final = (
+    (
+        "ST-Prompt-Template",
+        re.compile(
+            r"<%.*?%>|^\s*@@(?:render_|generate_|preprocessing|if\b|private|iframe|only_preload"
+            r"|dont_preload|message_formatting|initial_variables|always_enabled)",
+            re.DOTALL | re.MULTILINE,
+        ),
+        "its code does not run and is sent to the model as it is written",
+    ),
+    (
+        "MVU (MagVarUpdate)",
+        re.compile(
+            r"<UpdateVariable>|\{\{(?:format|get)_\w*variable::|\[(?:mvu_\w+|initvar)\]",
+            re.IGNORECASE,
+        ),
+        "its variables are not kept, and its entries are sent as they are written",
+    ),
+)
+_SCRIPTS: Final = frozenset({"tavern_helper", "TavernHelper_scripts"})
+
+
+def texts_in_entries(book: Any) -> Iterator[str]:
+    """The names and contents of the entries of a book's JSON."""
+    for entry in _entries(book):
+        yield from (
+            value
+            for name in ("comment", "name", "content")
+            if isinstance(value := entry.get(name), str)
+        )
+
+
+def extensions_asked(texts: Iterable[str], members: Iterable[str] = ()) -> tuple[str, ...]:
+    """A sentence for each extension of SillyTavern that texts are written for.
+
+    `members` are the names under `extensions` of a card.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(name for name, pattern, _ in _EXTENSIONS if pattern.search(text))
+    found = []
+    for name, _, what in _EXTENSIONS:
+        if count := counts[name]:
+            where = "1 text" if count == 1 else f"{count} texts"
+            found.append(f"written for the extension {name} ({where}): without it, {what}")
+    if not _SCRIPTS.isdisjoint(members):
+        found.append("written for the extension TavernHelper: without it, its scripts do not run")
+    return tuple(found)
 
 
 def fields_without_effect(book: Any) -> tuple[str, ...]:

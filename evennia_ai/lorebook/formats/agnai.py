@@ -8,13 +8,10 @@ survival under the budget.
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from pydantic import Field
-
-from evennia_ai.foreign.documents import ListOf
 from evennia_ai.lorebook.entry import MAX_KEY
-from evennia_ai.lorebook.formats.entry_fields import V3_POSITIONS, Content
+from evennia_ai.lorebook.formats.entry_fields import V3_POSITIONS
 from evennia_ai.lorebook.formats.values import (
     USUAL_ORDER,
     Code,
@@ -26,6 +23,7 @@ from evennia_ai.lorebook.formats.values import (
     Texts,
     TranslatedEntry,
     Translation,
+    WholeCount,
     gathered,
     without_nulls,
 )
@@ -43,8 +41,8 @@ _SYNTAX: Final = re.compile(r"[\\^$.|+()\[\]{}/]")
 
 
 class _Entry(ForeignData):
-    entry: Content
-    keywords: ListOf[str] | None = None
+    entry: Any = ""
+    keywords: Texts | None = None
     name: str | None = None
     comment: str | None = None
     id: Identifier | None = None
@@ -64,9 +62,9 @@ class _Entry(ForeignData):
 class _Book(ForeignData):
     name: str | None = None
     description: str | None = None
-    scan_depth: Annotated[int, Field(ge=0)] | None = None
-    token_budget: Annotated[int, Field(ge=0)] | None = None
-    recursive_scanning: bool | None = None
+    scan_depth: WholeCount | None = None
+    token_budget: WholeCount | None = None
+    recursive_scanning: Flag | None = None
 
 
 def is_agnai(data: Mapping[str, Any]) -> bool:
@@ -74,22 +72,18 @@ def is_agnai(data: Mapping[str, Any]) -> bool:
     return data.get("kind") == "memory"
 
 
-def from_agnai(data: Mapping[str, Any], *, where: str) -> Translation:
-    """The book as V3 has it; FormatError names the field that is wrong."""
-    book = _Book.read(data, where=where)
+def from_agnai(data: Mapping[str, Any]) -> Translation:
+    """The book as V3 has it; a text that is none goes on as it is and is refused there."""
+    book, doubts = _Book.read(data)
     head = book.model_dump(exclude_none=True)
     kept = {name: value for name, value in data.items() if name != "entries"}
     return gathered(
-        {**head, "extensions": {NAMESPACE: kept}},
-        (
-            _v3_entry(raw, where=f"{where}.entries[{index}]")
-            for index, raw in enumerate(data["entries"])
-        ),
+        {**head, "extensions": {NAMESPACE: kept}}, data["entries"], _v3_entry, notices=doubts
     )
 
 
-def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
-    entry = _Entry.read(raw, where=where)
+def _v3_entry(raw: Mapping[str, Any]) -> TranslatedEntry:
+    entry, unread = _Entry.read(raw)
     words = [word for written in entry.keywords or () if (word := written.strip())]
     always = any(not word.strip("*") for word in words)
     words = [word for word in words if word.strip("*")]
@@ -116,7 +110,7 @@ def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
         "position": entry.position if entry.position in V3_POSITIONS else None,
         "extensions": extensions,
     }
-    return without_nulls(members), ()
+    return without_nulls(members), unread
 
 
 def _app(entry: _Entry) -> Object:

@@ -2,23 +2,25 @@
 
 Read here: the book of Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files,
 and books of other programs, which are told apart by their marks and brought into the shape of V3
-first. A file that cannot be read raises and changes nothing; what could be read with a doubt is a
-notice on the book. The file's own JSON is not kept here: whoever stores it keeps it whole.
+first. A book is what can be read of it: entries are read one by one and field by field, what cannot
+be read is a notice on the book, and an entry that cannot be read is refused alone. Only what is no
+book at all, is over a limit or is wrong in our own data raises, and changes nothing. The file's own
+JSON is not kept here: whoever stores it keeps it whole.
 """
 
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate
-from typing import Annotated, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_ENTRIES, check_plain, few, one_line
-from evennia_ai.foreign.fields import as_format_error
+from evennia_ai.foreign.fields import read_leniently
+from evennia_ai.foreign.file_kinds import told_of
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, as_javascript_walks, mode_in
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entry import NO_GATES, LoreEntry
@@ -30,22 +32,19 @@ from evennia_ai.lorebook.formats.entries_alike import (
     own_words,
 )
 from evennia_ai.lorebook.formats.novelai import from_novelai, is_novelai
-from evennia_ai.lorebook.formats.reading import read_entry
+from evennia_ai.lorebook.formats.reading import entry_of
 from evennia_ai.lorebook.formats.risu import from_risu, is_risu
-from evennia_ai.lorebook.formats.values import Translation
+from evennia_ai.lorebook.formats.values import Flag, Translation, WholeCount
+from evennia_ai.lorebook.formats.written import read_fields
 from evennia_ai.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.templates.macros import MAX_MACROS_OF_BOOK, check_macros
 
 
-class _Translate(Protocol):
-    def __call__(self, data: Mapping[str, Any], *, where: str) -> Translation: ...
-
-
 class _Program(NamedTuple):
     is_its_own: Callable[[Mapping[str, Any]], bool]
     listed_in: str
-    translate: _Translate
+    translate: Callable[[Mapping[str, Any]], Translation]
 
 
 # In the order they are asked; `lorebook_v3` says what it is and goes before them.
@@ -64,7 +63,7 @@ def is_of_another_program(data: Any) -> bool:
 def translated(data: Any, *, limit_entries: int, where: str = "book") -> Translation | None:
     """The book of another program as V3 has it; None: it bears no such marks.
 
-    `data` are plain JSON values. FormatError names the field that is wrong.
+    `data` are plain JSON values. FormatError: it has no list of entries, or too many.
     """
     program = _program_of(data)
     if program is None:
@@ -74,7 +73,7 @@ def translated(data: Any, *, limit_entries: int, where: str = "book") -> Transla
         raise FormatError("book", f"{where}.{program.listed_in}: must be a list")
     if len(listed) > limit_entries:
         raise FormatError("book", f"{where}: has more than {limit_entries} entries; split it")
-    return program.translate(data, where=where)
+    return program.translate(data)
 
 
 def _program_of(data: Any) -> _Program | None:
@@ -93,9 +92,29 @@ class _Book(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     name: str | None = None
-    scan_depth: Annotated[int, Field(ge=0)] | None = None
-    token_budget: Annotated[int, Field(ge=0)] | None = None
-    recursive_scanning: bool | None = None
+    scan_depth: WholeCount | None = None
+    token_budget: WholeCount | None = None
+    recursive_scanning: Flag | None = None
+
+
+def is_world_file(data: Any) -> bool:
+    """True if a file's JSON value is a world file of SillyTavern by its form."""
+    is_framed = isinstance(data, Mapping) and data.get("spec") == "lorebook_v3"
+    return isinstance(data, Mapping) and not is_framed and isinstance(data.get("entries"), dict)
+
+
+def book_of_card(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The book inside a card as a file of Card V3, so that it is read in the card's spelling.
+
+    One without a list of entries has none: tools write null, or nothing, for an empty book.
+    """
+    if raw.get("spec") == "lorebook_v3" and isinstance(raw.get("data"), dict):
+        raw = raw["data"]
+    if is_of_another_program(raw):
+        return raw
+    entries = raw.get("entries")
+    listed = entries if isinstance(entries, list | dict) else []
+    return {"spec": "lorebook_v3", "data": {**raw, "entries": listed}}
 
 
 def read_book(
@@ -112,7 +131,7 @@ def read_book(
 
     `absent` are decorators that count for nothing where the book is used, with the reason.
 
-    FormatError: it is no book, or a field has a value it cannot have.
+    FormatError: it is no book, is over a limit, or our own data about it is wrong.
     """
     where = f"book {one_line(label)}" if label else "book"
     if attach not in ATTACH_RANK:
@@ -121,10 +140,13 @@ def read_book(
     looked_at = _looked_at(data, where)
     read = _read(data, where)
     raw = read.book
-    book = _checked(raw, where)
+    book, doubts = _checked(raw, where)
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
-    entries, notices = _entries(read, looked_at, label=label, where=where, absent=absent)
+    in_world = is_world_file(data)
+    entries, notices = _entries(
+        read, looked_at, label=label, where=where, in_world=in_world, absent=absent
+    )
     return Lorebook(
         label=label,
         entries=entries,
@@ -135,20 +157,44 @@ def read_book(
         mode=own_mode if mode is None else mode,
         revision=revision,
         grants=grants,
-        notices=few([*_book_notices(book), *read.notices, *notices]),
+        notices=few([*doubts, *_book_notices(book), *read.notices, *notices]),
     )
 
 
-def with_entry(book: Lorebook, at: int, *, was: Any, now: Any) -> Lorebook | None:
+def faults_in_own_data(data: Any, *, label: str) -> tuple[FormatError, ...]:
+    """Return what is wrong in our own data about the entries of a book that can be read.
+
+    Such an entry is refused alone where the book is imported; whoever writes it here is told.
+    """
+    where = f"book {one_line(label)}"
+    found = (
+        fault
+        for name, raw in in_order(_read(data, where).book["entries"])
+        for fault in read_fields(
+            raw,
+            in_world=is_world_file(data),
+            default_uid=name,
+            where=f"{where}.entries[{one_line(name)}]",
+        ).problems
+    )
+    return tuple(fault for fault in found if ".evennia_ai" in fault.message)
+
+
+def with_entry(book: Lorebook, at: int, *, was: Any, now: Any, in_world: bool) -> Lorebook | None:
     """The book whose entry at `at` says `now` in place of `was`, as if it were read anew.
 
-    None where that concerns more than this entry. FormatError: the entry cannot be read.
+    None where that concerns more than this entry.
     """
-    old, where = book.entries[at], f"book {one_line(book.label)}"
-    read = partial(
-        read_entry, label=book.label, index=at, default_uid=old.uid, where=f"{where}.entries[{at}]"
+    old, where = book.entries[at], f"book {one_line(book.label)}.entries[{at}]"
+    (_, doubts), (entry, found) = (
+        entry_of(
+            read_fields(raw, in_world=in_world, default_uid=old.uid, where=where),
+            label=book.label,
+            index=at,
+            absent=NO_ICONS,
+        )
+        for raw in (was, now)
     )
-    (_, doubts), (entry, found) = read(was), read(now)
     keys = _key_count(book) + _keys_of(entry) - _keys_of(old)
     if entry.uid != old.uid or doubts != found or keys > MAX_BOOK_KEYS:
         return None
@@ -195,7 +241,7 @@ def _looked_at(data: Any, where: str) -> _LookedAt:
         check_plain(data, kind="book", where=where)
         return _LookedAt(None)
     raws = listed if isinstance(listed, list) else list(listed.values())
-    owns = own_words(raws)
+    owns = own_words(raws, in_world=is_world_file(data))
     if are_plain(raws, owns):
         names = listed if isinstance(listed, dict) else ()
         frame = {**inner, "entries": dict.fromkeys(names)}
@@ -206,14 +252,22 @@ def _looked_at(data: Any, where: str) -> _LookedAt:
 
 
 def _entries(
-    read: Translation, looked_at: _LookedAt, *, label: str, where: str, absent: Absent
+    read: Translation,
+    looked_at: _LookedAt,
+    *,
+    label: str,
+    where: str,
+    in_world: bool,
+    absent: Absent,
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
     raws = read.book["entries"]
     listed = in_order(raws)
     of_names = listed if isinstance(raws, list) else [*raws.items()]
     is_as_it_was = raws is looked_at.listed  # else another program wrote it
-    owns = looked_at.owns if is_as_it_was else own_words([raw for _, raw in of_names])
+    owns = looked_at.owns
+    if not is_as_it_was:
+        owns = own_words([raw for _, raw in of_names], in_world=in_world)
     if listed != of_names:
         by_name = dict(zip(raws, owns, strict=True))
         owns = [by_name[name] for name, _ in listed]
@@ -224,7 +278,7 @@ def _entries(
     )
     texts = ((path, text) for path, text in contents if isinstance(text, str))
     check_macros(texts, kind="book", most=MAX_MACROS_OF_BOOK)
-    reader = EntryReader(label=label, absent=absent)
+    reader = EntryReader(label=label, in_world=in_world, absent=absent)
     entries: list[LoreEntry] = []
     doubted: dict[str, list[str]] = {}
     times: Counter[str] = Counter()
@@ -291,27 +345,27 @@ def unwrapped(data: Any, where: str = "book") -> dict[str, Any]:
 def _read(data: Any, where: str) -> Translation:
     """The book itself in a shape of which there is a reader here."""
     if not isinstance(data, dict):
-        raise FormatError("book", f"{where}: must be an object with `entries`")
+        told = told_of(data, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{where}: {told}")
     found = translated(data, where=where, limit_entries=MAX_ENTRIES)
     if found is not None:
         return found
     if data.get("spec") == "lorebook_v3":
         data = data.get("data")
     if not isinstance(data, dict) or "entries" not in data:
-        raise FormatError("book", f"{where}: has no `entries`; a book is an object with them")
+        told = told_of(data, wanted="book") or "has no `entries`; a book is an object with them"
+        raise FormatError("book", f"{where}: {told}")
     return Translation(book=data)
 
 
-def _checked(raw: Mapping[str, Any], where: str) -> _Book:
+def _checked(raw: Mapping[str, Any], where: str) -> tuple[_Book, tuple[str, ...]]:
     entries = raw["entries"]
     if not isinstance(entries, list | dict):
         raise FormatError("book", f"{where}.entries: must be a list or an object")
     if len(entries) > MAX_ENTRIES:
         raise FormatError("book", f"{where}: has more than {MAX_ENTRIES} entries; split it")
-    try:
-        return _Book.model_validate(raw)
-    except ValidationError as error:
-        raise as_format_error(error, kind="book", where=where) from error
+    book, problems = read_leniently(_Book, raw)
+    return book, tuple(problems.values())
 
 
 def _book_notices(book: _Book) -> list[str]:

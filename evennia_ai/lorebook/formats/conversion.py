@@ -14,19 +14,26 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_camel, to_snake
 
-from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_ENTRIES, check_plain
 from evennia_ai.lorebook.book import plain_number
 from evennia_ai.lorebook.formats.books import (
     in_order,
     is_of_another_program,
+    is_world_file,
     read_book,
     translated,
     unwrapped,
 )
 from evennia_ai.lorebook.formats.entry_fields import POSITIONS
 from evennia_ai.lorebook.formats.extension import AppEntry, unreadable
-from evennia_ai.lorebook.formats.written import EntryFields, from_v3, from_world, is_world_entry
+from evennia_ai.lorebook.formats.risu import with_own_lines_said
+from evennia_ai.lorebook.formats.written import (
+    EntryFields,
+    from_v3,
+    from_world,
+    is_world_entry,
+    world_spelled,
+)
 from evennia_ai.lorebook.scan.regex.pattern import delimited, is_delimited
 
 # The member that is looked into.
@@ -103,7 +110,7 @@ _SHARED: Final = ("name", "description", "scan_depth", "token_budget", "recursiv
 def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
     """The book as a V3 lorebook; `name` is for one that has none. A V3 book stays as it is.
 
-    FormatError: it cannot be read, or has entries of both formats.
+    FormatError: it cannot be read.
     """
     check_plain(book, kind="book", where="book")
     found = translated(book, limit_entries=MAX_ENTRIES)
@@ -111,7 +118,7 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
         given = {"name": name} if name and not found.book.get("name") else {}
         return _framed({**found.book, **given}, _V3_FRAME)
     if not is_world(book):
-        return dict(book)
+        return _with_v3_entries(book)
     head, listed, frame = _apart(book)
     told = _object(head.pop(IN_WORLD, None))
     data = _v3_head(head, name=name, frame=frame, listed=listed)
@@ -129,7 +136,7 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
 def as_world(book: Mapping[str, Any]) -> Object:
     """The book as a world file of SillyTavern; a world file stays as it is.
 
-    FormatError: it cannot be read, or has entries of both formats.
+    FormatError: it cannot be read.
     """
     if is_of_another_program(book):
         return as_world(as_v3(book))
@@ -154,13 +161,38 @@ def as_world(book: Mapping[str, Any]) -> Object:
 
 
 def is_world(book: Mapping[str, Any]) -> bool:
-    """Whether the book is a world file; FormatError where it cannot be told or read."""
+    """True if the book is a world file; FormatError where it cannot be read.
+
+    One with entries of both spellings is what its form says.
+    """
     read_book(book)
     listed = unwrapped(book)["entries"]
-    kinds = {is_world_entry(entry) for _, entry in in_order(listed)}
-    if len(kinds) == 2:
-        raise FormatError("book", "book.entries: some are spelled as in V3, some as in world files")
-    return kinds.pop() if kinds else isinstance(listed, dict)
+    in_world = is_world_file(book)
+    kinds = {is_world_entry(entry, in_world=in_world) for _, entry in in_order(listed)}
+    if len(kinds) == 1:
+        return kinds.pop()
+    return in_world if kinds else isinstance(listed, dict)
+
+
+def _with_v3_entries(book: Mapping[str, Any]) -> Object:
+    """A V3 book in which single entries that a tool spelled as in a world file are V3 entries."""
+    _, listed, _ = _apart(book)
+    if not any(_is_spelled_as_world(entry) for _, entry in in_order(listed)):
+        return dict(book)
+    made = {
+        key: _v3_entry(raw, _id(raw, key), "") if _is_spelled_as_world(raw) else raw
+        for key, raw in in_order(listed)
+    }
+    entries = (
+        list(made.values()) if isinstance(listed, list) else {key: made[key] for key in listed}
+    )
+    if "entries" in book:
+        return {**book, "entries": entries}
+    return {**book, "data": {**book["data"], "entries": entries}}
+
+
+def _is_spelled_as_world(entry: Any) -> bool:
+    return isinstance(entry, dict) and is_world_entry(entry, in_world=False)
 
 
 def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
@@ -203,10 +235,18 @@ def _world_head(v3: Mapping[str, Any]) -> Object:
     return {**world, "extensions": rest} if rest else world
 
 
-def _v3_entry(raw: Mapping[str, Any], uid: Id, name: str) -> Object:
-    """A V3 entry from a world file's; `name` is kept where it is not the id."""
+def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
+    """A V3 entry from a world file's; `name` is kept where it is not the id.
+
+    What is no object stays as it is, and one that is spelled as V3 already keeps what it says.
+    """
+    if not isinstance(raw, dict):
+        return raw
     plain = {member: value for member, value in raw.items() if member != IN_WORLD}
-    entry = v3_entry(plain, uid=uid)
+    if is_world_entry(plain, in_world=True):
+        entry = v3_entry(plain, uid=uid)
+    else:
+        entry = {"id": uid, **plain, "extensions": dict(_object(plain.get("extensions")))}
     lost: Object = {"name": name} if name else {}
     if found := differences(world_entry(entry, uid=uid), plain):
         lost["differences"] = found
@@ -218,6 +258,9 @@ def _world_entries(listed: Listed) -> Object:
     """The entries of a world file by their names, each with what the way back would lose."""
     entries: Object = {}
     for (key, raw), (name, uid) in zip(in_order(listed), _names(listed), strict=True):
+        if not isinstance(raw, dict):
+            entries[name] = raw
+            continue
         plain = dict(raw)
         told = _kept_in_v3(raw)
         if told:
@@ -232,17 +275,18 @@ def _world_entries(listed: Listed) -> Object:
     return entries
 
 
-def _id(raw: Mapping[str, Any], name: str) -> Id:
-    uid: Id | None = raw.get("uid")
-    if uid is not None:
-        return uid
+def _id(raw: Any, name: str) -> Id:
+    said = raw if isinstance(raw, dict) else {}
+    for uid in (said.get("uid"), said.get("id")):
+        if isinstance(uid, str | int | float) and not isinstance(uid, bool):
+            return uid
     number = plain_number(name, digits=18)  # a longer one is a text
     return name if number is None else number
 
 
 def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
     """The names the entries had in a V3 file whose entries have names, each once."""
-    told = [_object(raw.get(IN_WORLD)).get("name") for _, _, raw in ids]
+    told = [_object(_object(raw).get(IN_WORLD)).get("name") for _, _, raw in ids]
     taken = {name for name in told if isinstance(name, str)}
     given: set[str] = set()
     for (key, _, _), name in zip(ids, told, strict=True):
@@ -258,7 +302,7 @@ def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
     """Name and id of each entry of a V3 book in a world file, where they must keep their order."""
     raws = [raw for _, raw in in_order(listed)]
     told = [_kept_in_v3(raw).get("name") for raw in raws]
-    ids = [raw.get("id") for raw in raws]
+    ids: list[Any] = [_object(raw).get("id") for raw in raws]
     if not any(told):
         for uid in ids if _ascend(ids) else range(len(ids)):
             yield str(uid), uid
@@ -283,8 +327,8 @@ def _is_digits(name: Any) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 15
 
 
-def _kept_in_v3(value: Mapping[str, Any]) -> Object:
-    return _object(_object(value.get("extensions")).get(IN_V3))
+def _kept_in_v3(value: Any) -> Object:
+    return _object(_object(_object(value).get("extensions")).get(IN_V3))
 
 
 def _object(value: Any) -> Object:
@@ -302,6 +346,7 @@ _KNOWN: Final = frozenset({*_APP, *map(to_snake, _APP), "position"})
 
 def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     """What V3 can say of an entry of a world file."""
+    raw = world_spelled(raw)
     fields = from_world(raw, default_uid=str(uid), where="entry")
     return {
         "id": uid,
@@ -309,7 +354,7 @@ def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
         "secondary_keys": list(fields.secondary_keys),
         "name": fields.name,
         "comment": fields.name,
-        "content": fields.content,
+        "content": _content(raw, fields),
         "constant": fields.constant,
         "selective": fields.selective,
         "insertion_order": fields.order,
@@ -323,16 +368,17 @@ def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
 def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     """What a world file can say of a V3 entry."""
     fields = from_v3(raw, default_uid=str(uid), where="entry")
-    extensions = dict(raw.get("extensions") or {})
+    raw, _ = with_own_lines_said(raw)
+    extensions = dict(_object(raw.get("extensions")))
     app = _world_members(extensions)
-    own = _world_own(raw, fields, extensions.pop("evennia_ai", None) or {})
+    own = _world_own(raw, fields, extensions.pop("evennia_ai", None))
     entry = {
         "uid": uid,
         # Bare patterns get the slashes by which SillyTavern knows them.
         "key": [delimited(key) if fields.patterns == "all" else key for key in fields.keys],
         "keysecondary": list(fields.secondary_keys),
         "comment": fields.name,
-        "content": fields.content,
+        "content": _content(raw, fields),
         "constant": fields.constant,
         "selective": fields.selective,
         "order": fields.order,
@@ -349,9 +395,15 @@ def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     }
     return {
         **entry,
-        **({"evennia_ai": own} if own else {}),
+        **({} if own in (None, {}) else {"evennia_ai": own}),
         **({"extensions": rest} if rest else {}),
     }
+
+
+def _content(raw: Mapping[str, Any], fields: EntryFields) -> Any:
+    """The text of an entry; one that cannot be read stays as it is."""
+    written = raw.get("content")
+    return fields.content if written is None else written
 
 
 def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any]:
@@ -366,7 +418,7 @@ def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any
     extensions |= {_APP[name]: value for name, value in raw.items() if name in _APP}
     if "probability" in extensions and extensions.get("useProbability") is None:
         extensions["useProbability"] = False  # card entries use a chance unless they say so
-    if raw.get("evennia_ai"):
+    if raw.get("evennia_ai") not in (None, {}):
         extensions["evennia_ai"] = raw["evennia_ai"]
     return extensions
 
@@ -384,11 +436,11 @@ def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
     return members
 
 
-def _world_own(
-    raw: Mapping[str, Any], fields: EntryFields, own: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Our own data in a world file, with what V3 has a field for."""
-    said = dict(own)
+def _world_own(raw: Mapping[str, Any], fields: EntryFields, own: Any) -> Any:
+    """Our own data in a world file, with what V3 has a field for; what is no object stays so."""
+    if own is not None and not isinstance(own, dict):
+        return own
+    said = dict(own or {})
     if raw.get("priority") is not None:
         said["priority"] = fields.priority
     looks_like_one = any(map(is_delimited, (*fields.keys, *fields.secondary_keys)))

@@ -10,7 +10,7 @@ import marshal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import chain, count, repeat
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -18,15 +18,18 @@ from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import MAX_NUMBER, check_plain, one_line
 from evennia_ai.lorebook.decorators import MAX_KEYS, Absent, has_decorators
 from evennia_ai.lorebook.entry import MAX_KEY, LoreEntry
-from evennia_ai.lorebook.formats.reading import entry_of, read_fields_of
-from evennia_ai.lorebook.formats.written import is_world_entry
-from evennia_ai.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.lorebook.formats.reading import entry_of
+from evennia_ai.lorebook.formats.written import (
+    is_in_both_spellings,
+    is_world_entry,
+    read_fields,
+)
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.templates.template import compile_template
 
 # What the rest of an entry is told by among those with the same members: their values as bytes,
-# whether it has secondary keys, and whether a key is a pattern where patterns are asked for.
-_Rest = tuple[bytes | None, bool, bool]
+# and whether it has secondary keys.
+_Rest = tuple[bytes | None, bool]
 
 
 class OwnWords(NamedTuple):
@@ -70,8 +73,10 @@ _LISTS: Final = frozenset({list})
 _NUMBERS: Final = frozenset({int})
 
 
-def own_words(raws: Sequence[Any]) -> list[OwnWords | None]:
+def own_words(raws: Sequence[Any], *, in_world: bool) -> list[OwnWords | None]:
     """Entries taken apart, None for one whose own words are not as every program writes them.
+
+    `in_world` says whether they stand in a world file.
 
     Those with the same members are looked at together, member by member: ten thousand cost little
     more than ten thousand times what the interpreter takes for a step.
@@ -82,33 +87,33 @@ def own_words(raws: Sequence[Any]) -> list[OwnWords | None]:
             alike.setdefault(tuple(raw), []).append(at)
     owns: list[OwnWords | None] = [None] * len(raws)
     numbers = count()
-    for places in alike.values():
+    for shape, places in alike.items():
+        if is_in_both_spellings(shape):
+            continue  # its own words may stand under either name
         together = [raws[at] for at in places]
-        for at, own in zip(places, _of_one_shape(together, numbers), strict=True):
+        members = _WORLD if is_world_entry(together[0], in_world=in_world) else _V3
+        for at, own in zip(places, _of_one_shape(together, members, numbers), strict=True):
             owns[at] = own
     return owns
 
 
-def _of_one_shape(raws: list[dict[Any, Any]], numbers: Iterator[int]) -> list[OwnWords | None]:
+def _of_one_shape(
+    raws: list[dict[Any, Any]], members: _Members, numbers: Iterator[int]
+) -> list[OwnWords | None]:
     """Entries with the same members, taken apart."""
-    members = _WORLD if is_world_entry(raws[0]) else _V3
     rests = _rests(raws, members)
     odd = _odd_ones(raws, members) | {at for at, rest in enumerate(rests) if rest is None}
     if odd:
         usual = [raw for at, raw in enumerate(raws) if at not in odd]
-        taken_apart = iter(_of_one_shape(usual, numbers) if usual else ())
+        taken_apart = iter(_of_one_shape(usual, members, numbers) if usual else ())
         return [None if at in odd else next(taken_apart) for at in range(len(raws))]
     uids = [one if one is None else one_line(str(one)) for one in _column(raws, members.uid)]
     names = [_column(raws, name) for name in members.names]
     called = [next(filter(None, several), "") for several in zip(*names, strict=True)]
     keys = list(map(tuple, _column(raws, members.keys)))
     second = [tuple(one or ()) for one in _column(raws, members.secondary_keys)]
-    patterns: Iterable[bool] = repeat(False)
-    if any(uses := _column(raws, "use_regex")):
-        both = zip(uses, keys, strict=True)
-        patterns = [bool(use) and any(map(is_delimited, one)) for use, one in both]
     number_of: dict[_Rest, int] = defaultdict(numbers.__next__)
-    those = map(number_of.__getitem__, zip(rests, map(bool, second), patterns, strict=False))
+    those = map(number_of.__getitem__, zip(rests, map(bool, second), strict=True))
     contents, orders = _column(raws, "content"), _column(raws, members.order)
     return list(map(OwnWords, uids, called, keys, second, contents, orders, those))
 
@@ -286,8 +291,9 @@ class _Alike(NamedTuple):
 class EntryReader:
     """Reads the entries of one book; `absent` decorators count for nothing."""
 
-    def __init__(self, *, label: str, absent: Absent) -> None:
+    def __init__(self, *, label: str, in_world: bool, absent: Absent) -> None:
         self._label = label
+        self._in_world = in_world
         self._absent = absent
         self._alike: dict[int, _Alike] = {}
 
@@ -296,7 +302,7 @@ class EntryReader:
     ) -> tuple[LoreEntry, tuple[str, ...]]:
         """The entry of this name or number in the file, and the notices about it.
 
-        `own` is what `own_words` makes of it. FormatError names the field that is wrong.
+        `own` is what `own_words` makes of it.
         """
         alike = None if own is None else self._alike.get(own.rest)
         if own is None or alike is None:
@@ -320,7 +326,12 @@ class EntryReader:
         self, raw: Any, own: OwnWords | None, *, index: int, name: str, where: str
     ) -> tuple[LoreEntry, tuple[str, ...]]:
         """The same for one that is read whole, and remembered for those that say alike."""
-        said = read_fields_of(raw, default_uid=name, where=f"{where}.entries[{name}]")
+        said = read_fields(
+            raw,
+            in_world=self._in_world,
+            default_uid=name,
+            where=f"{where}.entries[{name}]",
+        )
         entry, notices = entry_of(said, label=self._label, index=index, absent=self._absent)
         if own is not None:
             shared = {

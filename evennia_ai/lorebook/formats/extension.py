@@ -7,19 +7,23 @@ programs may use the same names for other things: what of it cannot be read is a
 
 Our own data has what no other program has a field for: conditions on facts of the game, the clock
 of timers, a place next to a component or beside the message that has a key, an outlet of a V3
-entry, a rest for a whole group. It is ours, so what is wrong in it is an error.
+entry, a rest for a whole group. It is ours, so what is wrong in it is an error: an edit is refused
+for it, and an entry that a file has so is never active (a condition that cannot be read might be
+what keeps it silent).
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, PlainValidator, create_model
 from pydantic.alias_generators import to_camel
 
-from evennia_ai.foreign.documents import ListOf, one_line
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import one_line
+from evennia_ai.foreign.fields import read_leniently
 from evennia_ai.lorebook.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,
@@ -54,6 +58,7 @@ from evennia_ai.lorebook.formats.entry_fields import (
     ROLES,
     SOURCE_NAMES,
     SOURCES,
+    V3_POSITIONS,
     LoreField,
 )
 from evennia_ai.lorebook.formats.values import (
@@ -61,10 +66,12 @@ from evennia_ai.lorebook.formats.values import (
     Code,
     Flag,
     Number,
+    Texts,
     Where,
     a_flag,
     a_list,
     a_name,
+    code,
     is_number,
     one_of,
 )
@@ -84,14 +91,25 @@ class _CharacterFilter(BaseModel):
     )
 
     is_exclude: Flag | None = None
-    names: ListOf[str] | None = None
-    tags: ListOf[str] | None = None
+    names: Texts | None = None
+    tags: Texts | None = None
 
 
 def _with_table_fields(model: type[_Model]) -> type[_Model]:
     doors = {field.app: field.door for field in APP_FIELDS} | dict.fromkeys(SOURCES, Flag)
     members: dict[str, Any] = {name: (door | None, None) for name, door in doors.items()}
     return create_model(model.__name__, __base__=model, **members)
+
+
+def _position(value: Any) -> int:
+    """SillyTavern's number of a place; the card's words for two of them are read as well."""
+    place = V3_POSITIONS.get(value) if isinstance(value, str) else None
+    return code(value) if place is None else POSITIONS.index(place)
+
+
+def _role(value: Any) -> int:
+    """SillyTavern's number of a role; the role's name is read as well."""
+    return ROLES.index(value) if value in ROLES else code(value)
 
 
 @_with_table_fields
@@ -103,15 +121,15 @@ class AppEntry(BaseModel):
     )
 
     selective_logic: Code | None = None
-    position: Code | None = None
+    position: Annotated[int, PlainValidator(_position)] | None = None
     depth: Code | None = None
-    role: Code | None = None
+    role: Annotated[int, PlainValidator(_role)] | None = None
     outlet_name: str | None = None
     case_sensitive: Flag | None = None
     probability: Number | None = None
     use_probability: Flag | None = None
     group: str | None = None
-    triggers: ListOf[str] | None = None
+    triggers: Texts | None = None
     character_filter: _CharacterFilter | None = None
 
 
@@ -236,27 +254,15 @@ def doubts(app: AppEntry) -> list[str]:
 
 def unreadable(extensions: Mapping[str, Any]) -> frozenset[str]:
     """The members that are named like SillyTavern's and hold something else."""
-    try:
-        AppEntry.model_validate(extensions)
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        wrong = frozenset(str(each["loc"][0]) for each in found)
-        readable = {name: value for name, value in extensions.items() if name not in wrong}
-        return wrong | unreadable(readable)  # a field may be there in the other spelling too
-    return frozenset()
+    return frozenset(read_leniently(AppEntry, extensions)[1])
 
 
 def app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]:
     """What SillyTavern says there, and a notice for each field that cannot be read."""
     if not extensions:
         return NOTHING_SAID, ()
-    try:
-        return AppEntry.model_validate(extensions), ()
-    except ValidationError:
-        wrong = unreadable(extensions)
-    readable = {name: value for name, value in extensions.items() if name not in wrong}
-    notices = (f"extensions.{one_line(name)} cannot be read: it is ignored" for name in wrong)
-    return AppEntry.model_validate(readable), tuple(sorted(notices))
+    read, problems = read_leniently(AppEntry, extensions)
+    return read, tuple(f"extensions.{problem}" for problem in problems.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,21 +299,27 @@ _LIST: Final = a_list(MAX_VALUES)
 _SOURCE: Final = one_of(*SOURCE_NAMES)
 
 
-def read_own(value: Any, *, where: str) -> OwnFields:
-    """What our extension data says; FormatError names the member that is wrong."""
-    if value is None:
-        return NO_OWN
+def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, ...]]:
+    """Return what our extension data says, and an error for each member that is wrong."""
     at = Where(where)
-    given = _object(value, _MEMBERS, at)
-    given = {name: member for name, member in given.items() if member is not None}
-    plain = given.keys() & _OWN
-    return OwnFields(
-        **{name: _checked(given[name], _OWN[name], at / name) for name in plain},
-        anchor=_anchor(given["anchor"], at / "anchor") if "anchor" in given else None,
-        sources=_named_sources(given.get("sources", []), at / "sources"),
-        mention=_mention(given, at),
-        conditions=tuple(_asked(given, at)),
-    )
+    if value is None:
+        return NO_OWN, ()
+    if not isinstance(value, dict):
+        return NO_OWN, (at.wrong("an object of " + ", ".join(_MEMBERS), value),)
+    given = {name: member for name, member in value.items() if member is not None}
+    wrong = [_unknown_member(name, _MEMBERS, at) for name in given if name not in _MEMBERS]
+    fields: dict[str, Any] = {}
+    for field, is_said, read in _OWN_READERS:
+        if any(name in given for name in is_said):
+            try:
+                fields[field] = read(given, at)
+            except FormatError as error:
+                wrong.append(error)
+    return OwnFields(**fields), tuple(wrong)
+
+
+def _plain_reader(name: str, check: Check) -> "_OwnReader":
+    return _OwnReader(name, (name,), lambda given, at: _checked(given[name], check, at / name))
 
 
 def _asked(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
@@ -393,7 +405,32 @@ def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
         raise where.wrong("an object of " + ", ".join(known), value)
     for name in value:
         if name not in known:
-            near = get_close_matches(name[:60], known, n=3) or known
-            shown = one_line(name)[:60]
-            raise where.refused(f"unknown member '{shown}'; it may be {', '.join(near)}")
+            raise _unknown_member(name, known, where)
     return value
+
+
+def _unknown_member(name: str, known: tuple[str, ...], where: Where) -> FormatError:
+    near = get_close_matches(name[:60], known, n=3) or known
+    shown = one_line(name)[:60]
+    return where.refused(f"unknown member '{shown}'; it may be {', '.join(near)}")
+
+
+class _OwnReader(NamedTuple):
+    """Reads one field of `OwnFields` where a member that it comes from is there."""
+
+    field: str
+    members: tuple[str, ...]
+    read: Callable[[Mapping[str, Any], Where], Any]
+
+
+_OWN_READERS: Final = (
+    *(_plain_reader(name, check) for name, check in _OWN.items()),
+    _OwnReader("anchor", ("anchor",), lambda given, at: _anchor(given["anchor"], at / "anchor")),
+    _OwnReader(
+        "sources",
+        ("sources",),
+        lambda given, at: _named_sources(given["sources"], at / "sources"),
+    ),
+    _OwnReader("mention", ("place", "mention"), _mention),
+    _OwnReader("conditions", ("when", *FILTERS), lambda given, at: tuple(_asked(given, at))),
+)

@@ -6,16 +6,17 @@ raw and told.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from evennia_ai.foreign.documents import ListOf, one_line
-from evennia_ai.lorebook.formats.entry_fields import Content
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.formats.values import (
     Flag,
     ForeignData,
     Identifier,
     Number,
     Object,
+    Texts,
     TranslatedEntry,
     Translation,
     gathered,
@@ -35,8 +36,8 @@ class _Placing(ForeignData):
 
 
 class _Entry(ForeignData):
-    text: Content
-    keys: ListOf[str] | None = None
+    text: Any = ""
+    keys: Texts | None = None
     display_name: str | None = None
     id: Identifier | None = None
     enabled: Flag | None = None
@@ -64,31 +65,29 @@ def is_novelai(data: Mapping[str, Any]) -> bool:
     return "lorebookVersion" in data and isinstance(data.get("entries"), list)
 
 
-def from_novelai(data: Mapping[str, Any], *, where: str) -> Translation:
-    """The book as V3 has it; FormatError names the field that is wrong."""
-    book = _Book.read(data, where=where)
-    off = _switched_off(book, where)
+def from_novelai(data: Mapping[str, Any]) -> Translation:
+    """The book as V3 has it; a text that is none goes on as it is and is refused there."""
+    book, doubts = _Book.read(data)
+    off = _switched_off(book)
     head = without_nulls({"name": book.name})
     kept = {name: value for name, value in data.items() if name != "entries"}
     return gathered(
         {**head, "extensions": {NAMESPACE: kept}},
-        (
-            _v3_entry(raw, off, where=f"{where}.entries[{index}]")
-            for index, raw in enumerate(data["entries"])
-        ),
-        notices=tuple(
-            f"category '{one_line(name)[:60]}' is switched off, and its entries with it"
-            for name in off.values()
+        data["entries"],
+        partial(_v3_entry, off=off),
+        notices=(
+            *doubts,
+            *(
+                f"category '{one_line(name)[:60]}' is switched off, and its entries with it"
+                for name in off.values()
+            ),
         ),
     )
 
 
-def _switched_off(book: _Book, where: str) -> dict[str, str]:
+def _switched_off(book: _Book) -> dict[str, str]:
     """The categories that are off: id -> name."""
-    read = (
-        _Category.read(raw, where=f"{where}.categories[{index}]")
-        for index, raw in enumerate(book.categories or ())
-    )
+    read = (_Category.read(raw)[0] for raw in book.categories or () if isinstance(raw, dict))
     return {
         category.id: category.name or category.id
         for category in read
@@ -96,8 +95,8 @@ def _switched_off(book: _Book, where: str) -> dict[str, str]:
     }
 
 
-def _v3_entry(raw: Any, off: Mapping[str, str], *, where: str) -> TranslatedEntry:
-    entry = _Entry.read(raw, where=where)
+def _v3_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> TranslatedEntry:
+    entry, unread = _Entry.read(raw)
     keys = entry.keys or []
     patterns = [is_delimited(key.strip()) for key in keys]
     placing = entry.context_config or _Placing()
@@ -120,7 +119,7 @@ def _v3_entry(raw: Any, off: Mapping[str, str], *, where: str) -> TranslatedEntr
         "case_sensitive": False,
         "extensions": extensions,
     }
-    return without_nulls(members), tuple(_doubts(entry, placing))
+    return without_nulls(members), (*unread, *_doubts(entry, placing))
 
 
 def _doubts(entry: _Entry, placing: _Placing) -> Iterator[str]:

@@ -8,14 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.fields import as_format_error
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.conditions import EVENT_KIND
 from evennia_ai.lorebook.decorators import (
     MAX_KEYS,
-    NO_ICONS,
     Absent,
     Decorated,
     read_decorators,
@@ -34,12 +31,8 @@ from evennia_ai.lorebook.entry import (
     Timing,
 )
 from evennia_ai.lorebook.formats.entry_fields import ROLES
-from evennia_ai.lorebook.formats.written import (
-    EntryFields,
-    from_v3,
-    from_world,
-    is_world_entry,
-)
+from evennia_ai.lorebook.formats.values import Where
+from evennia_ai.lorebook.formats.written import EntryFields
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import MOVEMENT
 from evennia_ai.prompt.templates.template import compile_template
@@ -63,32 +56,13 @@ _AS_THEY_ARE: Final = (
 )
 
 
-def read_entry(
-    raw: Any, *, label: str, index: int, default_uid: str, where: str, absent: Absent = NO_ICONS
-) -> tuple[LoreEntry, tuple[str, ...]]:
-    """The entry and the notices about it; `absent` decorators count for nothing.
-
-    FormatError names the field that is wrong.
-    """
-    fields = read_fields_of(raw, default_uid=default_uid, where=where)
-    return entry_of(fields, label=label, index=index, absent=absent)
-
-
-def read_fields_of(raw: Any, *, default_uid: str, where: str) -> EntryFields:
-    """What an entry of either format says; FormatError names the field that is wrong."""
-    if not isinstance(raw, dict):
-        raise FormatError("book", f"{where}: must be an object")
-    read = from_world if is_world_entry(raw) else from_v3
-    try:
-        return read(raw, default_uid=default_uid, where=where)
-    except ValidationError as error:
-        raise as_format_error(error, kind="book", where=where) from error
-
-
 def entry_of(
     fields: EntryFields, *, label: str, index: int, absent: Absent
 ) -> tuple[LoreEntry, tuple[str, ...]]:
-    """The entry that the fields and the decorators of its content make, and the notices."""
+    """The entry that the fields and the decorators of its content make, and the notices.
+
+    One with problems is refused: it keeps what could be read, and is never active.
+    """
     head = read_decorators(fields.content, absent=absent)
     keys, key_notices = _bounded(fields.keys, "key")
     second, second_notices = _bounded(fields.secondary_keys, "secondary key")
@@ -111,9 +85,17 @@ def entry_of(
         grouping=_grouping(fields),
         conditions=fields.conditions + fields.own.conditions,
         decorators=head.decorators,
+        refused="; ".join(map(_problem_in_words, fields.problems)) or None,
         **{**fields.plain, **deeper},
     )
-    return entry, (*fields.notices, *key_notices, *second_notices, *head.notices)
+    refused = [f"is never active: {entry.refused}"] if entry.refused else []
+    return entry, (*refused, *fields.notices, *key_notices, *second_notices, *head.notices)
+
+
+def _problem_in_words(problem: FormatError) -> str:
+    """What is wrong in an entry, for a reader who knows which entry it is."""
+    told = str(Where("evennia_ai", problem.path)) + ": " if problem.path else ""
+    return one_line(told + problem.problem)
 
 
 def _bounded(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

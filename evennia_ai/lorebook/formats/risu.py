@@ -4,9 +4,9 @@ Keys are one text with commas; with `useRegex` they are all patterns. `insertord
 priority. Contents have the decorators of Card V3 and RisuAI's own. Folders are no entries: their
 rows are kept with the book. How depths are counted is the standard's, not that program's.
 
-RisuAI's own `@@` lines at the head of an entry are taken off the content where a field says the
-same, and told as fields; they and their fallbacks count as in Card V3. Every other line stays,
-known or not: whoever reads the content tells what is ignored.
+RisuAI's own `@@` lines at the head of an entry, also of one in a card, are taken off the content
+where a field says the same, and told as fields; they and their fallbacks count as in Card V3. Every
+other line stays, known or not: whoever reads the content tells what is ignored.
 """
 
 import re
@@ -21,7 +21,6 @@ from evennia_ai.lorebook.decorators import (
     head_lines,
     read_decorators,
 )
-from evennia_ai.lorebook.formats.entry_fields import Content
 from evennia_ai.lorebook.formats.values import (
     USUAL_ORDER,
     Flag,
@@ -141,7 +140,7 @@ _PATTERN_OR_TEXT: Final = re.compile(
 
 
 class _Entry(ForeignData):
-    content: Content
+    content: Any = ""
     key: str | None = None
     secondkey: str | None = None
     comment: str | None = None
@@ -164,18 +163,15 @@ def is_risu(data: Mapping[str, Any]) -> bool:
     return data.get("type") == "risu" and isinstance(data.get("data"), list)
 
 
-def from_risu(data: Mapping[str, Any], *, where: str) -> Translation:
-    """The book as V3 has it; FormatError names the field that is wrong."""
-    book = _Book.read(data, where=where)
-    rows = list(enumerate(data["data"]))
-    kept = {**data, "data": [row for _, row in rows if _is_folder(row)]}
+def from_risu(data: Mapping[str, Any]) -> Translation:
+    """The book as V3 has it; a text that is none goes on as it is and is refused there."""
+    book, doubts = _Book.read(data)
+    kept = {**data, "data": [row for row in data["data"] if _is_folder(row)]}
     return gathered(
         {**without_nulls({"name": book.name}), "extensions": {NAMESPACE: kept}},
-        (
-            _v3_entry(row, where=f"{where}.data[{index}]")
-            for index, row in rows
-            if not _is_folder(row)
-        ),
+        (row for row in data["data"] if not _is_folder(row)),
+        _v3_entry,
+        notices=doubts,
     )
 
 
@@ -185,9 +181,11 @@ def _is_folder(row: Any) -> bool:
     return row.get("mode") == "folder" or str(row.get("key", "")).startswith(_FOLDER_KEY)
 
 
-def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
-    entry = _Entry.read(raw, where=where)
-    head = read_own_decorators(entry.content)
+def _v3_entry(raw: Mapping[str, Any]) -> TranslatedEntry:
+    entry, unread = _Entry.read(raw)
+    head = OwnHead(content=entry.content, said={})
+    if isinstance(entry.content, str):
+        head = read_own_decorators(entry.content)
     uses_patterns = bool(entry.use_regex)
     second, logic = _secondary(entry, head)
     extensions: Object = {**_app(entry, head, logic=logic), NAMESPACE: raw}
@@ -212,7 +210,7 @@ def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
         "case_sensitive": case_sensitive if isinstance(case_sensitive, bool) else None,
         "extensions": extensions,
     }
-    return without_nulls(members), (*head.notices, *_doubts(entry, head))
+    return without_nulls(members), (*unread, *head.notices, *_doubts(entry, head))
 
 
 def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:
@@ -230,11 +228,17 @@ def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:
 
 def _app(entry: _Entry, head: OwnHead, *, logic: int | None) -> Object:
     """What the entry says in the words of SillyTavern's extension data."""
-    chance = head.said.get("chance", entry.activation_percent)
+    chance = entry.activation_percent
+    usual = {} if chance is None else {"probability": chance, "useProbability": True}
+    return {**without_nulls({"selectiveLogic": logic}), **usual, **app_said(head)}
+
+
+def app_said(head: OwnHead) -> Object:
+    """What lines of RisuAI's own say in the words of SillyTavern's extension data."""
+    chance = head.said.get("chance")
     ends = head.said.get("at_the_end")
     return without_nulls(
         {
-            "selectiveLogic": logic,
             "probability": chance,
             "useProbability": None if chance is None else True,
             "match_whole_words": head.said.get("whole_words"),
@@ -244,6 +248,27 @@ def _app(entry: _Entry, head: OwnHead, *, logic: int | None) -> Object:
             "depth": 0 if ends else None,
         }
     )
+
+
+def with_own_lines_said(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """An entry of Card V3 that says in fields what its lines of RisuAI's own say, and notices."""
+    content = raw.get("content")
+    head = read_own_decorators(content) if isinstance(content, str) else None
+    if head is None or not head.said:
+        return raw, ()
+    given = raw.get("extensions")
+    extensions = {**(given if isinstance(given, dict) else {}), **app_said(head)}
+    more: Object = {"content": head.content}
+    notices = head.notices
+    if "priority" in head.said:
+        more["priority"] = head.said["priority"]
+    if (unwanted := head.said.get("not_all")) is not None:
+        if raw.get("secondary_keys"):
+            notices += ("@@exclude_keys_all is ignored beside secondary keys",)
+        else:
+            more |= {"secondary_keys": unwanted, "selective": True}
+            extensions["selectiveLogic"] = _NOT_ALL
+    return {**raw, **more, "extensions": extensions}, notices
 
 
 def _keys(written: str | None, *, uses_patterns: bool) -> list[str]:

@@ -1,9 +1,9 @@
 """Single values of foreign entries: what counts as a number, a flag, a list of texts.
 
-Programs write the same thing in several ways: numbers as texts of digits, flags as 0 and 1, a
-level as `true`. All of these are read; null is as if the field were not there. Anything else is
-pydantic's error, which names the field. What builders and our own data say is checked strictly:
-each check says what was wanted, "" where the value is that.
+Programs write the same thing in several ways: numbers as texts of digits, flags as 0, 1 and
+"true", a level as `true`. All of these are read; null is as if the field were not there. Anything
+else is pydantic's error, and `read_leniently` makes a notice of it. What builders and our own data
+say is checked strictly: each check says what was wanted, "" where the value is that.
 
 `Where` is the place of a value: an error keeps the steps down to it beside its text, so that who
 typed a field reads of that field and who wrote a file reads of a place in it.
@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
+from pydantic import BaseModel, ConfigDict, PlainValidator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import one_line
-from evennia_ai.foreign.fields import as_format_error
+from evennia_ai.foreign.fields import read_leniently
 
 _DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
 
@@ -39,7 +39,8 @@ def _number(value: Any) -> float:
     raise PydanticCustomError("number", "must be a number")
 
 
-def _code(value: Any) -> int:
+def code(value: Any) -> int:
+    """A whole number, which stands for something."""
     if type(value) is int:
         return value
     read = _number(value)
@@ -58,6 +59,8 @@ def _flag(value: Any) -> bool:
         return value
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
     raise PydanticCustomError("flag", "must be true or false")
 
 
@@ -73,17 +76,36 @@ def identifier(value: Any) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """A list of texts; one text with commas is taken for a list of them."""
+    """A list of texts; one text is split at its commas.
+
+    In a list a number is the text it is written as, and what is neither is left out.
+    """
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+    if not isinstance(value, list):
+        raise PydanticCustomError("texts", "must be a list of texts")
+    if all(isinstance(item, str) for item in value):
         return value
-    raise PydanticCustomError("texts", "must be a list of texts")
+    return [item if isinstance(item, str) else str(item) for item in value if is_text(item)]
+
+
+def is_text(item: Any) -> bool:
+    """True if an item of a list is a text, or a number that can stand for one."""
+    return isinstance(item, str) or is_number(item)
+
+
+def _whole_count(value: Any) -> int:
+    """A whole number of 0 or more, also as a text of digits."""
+    read = code(value)
+    if read < 0:
+        raise PydanticCustomError("count", "must be 0 or more")
+    return read
 
 
 Number = Annotated[float, PlainValidator(_number)]
-Code = Annotated[int, PlainValidator(_code)]
+Code = Annotated[int, PlainValidator(code)]
 Count = Annotated[int, PlainValidator(_count)]
+WholeCount = Annotated[int, PlainValidator(_whole_count)]
 Flag = Annotated[bool, PlainValidator(_flag)]
 Identifier = Annotated[str, PlainValidator(identifier)]
 Texts = Annotated[list[str], PlainValidator(_texts)]
@@ -226,14 +248,10 @@ class ForeignData(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel)
 
     @classmethod
-    def read(cls, raw: Any, *, where: str) -> Self:
-        """What is found in `raw`; FormatError names the field that is wrong."""
-        if not isinstance(raw, dict):
-            raise FormatError("book", f"{where}: must be an object")
-        try:
-            return cls.model_validate(raw)
-        except ValidationError as error:
-            raise as_format_error(error, kind="book", where=where) from error
+    def read(cls, raw: Mapping[str, Any]) -> tuple[Self, tuple[str, ...]]:
+        """Return what is found in `raw`, and a notice for each field that cannot be read."""
+        read, problems = read_leniently(cls, raw)
+        return read, tuple(problems.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,12 +264,17 @@ class Translation:
 
 
 def gathered(
-    head: Object, told: Iterable[TranslatedEntry], *, notices: tuple[str, ...] = ()
+    head: Object,
+    raws: Iterable[Any],
+    translate: Callable[[Mapping[str, Any]], TranslatedEntry],
+    *,
+    notices: tuple[str, ...] = (),
 ) -> Translation:
-    """The translation of a book from what is told of its entries."""
-    entries: list[Object] = []
+    """Translate a book entry by entry; what is no object stays so, and is refused as V3 entry."""
+    entries: list[Any] = []
     doubts: dict[int, tuple[str, ...]] = {}
-    for entry, found in told:
+    for raw in raws:
+        entry, found = translate(raw) if isinstance(raw, dict) else (raw, ())
         if found:
             doubts[len(entries)] = found
         entries.append(entry)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.actors import trusted
 from evennia_ai.errors import FormatError
+from evennia_ai.history.chats.chat import left_in_file
 from evennia_ai.history.chats.chat_records import (
     ChatSource,
     chat_of_records,
@@ -143,3 +144,78 @@ def test_whom_the_npc_plays_is_asked_for_where_no_character_has_its_name():
     chat = a_chat(a_line("Mira"), a_line("Bo"))
     with pytest.raises(FormatError, match="'Oren' says nothing in this chat; there are 'Mira'"):
         played_in(chat, ["Oren"])
+
+
+UNUSED = {"user_name": "unused", "character_name": "unused", "chat_metadata": {}}
+OLD = {"user_name": "Ann", "character_name": "Brand", "chat_metadata": {}}
+WELCOME = a_line("SillyTavern System", "Hi.", is_system=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "user", "played", "own"),
+    [
+        ((UNUSED, a_user_line(), a_line("Old Brand")), "Anna", "Old Brand", 1),
+        ((UNUSED, a_user_line(name=""), a_line("Old Brand")), "", "Old Brand", 1),
+        ((UNUSED, a_line("Old Brand"), a_line("", "And?")), "", "Old Brand", 2),
+        ((OLD, a_user_line(), a_line("Brandon")), "Anna", "Brandon", 1),
+        ((OLD, a_user_line(name=""), a_line("Brandon")), "Ann", "Brandon", 1),
+        ((OLD, a_line("", "Ho.")), "Ann", "Brand", 1),
+        ((OLD, a_line(""), a_line("Brandon")), "Ann", "Brand", 1),
+        ((OLD, WELCOME, a_line("Brandon")), "Ann", "Brandon", 1),
+        ((OLD, a_line("System", "Rain.", extra={"type": "narrator"}), a_line("B")), "Ann", "B", 1),
+        ((a_user_line(), a_line("Brandon"), a_line("Brandon")), "Anna", "Brandon", 2),
+        (({"chat_metadata": {}}, a_line("Brandon")), "", "Brandon", 1),
+        ((UNUSED, a_line("Unused"), a_line("Brand")), "", "Brand", 1),
+    ],
+)
+def test_a_name_of_a_header_counts_only_where_somebody_speaks_under_it(lines, user, played, own):
+    chat = a_chat(*lines)
+    names = ["Brand"] if "Brand" in chat.characters else ["Tilda"]
+    assert (chat.user, played_in(chat, names)) == (user, played)
+    source = ChatSource(file="a", sha256="ab", played=played, by=trusted("Ada"))
+    kinds = [one.kind for one in records_of_chat(chat, source)]
+    assert kinds.count(RecordKind.ASSISTANT) == own
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted", "problem"),
+    [
+        ((UNUSED, a_user_line(), a_line("Brand")), "unused", "there are 'Brand'"),
+        ((OLD, a_user_line(), a_line("Brandon")), "Brand", "there are 'Brandon'"),
+        ((OLD, a_user_line()), "", "nobody but the user speaks in it"),
+        ((UNUSED, a_user_line(), a_line("")), "", "nobody but the user speaks in it"),
+        ((UNUSED, a_line("A"), a_line("B")), "", "there are 'A', 'B'"),
+        ((OLD, a_user_line(), a_line("Brandon")), "Anna", "there are 'Brandon'"),
+    ],
+)
+def test_err_a_chat_in_which_no_line_is_the_npcs_is_refused(lines, wanted, problem):
+    with pytest.raises(FormatError, match=problem):
+        played_in(a_chat(*lines), ["Tilda"], wanted=wanted)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({}, ()),
+        ({"note_prompt": "", "world_info": "", "timedWorldInfo": {"sticky": {}}}, ()),
+        (
+            {"note_prompt": "He has\na cold.", "note_depth": 4, "note_interval": 1},
+            ("its author's note stays in the file (depth 4, every 1): He has a cold.",),
+        ),
+        (
+            {"world_info": "Harbour", "variables": {"mood": 1}},
+            (
+                "its lorebook 'Harbour' is not attached: lore/attach does that",
+                "its variables (1) stay in the file",
+            ),
+        ),
+        (
+            {"timedWorldInfo": {"sticky": {"w.1": {}, "w.2": {}}, "cooldown": {"w.3": {}}}},
+            ("its timers of lore entries (2 sticky, 1 cooldown) begin anew",),
+        ),
+        ({"timedWorldInfo": [], "note_prompt": 5, "world_info": None, "variables": []}, ()),
+        (None, ()),
+    ],
+)
+def test_what_stands_beside_the_messages_is_told_of(metadata, told):
+    assert left_in_file(a_chat({**UNUSED, "chat_metadata": metadata}, a_line())) == told

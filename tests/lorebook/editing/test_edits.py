@@ -345,11 +345,25 @@ def test_err_a_field_that_cannot_be_is_refused_and_nothing_changes(fields, messa
     assert book == before
 
 
+BROKEN = {"entries": ["x", {"keys": [None, "mill"], "content": 5, "id": {}}], "scan_depth": "deep"}
+
+
+def test_a_book_that_is_read_in_part_is_edited_and_keeps_the_rest():
+    book, uid = add_entry(BROKEN, {"keys": ["sea"]})
+    assert (uid, book["entries"][:2], book["scan_depth"]) == ("2", BROKEN["entries"], "deep")
+    book = change_entry(BROKEN, "1", {"order": 7})
+    assert book["entries"] == ["x", {**BROKEN["entries"][1], "insertion_order": 7}]
+    book = change_entry(book, "1", {"content": "The mill is old.", "keys": ["mill"]})
+    assert read_book(book).entries[1].is_usable
+    assert remove_entry(book, "0")["entries"] == [book["entries"][1] | {"id": 1}]
+
+
+def test_err_what_is_no_entry_is_not_changed_but_removed():
+    with pytest.raises(FormatError, match="entry 0: it is no object and has no fields; remove it"):
+        change_entry(BROKEN, "0", {"order": 7})
+
+
 def test_err_a_book_that_could_not_be_read_afterwards_is_refused():
-    with pytest.raises(FormatError, match="scan_depth"):
-        add_entry({"entries": [], "scan_depth": "deep"}, {})
-    with pytest.raises(FormatError, match=r"entries\[0\]: must be an object"):
-        add_entry({"entries": ["x"]}, {})
     with pytest.raises(FormatError, match="half a character"):
         add_entry(new_book("a"), {"content": "\ud800"})
 

@@ -11,7 +11,7 @@ from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.in_place import changed_in_place
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats import reading
+from evennia_ai.lorebook.formats import books
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
@@ -109,9 +109,9 @@ def test_of_ten_thousand_entries_the_changed_one_is_read_and_its_index_goes_on(m
     book = read(text)
     an_index(book)
     whole = []
-    kept = reading.read_fields_of
+    kept = books.read_fields
     monkeypatch.setattr(
-        reading, "read_fields_of", lambda raw, **how: whole.append(raw["uid"]) or kept(raw, **how)
+        books, "read_fields", lambda raw, **how: whole.append(raw["uid"]) or kept(raw, **how)
     )
     change = changed_in_place(book, text, 7, {"keys": ["tide"]})
     assert change is not None

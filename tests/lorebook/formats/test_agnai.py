@@ -172,11 +172,6 @@ def test_a_world_file_of_it_goes_back_to_the_same_v3():
     [
         ({"kind": "memory"}, "book.entries: must be a list"),
         ({"kind": "memory", "entries": {}}, "book.entries: must be a list"),
-        (a_memory_book(7), "book.entries[0]: must be an object"),
-        (a_memory_book({"keywords": []}), "book.entries[0].entry: is missing"),
-        (a_memory_book(a_memory(keywords=[1])), "book.entries[0].keywords[0]: must be text"),
-        (a_memory_book(a_memory(weight=[])), "book.entries[0].weight: must be a number"),
-        (a_memory_book(scanDepth=-1), "book.scanDepth: "),
         (a_memory_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
     ],
 )
@@ -185,6 +180,24 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         as_v3(book)
     assert caught.value.message.startswith(message)
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("book", "notice"),
+    [
+        (a_memory_book(7), "entry 0: is never active: must be an object"),
+        (a_memory_book(a_memory(["x"])), "entry 0: is never active: content must be text"),
+        (a_memory_book(a_memory(keywords={})), "entry 0: keywords must be a list of texts"),
+        (a_memory_book(a_memory(weight=[])), "entry 0: weight must be a number: it is ignored"),
+        (a_memory_book(a_memory(), scanDepth=-1), "scanDepth must be 0 or more: it is ignored"),
+    ],
+)
+def test_what_cannot_be_read_of_a_book_is_told_and_kept(book, notice):
+    assert notice in " | ".join(read_book(book).notices)
+    kept = as_v3(book)["data"]["entries"]
+    assert [one["extensions"]["agnai"] if isinstance(one, dict) else one for one in kept] == book[
+        "entries"
+    ]
 
 
 # The first text of all makes hypothesis's table of characters, which takes a second.

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.editing.edits import change_entry, fields_of
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.formats.conversion import (
@@ -109,15 +108,31 @@ def test_strange_data_in_our_members_is_kept_and_does_no_harm(extra):
     assert written(as_v3(as_world(v3))) == written(v3)
 
 
-def test_err_a_book_of_both_formats_is_refused():
-    book = {"entries": {"0": a_world_entry(), "1": an_entry()}}
-    with pytest.raises(FormatError, match="some are spelled as in V3, some as in world files"):
-        as_v3(book)
+MIXED = {
+    "one entry in both": {"0": {**an_entry(), **a_world_entry(uid=0)}},
+    "an entry of each": {"0": a_world_entry(uid=0), "1": an_entry(id=1)},
+    "null in it": {"0": a_world_entry(uid=0), "1": None},
+    "a wrong order": {"0": a_world_entry(uid=0, order="first")},
+    "no text": {"0": a_world_entry(uid=0, content={"a": 1})},
+    "our own data": {"0": a_world_entry(uid=0, evennia_ai=5)},
+    "a wrong extension": {"0": a_world_entry(uid=0, extensions=[])},
+}
 
 
-def test_err_what_cannot_be_read_is_not_converted():
-    with pytest.raises(FormatError, match="must be a number"):
-        as_v3({"entries": {"0": a_world_entry(order="first")}})
+@pytest.mark.parametrize("entries", MIXED.values(), ids=MIXED.keys())
+def test_a_world_file_that_is_read_in_part_comes_back_from_v3_as_it_was(entries):
+    world = {"entries": entries}
+    made = as_v3(world)
+    assert as_world(made) == world
+    both = (read_book(world).entries, read_book(made).entries)
+    assert [(e.uid, e.keys, bool(e.refused)) for e in both[0]] == [
+        (e.uid, e.keys, bool(e.refused)) for e in both[1]
+    ]
+
+
+def test_single_world_entries_in_a_book_of_a_card_become_v3_entries():
+    made = as_v3({"entries": [an_entry(id=3), a_world_entry(uid=4, key=["mill"])]})
+    assert [(one["id"], one["keys"]) for one in made["entries"]] == [(3, ["coin"]), (4, ["mill"])]
 
 
 PLAIN = st.recursive(

@@ -12,7 +12,6 @@ from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats import entries_alike
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.formats.reading import read_entry
 from tests.lorebook.builders import a_world_entry, an_entry
 
 KEYS = st.lists(st.sampled_from(["moon", " sea ", "", "/a+/i", "{{char}}", "k" * 600]), max_size=3)
@@ -56,42 +55,34 @@ def told(entry: LoreEntry) -> dict[str, Any]:
     return {one.name: getattr(entry, one.name) for one in fields(entry)}
 
 
-@given(raws=st.lists(V3, min_size=2, max_size=6) | st.lists(WORLD, min_size=2, max_size=6))
-def test_each_entry_is_what_it_would_be_alone(raws):
-    reader = entries_alike.EntryReader(label="book", absent=NO_ICONS)
+ANY = st.lists(V3, min_size=2, max_size=6) | st.lists(WORLD, min_size=2, max_size=6)
+BOTH = st.lists(st.builds(lambda one, other: {**one, **other}, V3, WORLD), min_size=2, max_size=4)
+UNREADABLE = st.sampled_from([None, "text", 5, [], {"content": 5}, {"content": [], "key": 5}])
+
+
+@given(raws=ANY | BOTH | st.lists(V3 | WORLD | UNREADABLE, max_size=4), in_world=st.booleans())
+def test_each_entry_is_what_it_would_be_alone(raws, in_world):
+    reader = entries_alike.EntryReader(label="book", in_world=in_world, absent=NO_ICONS)
     twice = [*raws, *raws]
-    for index, (raw, own) in enumerate(zip(twice, entries_alike.own_words(twice), strict=True)):
-        name = f"n{index}"
-        alone, notices = outcome(
-            lambda r, n=name, i=index: read_entry(
-                r, label="book", index=i, default_uid=n, where=f"here.entries[{n}]"
-            ),
-            raw,
-        )
-        among, among_notices = outcome(
-            lambda r, o=own, n=name, i=index: reader.read(r, o, index=i, name=n, where="here"), raw
-        )
-        assert among == alone
-        assert among_notices == notices
-
-
-def outcome(read, raw):
-    try:
-        entry, notices = read(raw)
-    except FormatError as error:
-        return str(error), ()
-    return told(entry), notices
+    owns = entries_alike.own_words(twice, in_world=in_world)
+    for index, (raw, own) in enumerate(zip(twice, owns, strict=True)):
+        alone = entries_alike.EntryReader(label="book", in_world=in_world, absent=NO_ICONS)
+        how = {"index": index, "name": f"n{index}", "where": "here"}
+        wanted, notices = alone.read(raw, None, **how)
+        entry, found = reader.read(raw, own, **how)
+        assert told(entry) == told(wanted)
+        assert found == notices
 
 
 def test_only_the_first_of_entries_that_are_alike_is_read_whole(monkeypatch):
     whole: list[str] = []
-    read = entries_alike.read_fields_of
+    read = entries_alike.read_fields
 
-    def counted(raw, *, default_uid, where):
+    def counted(raw, *, default_uid, **how):
         whole.append(default_uid)
-        return read(raw, default_uid=default_uid, where=where)
+        return read(raw, default_uid=default_uid, **how)
 
-    monkeypatch.setattr(entries_alike, "read_fields_of", counted)
+    monkeypatch.setattr(entries_alike, "read_fields", counted)
     raws = [a_world_entry(f"Lore {n}.", key=[f"key{n}"], uid=n, order=n) for n in range(20)]
     decorated = a_world_entry("@@depth 1\nLore.", key=["sea"], uid=20, order=20)
     assert len(read_book({"entries": [*raws, decorated]}).entries) == 21

@@ -15,6 +15,7 @@ from evennia_ai.lorebook.conditions import (
     ZONES,
     Condition,
 )
+from evennia_ai.lorebook.editing.edits import change_entry
 from evennia_ai.lorebook.entry import Anchor, LoreEntry, Mention
 from evennia_ai.lorebook.formats.books import read_book
 from tests.lorebook.builders import a_book, a_world_entry, an_entry
@@ -128,15 +129,24 @@ def test_filters_may_stand_among_the_questions():
     ],
 )
 def test_err_what_is_wrong_in_it_is_named(members, message):
+    told = message.removeprefix(".")
+    assert told in read(members).refused
     with pytest.raises(FormatError) as caught:
-        read(members)
-    assert message in caught.value.message
-    assert caught.value.message.startswith("book book.entries[0].extensions.evennia_ai")
+        change_entry({"entries": [an_entry(id=1)]}, "1", {"when": [{"fact": 7}]})
+    assert caught.value.message.startswith("entry 1.extensions.evennia_ai.when[0]")
 
 
-def test_err_extension_data_that_is_no_object_is_refused():
-    with pytest.raises(FormatError, match="evennia_ai: must be an object of clock, when, anchor"):
-        read("turns")
+def test_an_entry_whose_data_of_ours_is_no_object_is_never_active():
+    assert read("turns").refused.startswith("must be an object of clock, when, anchor")
+
+
+def test_several_faults_of_a_file_are_mended_one_by_one():
+    own = {"clock": "days", "group_cooldown": True}
+    book = {"entries": [an_entry(id=1, extensions={"evennia_ai": own})]}
+    book = change_entry(book, "1", {"clock": "turns"})
+    assert "clock" not in read_book(book).entries[0].refused
+    book = change_entry(book, "1", {"group_cooldown": 2})
+    assert read_book(book).entries[0].is_usable
 
 
 PLAIN = st.recursive(

@@ -154,17 +154,6 @@ def test_a_world_file_of_it_says_the_same_and_goes_back_to_the_same_v3():
 @pytest.mark.parametrize(
     ("book", "message"),
     [
-        (a_novel_book("no entry"), "book.entries[0]: must be an object"),
-        (a_novel_book(a_novel_entry(), {}), "book.entries[1].text: is missing"),
-        (a_novel_book(a_novel_entry(None)), "book.entries[0].text: must be text"),
-        (a_novel_book(a_novel_entry(keys="x")), "book.entries[0].keys: must be a list"),
-        (
-            a_novel_book(a_novel_entry(contextConfig={"budgetPriority": "high"})),
-            "book.entries[0].contextConfig.budgetPriority: must be a number",
-        ),
-        (a_novel_book(a_novel_entry(enabled="on")), "book.entries[0].enabled: must be true or"),
-        (a_novel_book(categories=[1]), "book.categories[0]: must be an object"),
-        (a_novel_book(a_novel_entry("x" * 200_001)), "book.entries[0].text: "),
         (a_novel_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
         (a_novel_book(a_novel_entry("\ud800")), "book: a text has half a character"),
     ],
@@ -174,6 +163,28 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         as_v3(book)
     assert caught.value.message.startswith(message)
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("book", "notice"),
+    [
+        (a_novel_book("no entry"), "entry 0: is never active: must be an object"),
+        (a_novel_book(a_novel_entry(7)), "entry 5f-1: is never active: content must be text"),
+        (
+            a_novel_book(a_novel_entry("x" * 200_001)),
+            "entry 5f-1: is never active: content must have at most",
+        ),
+        (a_novel_book(a_novel_entry(keys={})), "entry 5f-1: keys must be a list of texts"),
+        (
+            a_novel_book(a_novel_entry(contextConfig={"budgetPriority": "high"})),
+            "entry 5f-1: contextConfig.budgetPriority must be a number: it is ignored",
+        ),
+        (a_novel_book(a_novel_entry(enabled="on")), "entry 5f-1: enabled must be true or false"),
+        (a_novel_book(a_novel_entry(), categories={}), "categories must be a list: it is ignored"),
+    ],
+)
+def test_what_cannot_be_read_of_a_book_is_told_and_the_rest_counts(book, notice):
+    assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
 def test_a_book_of_another_shape_with_that_member_is_none_of_novelai_s():

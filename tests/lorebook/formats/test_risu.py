@@ -210,11 +210,6 @@ def test_a_world_file_of_it_says_the_same_and_goes_back_to_the_same_v3():
 @pytest.mark.parametrize(
     ("book", "message"),
     [
-        (a_risu_book(7), "book.data[0]: must be an object"),
-        (a_risu_book(a_risu_entry(), {"key": "a"}), "book.data[1].content: is missing"),
-        (a_risu_book(a_risu_entry(key=["a"])), "book.data[0].key: must be text"),
-        (a_risu_book(a_risu_entry(insertorder="x")), "book.data[0].insertorder: must be a n"),
-        (a_risu_book(a_risu_entry(extentions=[])), "book.data[0].extentions: must be an obj"),
         (a_risu_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
     ],
 )
@@ -223,6 +218,20 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         as_v3(book)
     assert caught.value.message.startswith(message)
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("book", "notice"),
+    [
+        (a_risu_book(7), "entry 0: is never active: must be an object"),
+        (a_risu_book(a_risu_entry(7)), "entry 0: is never active: content must be text"),
+        (a_risu_book(a_risu_entry(key=["a"])), "entry 0: key must be text: it is ignored"),
+        (a_risu_book(a_risu_entry(insertorder="x")), "entry 0: insertorder must be a number"),
+        (a_risu_book(a_risu_entry(extentions=[])), "entry 0: extentions must be an object"),
+    ],
+)
+def test_what_cannot_be_read_of_a_book_is_told_and_the_rest_counts(book, notice):
+    assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
 def test_another_export_of_that_program_is_no_book():

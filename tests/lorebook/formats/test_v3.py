@@ -2,7 +2,6 @@
 
 import pytest
 
-from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.conditions import CHARACTER_NAME, Condition
 from evennia_ai.lorebook.entry import (
     NO_GROUPS,
@@ -13,6 +12,8 @@ from evennia_ai.lorebook.entry import (
     Recursion,
     Timing,
 )
+from evennia_ai.lorebook.formats.books import read_book, unwrapped
+from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from tests.lorebook.builders import a_book, an_entry
 
 
@@ -111,17 +112,15 @@ def test_sillytavern_s_blanket_regex_flag_goes_by_the_form_of_each_key():
     book = a_book(an_entry(use_regex=True, constant=True, extensions={"position": 1}))
     [entry] = book.entries
     assert (entry.patterns, entry.constant) == ("by_form", True)
-    assert book.notices == (
-        "entry 0: use_regex is set, but no key is a /pattern/: they are taken as words",
-    )
+    assert book.notices == ()
 
 
 def test_what_a_program_wrote_into_every_entry_is_noticed_once():
-    written = an_entry(use_regex=True, extensions={"position": 1})
+    written = an_entry(insertion_order="7")
     odd = an_entry(position="between")
     book = a_book(*[written] * 30, odd, odd)
     flag, place = book.notices
-    assert flag.startswith("entries 0, 1, 2, 3 and 26 more: use_regex is set, but no key is a")
+    assert flag.startswith("entries 0, 1, 2, 3 and 26 more: insertion_order is a text")
     assert place == "entries 30, 31: position 'between' is not known: after_char counts"
 
 
@@ -229,23 +228,39 @@ def test_extension_data_of_another_kind_is_noticed_and_the_rest_counts():
     [entry] = book.entries
     assert (entry.position, entry.timing.sticky, entry.refused) == ("after", 2, None)
     assert book.notices == (
-        "entry 0: extensions.groupWeight cannot be read: it is ignored",
-        "entry 0: extensions.group_weight cannot be read: it is ignored",
-        "entry 0: extensions.position cannot be read: it is ignored",
+        "entry 0: extensions.position must be a number: it is ignored",
+        "entry 0: extensions.groupWeight must be a number: it is ignored",
+        "entry 0: extensions.group_weight must be a number: it is ignored",
     )
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("lines", "name", "value"),
     [
-        ({"constant": "yes"}, "entries[0].constant: must be true or false"),
-        ({"use_regex": 2}, "entries[0].use_regex: must be true or false"),
-        ({"priority": []}, "entries[0].priority: must be a number"),
-        ({"secondary_keys": [1]}, "entries[0].secondary_keys: must be a list of texts"),
-        ({"extensions": []}, "entries[0].extensions: must be an object"),
+        ("@@probability 30", "chance", 30),
+        ("@@end", "depth", 0),
+        ("@@match_full_word", "match_whole_words", True),
+        ("@@match_partial_word", "match_whole_words", False),
+        ("@@priority 7", "priority", 7),
+        ("@@unrecursive", "recursion", Recursion(prevented=True)),
+        ("@@no_recursive_search", "recursion", Recursion(excluded=True)),
+        ("@@exclude_keys_all sea, sky", "secondary_keys", ("sea", "sky")),
+        ("@@exclude_keys_all sea, sky", "logic", "not_all"),
+        ("@@frobnicate 1\n@@@probability 30", "chance", 30),
+        ("@@probability 30\n@@role user", "role", "user"),
     ],
 )
-def test_err_a_field_of_the_standard_that_cannot_be_read_is_named(fields, message):
-    with pytest.raises(FormatError) as caught:
-        read(**fields)
-    assert caught.value.message == f"book book.{message}"
+def test_risuais_decorators_work_in_an_entry_of_a_card(lines, name, value):
+    book = a_book(an_entry(f"{lines}\nLore."))
+    [entry] = book.entries
+    assert (getattr(entry, name), entry.template.source) == (value, "Lore.")
+    assert not [notice for notice in book.notices if "not known" in notice]
+    [there] = read_book(as_world({"entries": [an_entry(f"{lines}\nLore.")]})).entries
+    assert getattr(there, name) == value
+    world = as_world({"entries": [an_entry(f"{lines}\nLore.", id=0)]})
+    assert unwrapped(as_v3(world))["entries"] == [an_entry(f"{lines}\nLore.", id=0)]
+
+
+def test_a_line_of_risuai_does_not_make_patterns_of_words():
+    entry = an_entry("@@probability 30\nLore.", use_regex=True, keys=["a+"])
+    assert a_book(entry).entries[0].patterns == "all"

@@ -14,7 +14,8 @@ from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.errors import ComponentValueError, EvenniaAIError, FormatError
-from evennia_ai.foreign.documents import decoded, parse_json, read_bytes
+from evennia_ai.foreign.documents import decoded, read_bytes
+from evennia_ai.foreign.file_kinds import json_of_file, kind_of_file
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.same_book import has_same_content, linked_world
@@ -68,6 +69,9 @@ def _book_or_nothing(file: FolderFile, taking: Taking, *, no_card: FormatError) 
         return _world(file, _text_of(file, taking.conf), taking)
     except FormatError as error:
         why = f"no card ({no_card.message}) and no lorebook ({error.message})"
+        kind = kind_of_file(read_bytes(file.path, kind="book"))
+        if kind is not None and kind.use not in ("card", "book"):
+            why = str(kind)
         return left_out("loose", file.where, clipped(why, _MOST_WHY))
 
 
@@ -110,7 +114,7 @@ def _of_world(card: Card, taking: Taking) -> Iterator[str]:
 
 
 def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
-    data, twice = parse_json(text, kind="book", where=file.path.name)
+    data, twice = json_of_file(text.encode(), wanted="book", where=file.path.name)
     book = read_book(data, label=file.path.stem)
     name = _book_name(file.path.stem)
     taking.worlds[name.casefold()] = (name, book)

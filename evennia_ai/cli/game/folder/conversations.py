@@ -9,7 +9,7 @@ from evennia_ai.cli.game.folder.authored import Taking
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.errors import FormatError
-from evennia_ai.history.chats.chat import Chat, read_chat
+from evennia_ai.history.chats.chat import Chat, left_in_file, read_chat
 from evennia_ai.history.chats.chat_records import ChatSource, played_in
 from evennia_ai.store.history.chats import import_chat, imported_chat
 from evennia_ai.store.history.record_rows import ConversationRef
@@ -59,8 +59,11 @@ def _of_npc(file: FolderFile, chat: Chat, ref: str, *, taking: Taking, played: s
         return Judged(kind=kind, where=where, name=name, fate="there")
     source = ChatSource(file=file.where, sha256=digest, played=played, by=taking.by)
     write: Callable[[], ConversationRef] = partial(import_chat, chat, source, npc_ref=ref)
+    notices = left_in_file(chat)
     told = f"becomes a conversation of NPC #{ref}, {len(chat.messages)} messages"
-    return Judged(kind=kind, where=where, name=name, fate="take", why=told, write=write)
+    return Judged(
+        kind=kind, where=where, name=name, fate="take", why=told, notices=notices, write=write
+    )
 
 
 def _nobody(names: Sequence[str], refs: Sequence[str]) -> str:

@@ -23,12 +23,16 @@ from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import saved, written_down
 from evennia_ai.commands.setup.lore.named import written
 from evennia_ai.commands.setup.lore.revisions import history_of, source_of
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import parse_json
+from evennia_ai.foreign.file_kinds import json_of_file
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.comparing import book_differences
-from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
+from evennia_ai.lorebook.editing.without_effect import (
+    extensions_asked,
+    fields_without_effect,
+    texts_in_entries,
+    unknown_in_entries,
+)
 from evennia_ai.lorebook.formats.books import read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.lorebook.scan.key_index import prepare_index
@@ -259,14 +263,11 @@ def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Loreboo
     """
     most = given.max_source_characters
     content = text_file(path, file_name, most_characters=most)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem = f"{file_name}: is no UTF-8 text (byte {error.start})"
-        raise FormatError("book", problem) from error
-    data, twice = parse_json(text, kind="book", where=file_name)
+    data, twice = json_of_file(content, wanted="book", where=file_name)
+    text = content.decode("utf-8-sig")
     book = read_book(data)
     if len(text) >= named.LONG:
         prepare_index(book, rules=given.lore)
-    told = (*twice, *unknown_in_entries(data), *fields_without_effect(data))
+    asked = extensions_asked(texts_in_entries(data))
+    told = (*twice, *asked, *unknown_in_entries(data), *fields_without_effect(data))
     return store.checked_text(book.label, text, most=most), book, told

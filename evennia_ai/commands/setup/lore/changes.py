@@ -40,7 +40,7 @@ from evennia_ai.lorebook.editing.edits import (
 from evennia_ai.lorebook.editing.in_place import Changed, changed_in_place, is_located, locate
 from evennia_ai.lorebook.editing.typed import in_words_of
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import read_book, unwrapped
+from evennia_ai.lorebook.formats.books import book_of_card, read_book, unwrapped
 from evennia_ai.lorebook.scan.key_index import prepare_index
 from evennia_ai.minds.parse_cache import know_read
 from evennia_ai.settings.conf import conf
@@ -172,7 +172,7 @@ def written_down(write: Callable[[], T], length: int) -> "T | Deferred[T]":
 def _with_book(card: Card, *, edit: Edit) -> Card:
     """The card with its own book edited, or with a new one; in a card no frame stands around it."""
     own = card.character_book
-    made = edit(new_book(card.name)["data"] if own is None else own)
+    made = edit(new_book(card.name) if own is None else dict(book_of_card(own)))
     return replace(card, character_book=None if made is None else unwrapped(made))
 
 

@@ -17,6 +17,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook, entries_called
 from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.formats.books import book_of_card
 from evennia_ai.minds.parse_cache import attached_book, own_book, parsed_card
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import lorebooks as store
@@ -134,7 +135,7 @@ def _of_card(card: StoredCard) -> StoredBook | None:
     own = parsed_card(card).character_book
     if own is None:
         return None
-    name, source = OF_CARD + card.name, json.dumps(own, ensure_ascii=False)
+    name, source = OF_CARD + card.name, json.dumps(book_of_card(own), ensure_ascii=False)
     return StoredBook(name=name, source=source, sha256=card.sha256, revision=card.revision)
 
 
