@@ -49,7 +49,7 @@ def test_the_lint_of_a_card_tells_what_is_doubtful(call, write) -> None:
     card = a_card(an_entry("@@depth many\nLit."))
     card["spec_version"] = "4.0"
     called = call("card", "lint", write("tilda.json", card))
-    assert (called.status, called.err) == (1, "")
+    assert (called.status, called.err) == (0, "")
     assert called.out.splitlines() == [
         "tilda.json: spec_version 4.0 is newer than 3.0: read as far as known",
         "tilda.json: lorebook: entry 0: @@depth wants a whole number; it is ignored",
