@@ -112,7 +112,7 @@ def card_show(file: Path, as_json: bool, language: str, group: bool) -> int:
 @card.command("lint")
 @click.argument("file", type=FILE)
 def card_lint(file: Path) -> int:
-    """Check a card: status 1 and the findings, or 0 and nothing."""
+    """Check a card: the findings, and status 1 if one of them is an error."""
     from evennia_ai.cli import cards
 
     return cards.lint(file)
@@ -307,7 +307,7 @@ def lore_show(file: Path, as_json: bool) -> int:
 @click.argument("file", type=FILE)
 @JSON
 def lore_lint(file: Path, as_json: bool) -> int:
-    """Check a lorebook: status 1 and the findings, or 0 and nothing."""
+    """Check a lorebook: the findings, and status 1 if one of them is an error."""
     from evennia_ai.cli import lore
 
     return lore.lint(file, as_json=as_json)

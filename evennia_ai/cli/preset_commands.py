@@ -31,7 +31,7 @@ def preset_show(file: Path, as_json: bool, prompt: str | None) -> int:
 @preset.command("lint")
 @click.argument("file", type=FILE)
 def preset_lint(file: Path) -> int:
-    """Check a preset: status 1 and the findings, or 0 and nothing."""
+    """Check a preset: the findings, and status 1 if one of them is an error."""
     from evennia_ai.cli import presets
 
     return presets.lint(file)
