@@ -238,7 +238,7 @@ def _filling(inputs: Inputs) -> Filling:
 
 
 def _may_name_moment(inputs: Inputs) -> bool:
-    """Whether a text may name what was said last, or the time; books and formats are not asked."""
+    """True if a text may name the time or what was said last; books and formats always may."""
     return (
         bool(inputs.books)
         or inputs.rules.assembly is not PLAIN

@@ -315,7 +315,7 @@ def _mended(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]:
 
 
 def _unread(data: dict[str, Any]) -> Iterator[str]:
-    """Take out of `data` what cannot be read and may be missing, with a notice for each."""
+    """Remove the optional members of `data` that cannot be read; yield a notice for each."""
     try:
         _DATA.model_validate(data)
     except ValidationError as error:

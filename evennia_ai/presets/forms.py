@@ -38,7 +38,7 @@ def as_preset(preset: Preset) -> Mapping[str, Any]:
     written = body.get("prompt_order") if body is source else None
     lists = written if isinstance(written, list) else []
     if not lists or order_in(source) is None:
-        lists = [*lists, _order_in_use(preset)]  # lists that nothing reads stay beside it
+        lists = [*lists, _order_in_use(preset)]  # the orders of other characters are kept
     return {
         **rest,
         "prompts": [*prompts_in(source), *map(as_item, own)],

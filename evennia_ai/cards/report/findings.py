@@ -105,7 +105,7 @@ def _decorators(card: Card) -> Iterator[str]:
     """Lines at the head of entries that count for nothing, each told once."""
     try:
         book = unwrapped(book_of_card(card.character_book or {}))
-    except FormatError:  # a notice of the book says so
+    except FormatError:  # the book's own notice tells it
         return
     told: Counter[str] = Counter()
     known: dict[str, frozenset[str]] = {}  # many entries begin with the same lines

@@ -230,7 +230,7 @@ def _flag(lines: _Lines, told: Mapping[str, Any], key: str) -> bool:
 
 
 def _speaker(in_header: object, of_lines: list[str]) -> str:
-    """The name of the user, whose lines have these names ("" for none)."""
+    """Return the user's name; `of_lines` has a name for each of the user's lines, or ""."""
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named in of_lines or not any(of_lines):
         return named
@@ -238,7 +238,7 @@ def _speaker(in_header: object, of_lines: list[str]) -> str:
 
 
 def _character(in_header: object, of_lines: list[str]) -> str:
-    """The name of the character, whose lines and those of others have these names."""
+    """Return the character's name; `of_lines` has a name for each line of others, or ""."""
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named and ("" in of_lines or named in of_lines):
         return named
@@ -247,7 +247,7 @@ def _character(in_header: object, of_lines: list[str]) -> str:
 
 
 def left_in_file(chat: Chat) -> tuple[str, ...]:
-    """A sentence for each thing beside the messages that an import does not take over.
+    """Return a sentence for each thing that an import leaves out, such as the chat's note.
 
     The header keeps them, and an export gives them back.
     """

@@ -47,7 +47,7 @@ class Scanned(NamedTuple):
     steps: int = 0
 
 
-# Where each character of a form stands in the text as written; None where all stayed.
+# The place in the written text of each character of a form; None if no character moved.
 _Places = tuple[int, ...] | None
 
 

@@ -137,7 +137,7 @@ class Change:
 
 @typed_frozen_row
 class Moment:
-    """A chunk that is the moment of the turn in a format, or `written` where no clock is known."""
+    """The time of the turn in a format; without a clock the macro is sent as it is written."""
 
     pattern: str
     utc_hours: int | None

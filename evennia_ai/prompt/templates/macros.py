@@ -142,7 +142,7 @@ def pieces(
 
 
 class _Span(NamedTuple):
-    """Where a macro stands whose braces are closed, or a name of V1."""
+    """A macro from its first brace to its last one, or a name of V1 such as `<USER>`."""
 
     start: int
     end: int
