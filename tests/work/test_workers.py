@@ -211,25 +211,38 @@ def test_locked_tables_cost_no_job_and_double_none_and_the_worker_logs_both_ends
 
 
 def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connection(place):
+    """A worker asks two statements more in a new minute, so a cut may miss the one it was for."""
+    awaited = {
+        "game": ("submitting: before COMMIT", "taking up: before", "applying: before COMMIT"),
+        "worker": ("job: before UPDATE", "job: before INSERT", "job: before SELECT procrastinate"),
+    }
     cut = {"game": [], "worker": []}
-    for point in count(step=2):
-        worker = place.worker(f"cut at {point}", at_once=1, cut_at=point)
-        game = place.game(jobs=[a_job(point)], seconds=SECONDS, cut_at=point)
-        assert place.ends(game) == {f"ledger:{point}": "applied"}
+    point = 0
+    for number in count():
+        worker = place.worker(f"cut {number}", at_once=1, cut_at=point)
+        game = place.game(jobs=[a_job(number)], seconds=SECONDS, cut_at=point)
+        assert place.ends(game) == {f"ledger:{number}": "applied"}
         until(lambda: place.queued() == 0)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(30) == 0
         found = [[one["point"] for one in told(each) if "point" in one] for each in (game, worker)]
         for points, new in zip(cut.values(), found, strict=True):
             points += new
-        if not any(found):
+        missed = [
+            part
+            for who, parts in awaited.items()
+            for part in parts
+            if not any(one.startswith(part) for one in cut[who])
+        ]
+        if any(found):
+            point += 2
+        elif missed:
+            point -= 4
+        else:
             break
+        assert number < 10 * CUTS, (missed, cut)
     assert min(map(len, cut.values())) >= CUTS, cut
-    for part in ("submitting: before COMMIT", "taking up: before", "applying: before COMMIT"):
-        assert any(point.startswith(part) for point in cut["game"]), cut
-    for part in ("job: before UPDATE", "job: before INSERT", "job: before SELECT procrastinate"):
-        assert any(point.startswith(part) for point in cut["worker"]), cut
-    assert len(place.ledger()) == len(set(place.ledger())) == point // 2 + 1
+    assert len(place.ledger()) == len(set(place.ledger())) == number + 1
 
 
 def test_a_worker_of_another_version_leaves_jobs_alone_and_names_what_it_refuses(place):
