@@ -188,6 +188,17 @@ class Access:
         return OFFLINE if self.model.offline else self.model.name
 
     @property
+    def where(self) -> tuple[str, str, str]:
+        """What is one and the same to its server: client, address and model."""
+        return _where(self.profile)
+
+    @property
+    def most_at_once(self) -> int:
+        """How many requests may be out at one time."""
+        model = self.model
+        return model.most_at_once if isinstance(model, Guarded) else self.profile.max_concurrent
+
+    @property
     def is_held_to_schemas(self) -> bool:
         """Whether its server holds a model to the form of an answer."""
         return self.profile.schema == "native"

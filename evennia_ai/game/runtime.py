@@ -24,7 +24,7 @@ from evennia_ai.endpoints import Access, Models
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.floor.bidding import Floors
 from evennia_ai.game.floor.company import Companies
-from evennia_ai.game.floor.scheduler import Scheduler
+from evennia_ai.game.floor.scheduler import Place, Scheduler
 from evennia_ai.game.floor.ticks import Ticker
 from evennia_ai.game.inputs.book_builds import BookBuilds
 from evennia_ai.game.inputs.meanings import Meanings
@@ -53,6 +53,7 @@ from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
 from evennia_ai.settings.kinds import GLOBAL_TRACES
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.model_calls import used_by
 
 SHUTDOWN_SECONDS: Final = 2.0
@@ -155,6 +156,11 @@ class Runtime:
         """The model that NPCs without settings of their own speak with."""
         return self.models.of_role("speaker")[0]
 
+    def place_of(self, settings: NPCSettings) -> Place:
+        """Where the turns of an NPC with these settings wait for a reply."""
+        access = self.models.of_role("speaker", settings=settings)[0]
+        return Place(access.where, access.name, access.most_at_once)
+
     def close(self) -> None:
         """Start no turn any more, give up those in flight."""
         self.scheduler.stop()
@@ -223,7 +229,7 @@ def runtime_of(
     )
     scheduler = Scheduler(
         clock,
-        max_running=conf.max_concurrent_calls,
+        max_running=conf.max_concurrent_turns,
         queue_limit=conf.queue_limit,
         speaker_limit=min(conf.speaker_limit, conf.queue_limit),
         cooldown_seconds=conf.cooldown_seconds,

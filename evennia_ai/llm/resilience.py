@@ -165,6 +165,11 @@ class Guarded:
         return self._model.offline
 
     @property
+    def most_at_once(self) -> int:
+        """How many requests may be at the server at one time, of all who share the slots."""
+        return self._slots.limit
+
+    @property
     def waiting(self) -> int:
         """How many requests have not been sent yet, of all who share the slots."""
         return len(self._slots.waiting)

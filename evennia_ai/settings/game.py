@@ -75,7 +75,9 @@ class Conf:
     reply_tokens: Annotated[kinds.Count, Setting("E006", 400)]
     """room for the reply"""
     max_concurrent_calls: Annotated[int, Field(ge=1, le=1000), Setting("E008", 4)]
-    """turns of the whole game at one time"""
+    """requests to one model at one time, and turns that wait for it"""
+    max_concurrent_turns: Annotated[int, Field(ge=1, le=10_000), Setting("E090", 32)]
+    """turns of the whole game at one time, whichever models they wait for"""
     given_profiles: Annotated[
         Mapping[str, Given],
         read_by(read_profiles, name="PROFILES"),

@@ -8,13 +8,14 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, counted, day_and_time, in_words, name_of
+from evennia_ai.game.floor.scheduler import Crowd
 from evennia_ai.game.mind import overview
 from evennia_ai.game.mind.npc_list import NPCList
 from evennia_ai.game.mind.overview import NPCRow, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.presence import NPC, object_of
 from evennia_ai.game.tools.registry import problems_of
 from evennia_ai.game.upkeep.compacting import Outcome
 from evennia_ai.game.upkeep.library import LibraryStatus
@@ -30,6 +31,7 @@ from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20
 MOST_SET_ASIDE: Final = 5
+MOST_WAITING: Final = 5
 _WIDTHS: Final = (14, 11, 12, 3, 13, 5, 6)
 _HEADS: Final = ("name", "room", "state", "q", "last turn", "calls", "tokens", "model")
 _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
@@ -46,6 +48,7 @@ def overview_lines(part: str, number: int) -> list[str]:
     return [
         *stop_lines(),
         *_total_lines(overview.totals(live, found), part),
+        *_crowd_lines(live.scheduler.crowds()),
         *work_lines(live.work.status, now=time.time()),
         *library_lines(live.library.status),
         _columns(_HEADS),
@@ -96,6 +99,19 @@ def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
         f"{npcs}; in all {all_of.answering} answering, {all_of.waiting} waiting; today"
         f" {counted(all_of.calls, 'call')}, {thousands(all_of.tokens)} tokens."
     )
+
+
+def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
+    """Who waits because a model has as many turns as it may."""
+    for crowd in crowds:
+        found = (object_of(key) for key in crowd.keys[:MOST_WAITING])
+        names = [visible(npc.key) for npc in found if npc is not None]
+        if more := len(crowd.keys) - len(names):
+            names.append(f"{more} more")
+        yield from hanging(
+            f"! {visible(crowd.model)} has {counted(crowd.running, 'turn')} under way, as many as"
+            f" it may (max_concurrent); for a place wait {', '.join(names)}."
+        )
 
 
 def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
@@ -333,6 +349,7 @@ def status_lines(npc: NPC) -> list[str]:
         *stop_lines(),
         f"{npc.key} (#{npc.id}): {state}",
         *_pause_lines(npc),
+        *([f"  waits because  {visible(status.waits_because)}"] if status.waits_because else []),
         f"  answers by     {status.endpoint} ({where}){breaker}",
         f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
         *([f"  preset         {visible(status.preset)}"] if status.preset else []),

@@ -1,151 +1,105 @@
 """The scheduler: whose turn runs when.
 
-At most one turn of an NPC is in flight, at most so many of the whole game; NPCs take turns in
-starting, and each rests a moment between two starts. Who answers a person goes before who chats
-with another NPC or acts by itself, but never for ever. What waits is bounded, for each NPC and for
-each speaker at it. No step looks at more than one NPC, however many there are or wait.
-
-Speakers share the places and the turns of an NPC (`Shares`), a turn each: who was served longest
-ago is next. Who goes on speaking while the NPC still owes them an answer presses, and for a while
-goes behind those who do not; of so many turns one is of those who press, so that they never wait
-for ever either.
+At most one turn of an NPC is in flight, at most so many wait for one model, and at most so many
+are in flight in the whole game. So a slow model holds up the NPCs that speak with it and no others.
+NPCs take turns in starting, models too, and each NPC rests a moment between two starts. Who answers
+a person goes before who chats with another NPC or acts by itself, but never for ever. What waits is
+bounded, for each NPC and for each speaker at it (`floor.shares`). No step looks at more than one
+NPC, however many there are or wait.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from twisted.internet.base import DelayedCall
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import maybeDeferred
 from twisted.python.failure import Failure
 
+from evennia_ai.game.floor.shares import Shares, Waiting, Work, without
 from evennia_ai.llm.resilience import Clock
-
-PRESSING_SECONDS: Final = 30.0
-"""How long somebody counts as pressing after the last time they pressed."""
-
-PRESSING_SHARE: Final = 4
-"""Of so many turns one is of somebody who presses, where both wait."""
-
-MOST_SERVED: Final = 256
-"""Owners of whom it is remembered when they were served."""
 
 CHATTER_SHARE: Final = 5
 """Of so many starts one is of chatter, where chatter waits."""
 
-Work = Callable[[], "Deferred[None] | None"]
 OnError = Callable[[str, Failure], None]
 
 
-class Waiting(NamedTuple):
-    """What waits, and for whom; "" is nobody in particular."""
+class Place(NamedTuple):
+    """The model that a turn waits for.
 
-    work: Work
-    cooldown_seconds: float | None
-    owner: str = ""
+    `where` tells it from others, `name` is for people, `most` turns may wait for it at one time.
+    """
+
+    where: Hashable
+    name: str
+    most: int
 
 
-class Shares:
-    """What waits for one NPC, by owner (the speaker whose words wait); each owner's is in order."""
+NOWHERE: Final = Place("", "", 1000)
+"""What asks no model."""
+
+
+class Crowd(NamedTuple):
+    """A model all of whose places are taken, and the keys that wait for one."""
+
+    model: str
+    running: int
+    keys: tuple[str, ...]
+
+
+class _Model:
+    """The turns of one model: how many run, and the keys that may start the next."""
 
     def __init__(self) -> None:
-        self._of: dict[str, deque[Waiting]] = {}
-        self._again: deque[Waiting] = deque()
-        self._count = 0
-        self._now_serving: str | None = None
-        # The owners that were served, the latest last; and until when somebody presses.
-        self._served: OrderedDict[str, int] = OrderedDict()
-        self._turns = 0
-        self._pressing_until: dict[str, float] = {}
-        self._since_pressing = 0
+        self.name = ""
+        self.most = 0
+        self.running = 0
+        # Keys that may start now, in the order in which they will; each in one of the two.
+        self._people: OrderedDict[str, None] = OrderedDict()
+        self._chatter: OrderedDict[str, None] = OrderedDict()
+        self._since_chatter = 0
 
-    def __len__(self) -> int:
-        return self._count
+    @property
+    def is_full(self) -> bool:
+        return self.running >= self.most
 
-    def add(self, one: Waiting, *, now: float) -> None:
-        """Let it wait behind what its owner has waiting already."""
-        owner = one.owner
-        if owner and (owner in self._of or owner == self._now_serving):
-            self._pressing_until[owner] = now + PRESSING_SECONDS
-        self._of.setdefault(owner, deque()).append(one)
-        self._count += 1
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that would start if there were places."""
+        return (*self._people, *self._chatter)
 
-    def put_back(self, one: Waiting) -> None:
-        """Let it wait before everything else."""
-        self._again.appendleft(one)
-        self._count += 1
+    @property
+    def has_keys(self) -> bool:
+        return bool(self._people or self._chatter)
 
-    def next(self, *, now: float) -> Waiting:
-        """Take out what is next; `ended` is to be called when it is done."""
-        self._count -= 1
-        if self._again:
-            one = self._again.popleft()
+    def add(self, key: str, *, answers_person: bool) -> None:
+        """Put the key at the end of those that may start, if it does not stand there."""
+        if answers_person:
+            self._chatter.pop(key, None)
+            self._people.setdefault(key)
         else:
-            owner = self._next_owner(now)
-            one = self._of[owner].popleft()
-            if not self._of[owner]:
-                del self._of[owner]
-        self._serve(one.owner)
-        return one
+            self._chatter.setdefault(key)
 
-    def ended(self) -> None:
-        """What was taken out last is done."""
-        self._now_serving = None
+    def discard(self, key: str) -> None:
+        self._people.pop(key, None)
+        self._chatter.pop(key, None)
 
-    def without(self, works: Collection[Work]) -> None:
-        """Forget these works, as far as they wait."""
-        self._again = _without(self._again, works)
-        kept = {owner: _without(waiting, works) for owner, waiting in self._of.items()}
-        self._of = {owner: waiting for owner, waiting in kept.items() if waiting}
-        self._count = len(self._again) + sum(map(len, self._of.values()))
-
-    def of_owner(self, owner: str) -> int:
-        """How much of one owner waits."""
-        return len(self._of.get(owner, ()))
-
-    def oldest_of(self, owner: str) -> Work | None:
-        """What of one owner waits longest, None where nothing does."""
-        return self._of[owner][0].work if owner in self._of else None
-
-    def greediest(self) -> str:
-        """The owner of whom most waits, "" where nothing of anybody does."""
-        return max(self._of, key=self.of_owner, default="")
-
-    def _next_owner(self, now: float) -> str:
-        pressing = [owner for owner in self._of if self._presses(owner, now)]
-        quiet = [owner for owner in self._of if owner not in pressing]
-        if quiet and not (pressing and self._since_pressing >= PRESSING_SHARE - 1):
-            self._since_pressing += bool(pressing)
-            owners = quiet
-        else:
-            self._since_pressing = 0
-            owners = pressing
-        return min(owners, key=lambda owner: self._served.get(owner, 0))
-
-    def _presses(self, owner: str, now: float) -> bool:
-        if self._pressing_until.get(owner, now) <= now:
-            self._pressing_until.pop(owner, None)
-        return owner in self._pressing_until or (bool(owner) and self.of_owner(owner) > 1)
-
-    def _serve(self, owner: str) -> None:
-        self._now_serving = owner
-        self._turns += 1
-        self._served[owner] = self._turns
-        self._served.move_to_end(owner)
-        if len(self._served) > MOST_SERVED:
-            forgotten, _ = self._served.popitem(last=False)
-            self._pressing_until.pop(forgotten, None)
-
-
-def _without(waiting: deque[Waiting], works: Collection[Work]) -> deque[Waiting]:
-    return deque(one for one in waiting if one.work not in works)
+    def next_key(self) -> str:
+        is_chatters_turn = self._since_chatter >= CHATTER_SHARE - 1
+        if self._chatter and (is_chatters_turn or not self._people):
+            self._since_chatter = 0
+            return self._chatter.popitem(last=False)[0]
+        self._since_chatter += bool(self._chatter)
+        return self._people.popitem(last=False)[0]
 
 
 class _Queue:
     """What waits for one key, what answers people apart from chatter."""
 
     def __init__(self) -> None:
+        self.place = NOWHERE
         self.people = Shares()
         self.chatter: deque[Waiting] = deque()
         self.is_running = False
@@ -184,10 +138,9 @@ class Scheduler:
         self._cooldown_seconds: Final = cooldown_seconds
         self._on_error: Final = on_error
         self._lines: dict[str, _Queue] = {}
-        # Keys that may start now, in the order in which they will; each in one of the two.
-        self._people: OrderedDict[str, None] = OrderedDict()
-        self._chatter: OrderedDict[str, None] = OrderedDict()
-        self._since_chatter = 0
+        self._models: dict[Hashable, _Model] = {}
+        # Models with a free place and a key to start, in the order in which they do.
+        self._open: OrderedDict[Hashable, None] = OrderedDict()
         # (until when, key) of keys that rest; an entry counts if the line still says the same.
         self._resting: list[tuple[float, str]] = []
         self.running = 0
@@ -207,20 +160,45 @@ class Scheduler:
         line = self._lines.get(key)
         return 0.0 if line is None else max(0.0, line.rests_until - self._clock.seconds())
 
+    def why_waits(self, key: str) -> str:
+        """Why what waits for this key has not started, "" where nothing waits or it starts now."""
+        line = self._lines.get(key)
+        if line is None or not len(line):
+            return ""
+        if line.is_running:
+            return "its turn before is under way"
+        if rests := self.rest_seconds(key):
+            return f"it rests for {rests:.1f} s"
+        model = self._models.get(line.place.where)
+        if model is not None and model.is_full:
+            return f"{_turns(model.running)} for {model.name}, as many as may at one time"
+        if self.running >= self._max_running:
+            return f"{_turns(self.running)} in the whole game, as many as may at one time"
+        return ""
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The models for which more turns wait than may be under way."""
+        return tuple(
+            Crowd(model.name, model.running, model.keys)
+            for model in self._models.values()
+            if model.is_full and model.has_keys
+        )
+
     def offer(
         self,
         key: str,
         work: Work,
         *,
+        place: Place = NOWHERE,
         owner: str = "",
         chatter: bool = False,
         cooldown_seconds: float | None = None,
     ) -> bool:
         """Queue `work`; false where too much of this key, or of this owner at it, waits already.
 
-        The owner is the person who waits for it. Chatter is nobody's, and fills at most half of
-        what may wait, so that a person finds room. The cooldown is the rest after this work has
-        started, where it is not that of the game.
+        A key waits for one model, that of its last offer. The owner is the person who waits for it.
+        Chatter is nobody's, and fills at most half of what may wait, so that a person finds room.
+        The cooldown is the rest after this work has started, where it is not that of the game.
         """
         line = self._lines.setdefault(key, _Queue())
         is_full = len(line) >= self._queue_limit
@@ -234,6 +212,9 @@ class Scheduler:
         else:
             line.people.add(made, now=self._clock.seconds())
         self.waiting_in_all += 1
+        if line.place != place:
+            self._not_ready(key, line)
+            line.place = place
         self._make_ready(key, line)
         self._plan()
         return True
@@ -282,11 +263,11 @@ class Scheduler:
         if line is None:
             return 0
         before = len(line)
-        line.people.without(works)
-        line.chatter = _without(line.chatter, works)
+        line.people.forget(works)
+        line.chatter = without(line.chatter, works)
         gone = before - len(line)
         self.waiting_in_all -= gone
-        self._not_ready(key)
+        self._not_ready(key, line)
         self._settle(key, line)
         return gone
 
@@ -303,8 +284,8 @@ class Scheduler:
         """Start nothing any more."""
         self._is_stopped = True
         self._lines.clear()
-        self._people.clear()
-        self._chatter.clear()
+        self._models.clear()
+        self._open.clear()
         self.waiting_in_all = 0
         if self._wake is not None and self._wake.active():
             self._wake.cancel()
@@ -315,19 +296,31 @@ class Scheduler:
         """Put the key at the end of those that may start, if it may and does not stand there."""
         if line.is_running or not len(line) or line.rests_until > self._clock.seconds():
             return
-        if line.people:
-            self._chatter.pop(key, None)
-            self._people.setdefault(key)
-        else:
-            self._chatter.setdefault(key)
+        where, name, most = line.place
+        model = self._models.setdefault(where, _Model())
+        model.name, model.most = name, most
+        model.add(key, answers_person=bool(line.people))
+        self._settle_model(where)
 
-    def _not_ready(self, key: str) -> None:
-        self._people.pop(key, None)
-        self._chatter.pop(key, None)
+    def _not_ready(self, key: str, line: _Queue) -> None:
+        where = line.place.where
+        if where in self._models:
+            self._models[where].discard(key)
+            self._settle_model(where)
+
+    def _settle_model(self, where: Hashable) -> None:
+        """After a change: a key of the model may start, or it waits, or the model is forgotten."""
+        model = self._models[where]
+        if model.has_keys and not model.is_full:
+            self._open.setdefault(where)
+        else:
+            self._open.pop(where, None)
+            if not model.has_keys and not model.running:
+                del self._models[where]
 
     def _rest(self, key: str, line: _Queue, *, until: float) -> None:
         line.rests_until = until
-        self._not_ready(key)
+        self._not_ready(key, line)
         heappush(self._resting, (until, key))
 
     def _settle(self, key: str, line: _Queue) -> None:
@@ -349,36 +342,34 @@ class Scheduler:
 
     def _start_one(self) -> None:
         self._wake_rested()
-        if self.running < self._max_running and (self._people or self._chatter):
-            self._start(self._next_key())
+        if self.running < self._max_running and self._open:
+            self._start(self._open.popitem(last=False)[0])
         self._plan()
 
-    def _next_key(self) -> str:
-        is_chatters_turn = self._since_chatter >= CHATTER_SHARE - 1
-        if self._chatter and (is_chatters_turn or not self._people):
-            self._since_chatter = 0
-            return self._chatter.popitem(last=False)[0]
-        self._since_chatter += bool(self._chatter)
-        return self._people.popitem(last=False)[0]
-
-    def _start(self, key: str) -> None:
+    def _start(self, where: Hashable) -> None:
+        model = self._models[where]
+        key = model.next_key()
         line = self._lines[key]
         waiting = line.next(now=self._clock.seconds())
         self.waiting_in_all -= 1
         self.running += 1
+        model.running += 1
+        self._settle_model(where)
         line.is_running = True
         rests = waiting.cooldown_seconds
         rests = self._cooldown_seconds if rests is None else rests
         self._rest(key, line, until=self._clock.seconds() + rests)
         done = maybeDeferred(waiting.work)
         done.addErrback(lambda failure: self._on_error(key, failure))
-        done.addBoth(lambda _: self._ended(key, line))
+        done.addBoth(lambda _: self._ended(key, line, where))
 
-    def _ended(self, key: str, line: _Queue) -> None:
+    def _ended(self, key: str, line: _Queue, where: Hashable) -> None:
         self.running -= 1
         line.is_running = False
         line.people.ended()
         if not self._is_stopped:
+            self._models[where].running -= 1
+            self._settle_model(where)
             self._settle(key, line)
             self._plan()
 
@@ -386,7 +377,7 @@ class Scheduler:
         """Come back when the next work may start, unless something has to end before."""
         if self._is_stopped or self.running >= self._max_running:
             return
-        if self._people or self._chatter:
+        if self._open:
             self._wake_in(0.0)
         elif self.waiting_in_all and self._resting:
             self._wake_in(max(0.0, self._resting[0][0] - self._clock.seconds()))
@@ -398,3 +389,7 @@ class Scheduler:
                 return
             self._wake.cancel()
         self._wake = self._clock.callLater(seconds, self._start_one)
+
+
+def _turns(count: int) -> str:
+    return "1 turn is under way" if count == 1 else f"{count} turns are under way"

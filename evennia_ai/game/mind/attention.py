@@ -253,6 +253,7 @@ class Attention:
         offered = scheduler.offer(
             self._mind.ref,
             answering.run,
+            place=self._live.place_of(settings),
             owner=answering.owner,
             chatter=answering.is_chatter,
             cooldown_seconds=settings.cooldown_seconds,

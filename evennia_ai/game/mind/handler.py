@@ -38,7 +38,11 @@ from evennia_ai.store.memories import NewlyNamed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How an NPC is doing. `breaker` is "" where there is none; `conversations` counts by kind."""
+    """How an NPC is doing.
+
+    `breaker` is "" where there is none, `waits_because` where nothing waits; `conversations` counts
+    by kind.
+    """
 
     enabled: bool
     endpoint: str
@@ -46,6 +50,7 @@ class Status:
     breaker: str
     in_flight: bool
     waiting: int
+    waits_because: str
     unrecorded: int
     last_turn: StoredTurn | None
     card: str | None
@@ -246,6 +251,7 @@ class AIHandler:
             breaker=access.breaker.state if access.breaker else "",
             in_flight=live.scheduler.in_flight(self.ref),
             waiting=live.scheduler.waiting(self.ref),
+            waits_because=live.scheduler.why_waits(self.ref),
             unrecorded=self.attention.unrecorded,
             last_turn=last,
             card=view.sources.card.name if view.sources.card else None,

@@ -48,6 +48,7 @@ class NPCRow:
     answering_seconds: float | None
     rest_seconds: float
     waiting: int
+    waits_because: str
     last: TurnLine | None
     calls: int
     tokens: int
@@ -78,6 +79,7 @@ class NPCRow:
             "it is switched off": not self.is_on,
             "it is paused": self.is_paused,
             f"its model {self.model} failed repeatedly and is left alone": self.breaker == "open",
+            f"what it heard waits: {self.waits_because}": bool(self.waits_because),
             f"{self.refused} answers were refused today by limits": bool(self.refused),
             "its last turn failed": self.last is not None and self.last.state == "failed",
         }
@@ -170,6 +172,7 @@ def _row(
         answering_seconds=max(0.0, now - begun_at) if answers else None,
         rest_seconds=live.scheduler.rest_seconds(ref),
         waiting=live.scheduler.waiting(ref),
+        waits_because=live.scheduler.why_waits(ref),
         last=last,
         calls=used.calls_per_day,
         tokens=used.tokens_per_day,

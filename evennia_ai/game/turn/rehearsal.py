@@ -109,7 +109,8 @@ def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[
         return Deferred.fromCoroutine(play()).addBoth(ended)
 
     key = branch.conversation.npc_ref
-    if not live.scheduler.offer(key, run, owner=by_ref, cooldown_seconds=0.0):
+    place = live.place_of(npc.ai.settings)
+    if not live.scheduler.offer(key, run, place=place, owner=by_ref, cooldown_seconds=0.0):
         raise BranchError("too much waits in this branch already; nothing was said")
     return done
 

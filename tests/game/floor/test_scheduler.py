@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from evennia_ai.game.floor.scheduler import Scheduler
+from evennia_ai.game.floor.scheduler import Place, Scheduler
 
 
 class Works:
@@ -246,6 +246,48 @@ def test_it_is_known_how_long_somebody_rests(clock, errors, works):
     clock.advance(0)
     clock.advance(2)
     assert scheduler.rest_seconds("oren") == 3
+
+
+def test_turns_that_wait_for_one_model_hold_up_no_turn_of_another(clock, errors, works):
+    scheduler = made(clock, errors, max_running=4)
+    dead, good = Place("a", "dead", 2), Place("b", "good", 2)
+    for number in range(5):
+        scheduler.offer(f"d{number}", works.of(f"d{number}"), place=dead)
+    for number in range(3):
+        scheduler.offer(f"g{number}", works.of(f"g{number}"), place=good)
+    clock.advance(0)
+    clock.pump([0] * 8)
+    assert sorted(works.started) == ["d0", "d1", "g0", "g1"]
+    works.end("g0")
+    clock.pump([0, 0])
+    assert works.started[-1] == "g2"
+    assert scheduler.crowds() == (("dead", 2, ("d2", "d3", "d4")),)
+    assert scheduler.why_waits("d2") == "2 turns are under way for dead, as many as may at one time"
+
+
+def test_whose_model_changes_waits_for_the_new_one(clock, errors, works):
+    scheduler = made(clock, errors, max_running=4)
+    dead, good = Place("a", "dead", 1), Place("b", "good", 1)
+    scheduler.offer("karl", works.of("k"), place=dead)
+    clock.advance(0)
+    scheduler.offer("oren", works.of("a"), place=dead)
+    scheduler.offer("oren", works.of("b"), place=good)
+    clock.pump([0, 0])
+    assert works.started == ["k", "a"]
+    assert scheduler.crowds() == ()
+
+
+def test_why_somebody_waits(clock, errors, works):
+    scheduler = made(clock, errors, max_running=1, cooldown_seconds=5.0)
+    assert scheduler.why_waits("oren") == ""
+    for key in ("oren", "oren", "brida"):
+        scheduler.offer(key, works.of(key))
+    clock.advance(0)
+    assert scheduler.why_waits("oren") == "its turn before is under way"
+    game_is_full = "1 turn is under way in the whole game, as many as may at one time"
+    assert scheduler.why_waits("brida") == game_is_full
+    works.end("oren")
+    assert scheduler.why_waits("oren") == "it rests for 5.0 s"
 
 
 class OneCallAtATime(Clock):

@@ -8,10 +8,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from evennia_ai.game.floor.scheduler import CHATTER_SHARE, Scheduler
+from evennia_ai.game.floor.scheduler import CHATTER_SHARE, Place, Scheduler
 from tests.properties import up_to
 
 KEYS = ("oren", "brida", "ismay", "tomas")
+SLOW, QUICK = Place(1, "slow", 1), Place(2, "quick", 2)
+PLACES = {"oren": SLOW, "brida": SLOW, "ismay": QUICK, "tomas": QUICK}
 LIMIT = 6
 BACK_SECONDS = 5.0
 
@@ -55,6 +57,7 @@ class Schedulings(RuleBasedStateMachine):
     def has_started(self, key, chatter, number):
         assert key not in self.running, "two in flight"
         assert len(self.running) < self.max_running, "too many in flight"
+        assert self.has_place(key), "too many in flight for one model"
         assert self.clock.seconds() >= self.rests_until[key], "it has not rested"
         waits = self.waits[key, chatter]
         assert waits[0] == number, "not in the order of the key"
@@ -62,7 +65,9 @@ class Schedulings(RuleBasedStateMachine):
         waits.pop(0)
         self.rests_until[key] = self.clock.seconds() + self.cooldown_seconds
         for other in KEYS:
-            if other != key and self.may_start(other) and self.waits[other, False] and not chatter:
+            if PLACES[other] != PLACES[key] or other == key or chatter:
+                continue
+            if self.may_start(other) and self.waits[other, False]:
                 self.passed[other][key] += 1
                 assert self.passed[other][key] <= 1, "one key goes before another twice"
         self.passed[key].clear()
@@ -70,7 +75,11 @@ class Schedulings(RuleBasedStateMachine):
     def may_start(self, key):
         waits = self.waits[key, False] or self.waits[key, True]
         rested = self.rests_until[key] <= self.clock.seconds()
-        return bool(waits) and rested and key not in self.running
+        return bool(waits) and rested and key not in self.running and self.has_place(key)
+
+    def has_place(self, key):
+        place = PLACES[key]
+        return sum(PLACES[other] == place for other in self.running) < place.most
 
     @rule(offers=st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), min_size=1, max_size=6))
     def something_is_offered(self, offers):
@@ -80,7 +89,7 @@ class Schedulings(RuleBasedStateMachine):
     def offer(self, key, chatter):
         number = self.work(key, chatter)
         waiting = self.scheduler.waiting(key)
-        taken = self.scheduler.offer(key, self.works[number], chatter=chatter)
+        taken = self.scheduler.offer(key, self.works[number], place=PLACES[key], chatter=chatter)
         if taken:
             self.waits[key, chatter].append(number)
         else:
@@ -145,7 +154,9 @@ class Schedulings(RuleBasedStateMachine):
         waits = any(self.waits[key, False] or self.waits[key, True] for key in KEYS)
         free = len(self.running) < self.max_running
         idle = any(
-            (self.waits[key, False] or self.waits[key, True]) and key not in self.running
+            (self.waits[key, False] or self.waits[key, True])
+            and key not in self.running
+            and self.has_place(key)
             for key in KEYS
         )
         if waits and free and idle:

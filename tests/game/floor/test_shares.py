@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.game.floor.scheduler import PRESSING_SECONDS, PRESSING_SHARE, Shares
+from evennia_ai.game.floor.shares import PRESSING_SECONDS, PRESSING_SHARE, Shares
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def test_what_is_put_back_comes_first():
 def test_all_that_is_not_withdrawn_comes_once_and_in_order(owners, gone):
     shares = shares_of(*owners)
     withdrawn = [number for number in set(gone) if number < len(owners)]
-    shares.without(withdrawn)
+    shares.forget(withdrawn)
     assert len(shares) == len(owners) - len(withdrawn)
     wanted = defaultdict(list)
     for number, owner in enumerate(owners):
