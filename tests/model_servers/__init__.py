@@ -1,0 +1,1 @@
+"""Model servers as people run them, played on loopback."""
