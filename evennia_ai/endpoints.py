@@ -29,6 +29,7 @@ from evennia_ai.llm.chat import (
 )
 from evennia_ai.llm.clients import anthropic, openai
 from evennia_ai.llm.clients.anthropic import AnthropicChat
+from evennia_ai.llm.clients.embeddings import EmbeddingServer
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.clients.scripted import FILES, scripted_from
 from evennia_ai.llm.offline.responder import OfflineResponder
@@ -43,6 +44,7 @@ from evennia_ai.llm.profiles import (
 )
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.llm.sentence_model import Sentences, sentence_model
 from evennia_ai.llm.tools import schema_of
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.secrets import SecretText
@@ -303,6 +305,7 @@ class Models:
         self._only: Final = only
         self._profiles: Final = conf.profiles
         self._roles: Final = conf.model_roles
+        self._sentences: Sentences | None = None
         self._made: dict[tuple[str, str], Access] = {}
         self._gates: dict[tuple[str, str, str], _Gate] = {}
 
@@ -345,6 +348,20 @@ class Models:
     def roles_of(self, name: str) -> tuple[ModelRole, ...]:
         """The roles that ask the profile of this name, first or instead of another."""
         return tuple(role for role, names in self._roles.items() if name in names)
+
+    def sentences(self) -> Sentences:
+        """What turns texts into vectors: the server that the settings name, or the packaged model.
+
+        SentenceModelError: there is none.
+        """
+        if self._sentences is None:
+            profile = self._profiles.get(self._around.conf.embeddings_profile)
+            self._sentences = (
+                sentence_model()
+                if profile is None
+                else EmbeddingServer(endpoint_of(profile, self._around.conf))
+            )
+        return self._sentences
 
     def accesses(self) -> tuple[Access, ...]:
         """The models of all profiles, `default` first."""

@@ -254,7 +254,9 @@ def runtime_of(
         watch=watch,
         calls=calls,
         backends=Backends(conf, models, Threads(run=in_thread, clock=clock), work=work),
-        meanings=Meanings(in_thread=in_thread) if conf.memory.by_meaning else None,
+        meanings=Meanings(in_thread=in_thread, model=models.sentences)
+        if conf.memory.by_meaning
+        else None,
         scheduler=scheduler,
         writer=writer,
         recorder=recorder,

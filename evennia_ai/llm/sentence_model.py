@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from evennia_ai.errors import EvenniaAIError
 
@@ -27,8 +27,22 @@ MOST_TOKENS: Final = 256
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
+class Sentences(Protocol):
+    """What turns texts into vectors; asked in a thread, for it takes its time."""
+
+    @property
+    def id(self) -> str:
+        """Another one for another model: vectors of two models are not compared."""
+
+    def vectors(self, texts: Sequence[str]) -> list[bytes]:
+        """For each text a vector of length 1, as little-endian numbers of 4 bytes.
+
+        SentenceModelError: there is none.
+        """
+
+
 class SentenceModelError(EvenniaAIError):
-    """There is no model for sentences, or its files are damaged."""
+    """There is no model for sentences, or it does not answer."""
 
 
 def missing_packages() -> tuple[str, ...]:

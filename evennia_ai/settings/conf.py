@@ -226,12 +226,24 @@ def _without_embeddings(values: Conf) -> Iterator[Problem]:
         "KNOWLEDGE_EMBEDDINGS": values.knowledge_embeddings,
         "MEMORY['by_meaning']": values.memory.by_meaning,
     }
+    profile = values.profiles.get(values.embeddings_profile)
+    if values.embeddings_profile and (profile is None or profile.client != "openai"):
+        servers = [name for name, one in values.profiles.items() if one.client == "openai"]
+        yield Problem(
+            id="E091",
+            message=f"{PREFIX}EMBEDDINGS_PROFILE names no profile of a server with `/embeddings`:"
+            f" {values.embeddings_profile!r}.",
+            hint=f"Name one of {', '.join(servers) or 'EVENNIA_AI_PROFILES'}.",
+        )
+        return
     missing = missing_packages() if any(wanted.values()) else ()
+    if profile is not None:
+        missing = tuple(name for name in missing if name == "numpy")
     for setting in (name for name, is_wanted in wanted.items() if is_wanted and missing):
         yield Problem(
             id="E061",
             message=f"{PREFIX}{setting} needs {', '.join(missing)}, not installed here.",
-            hint=f"Type: {INSTALL}",
+            hint=f"Type: {INSTALL if profile is None else 'pip install numpy'}",
         )
 
 

@@ -336,6 +336,9 @@ class Conf:
     """`True`: pages in the game's database are found by [what they
     mean](knowledge.md#how-pages-are-found) as well as by their words; needs the extra
     `embeddings` and a model"""
+    embeddings_profile: Annotated[str, Setting("E091", "", "the name of a profile, as text")]
+    """the profile whose server turns texts into vectors (`/embeddings`), where texts are found by
+    meaning; `""`: the packaged model does"""
     context_providers: Annotated[
         kinds.NamesOrPaths,
         Setting(

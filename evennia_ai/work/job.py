@@ -67,6 +67,9 @@ class JobTools(Protocol):
     def models(self, role: str) -> tuple[Any, ...]:
         """The `Access`es of a role, each instead of the one before it."""
 
+    def sentences(self) -> Any:
+        """The `Sentences` model of the game. SentenceModelError: there is none here."""
+
     def read(self, work: Callable[..., Any], *values: Any) -> Any:
         """What `work` reads from the tables by values, behind all that was written (Deferred)."""
 

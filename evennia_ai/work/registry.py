@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.llm.sentence_model import INSTALL, missing_packages
+from evennia_ai.settings.conf import conf
 from evennia_ai.work.job import JobKind
 
 KINDS: Final[Mapping[str, str]] = {
@@ -14,7 +15,14 @@ KINDS: Final[Mapping[str, str]] = {
     "observe": "evennia_ai.work.kinds.observe.OBSERVE",
 }
 """The dotted path of each kind's object, by its name."""
-NEEDED: Final[Mapping[str, Callable[[], Sequence[str]]]] = {"embed": missing_packages}
+
+
+def _lacking_to_embed() -> Sequence[str]:
+    """The packages of the model for sentences, unless a server turns texts into vectors."""
+    return () if conf().embeddings_profile else missing_packages()
+
+
+NEEDED: Final[Mapping[str, Callable[[], Sequence[str]]]] = {"embed": _lacking_to_embed}
 """What tells which packages a kind lacks here, where it needs more than others."""
 
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, ClassVar, Final
+from zlib import crc32
 
 KEY: Final = "sk-of-the-tests-4711"
 SENTENCE: Final = "She leaves at the slack, if the wind lets her."
@@ -51,6 +52,8 @@ class ModelServer:
     needs_key = False
     window = 4096
     takes_any_model = False
+    embeds = 384
+    """How many numbers its vectors of texts have; 0: it makes none."""
     takes: ClassVar[frozenset[str]] = frozenset()
     """The fields that it takes; empty: whatever there is."""
 
@@ -82,6 +85,13 @@ class ModelServer:
         """The answer to a path that is no chat."""
         if path == f"{self.root}/models":
             return {"object": "list", "data": [self.model_row()]}
+        if path == f"{self.root}/embeddings" and self.embeds:
+            texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+            rows = [
+                {"object": "embedding", "index": number, "embedding": _vector(text, self.embeds)}
+                for number, text in enumerate(texts)
+            ]
+            return {"object": "list", "data": rows[::-1], "model": body["model"]}
         raise self.no_path(path)
 
     def model_row(self) -> dict[str, Any]:
@@ -379,6 +389,7 @@ class OpenAI(ModelServer):
 
 class Anthropic(ModelServer):
     root = ""
+    embeds = 0
     model = "claude-sonnet-4-5"
     needs_key = True
     window = 200_000
@@ -539,6 +550,14 @@ def _tokens(body: dict[str, Any]) -> int:
     texts = [_text_of(body.get("system")), json.dumps(body["tools"]) if "tools" in body else ""]
     texts += [_text_of(message.get("content")) for message in body["messages"]]
     return sum(map(len, texts)) // CHARACTERS_PER_TOKEN + 4 * len(body["messages"])
+
+
+def _vector(text: str, size: int) -> list[float]:
+    """A vector that is near those of texts with the same words; its length is not 1."""
+    numbers = [0.0] * size
+    for word in re.findall(r"\w+", text.casefold()):
+        numbers[crc32(word.encode()) % size] += 2.0
+    return numbers if any(numbers) else [1.0] * size
 
 
 def _call_of(name: str) -> dict[str, str]:

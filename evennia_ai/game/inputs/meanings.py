@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
+from evennia_ai.llm.sentence_model import SentenceModelError, Sentences
 from evennia_ai.memory.memories import DIGITS, Memory
 
 log: Final = logging.getLogger(__name__)
@@ -32,9 +32,7 @@ InThread = Callable[..., "Deferred[Any]"]
 class Meanings:
     """What the memories of all NPCs mean, as far as it was read."""
 
-    def __init__(
-        self, *, in_thread: InThread, model: Callable[[], SentenceModel] = sentence_model
-    ) -> None:
+    def __init__(self, *, in_thread: InThread, model: Callable[[], Sentences]) -> None:
         self._in_thread: Final = in_thread
         self._model: Final = model
         self._vectors: OrderedDict[str, Any] = OrderedDict()

@@ -85,7 +85,7 @@ class Backends:
 
     def _database(self, key: str) -> Backend:
         if self._conf.knowledge_embeddings:
-            return MeaningBackend(key, self._threads, self._work)
+            return MeaningBackend(key, self._threads, self._work, model=self._models.sentences)
         return OwnBackend(key, self._threads)
 
     def _mediawiki(self, key: str) -> Backend:

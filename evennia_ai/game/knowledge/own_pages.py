@@ -22,7 +22,7 @@ from evennia_ai.game.knowledge.embedding import Working, jobs_for
 from evennia_ai.knowledge.pages.page import BackendError, Hit, Namespace
 from evennia_ai.knowledge.relevance import chunks, ranked_by_both
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
+from evennia_ai.llm.sentence_model import SentenceModelError, Sentences
 from evennia_ai.store.core.reading import read_alone
 from evennia_ai.store.knowledge import backend, page_search
 from evennia_ai.store.knowledge.backend import DatabaseBackend
@@ -93,7 +93,7 @@ class MeaningBackend(OwnBackend):
         threads: Threads,
         work: Working,
         *,
-        model: Callable[[], SentenceModel] = sentence_model,
+        model: Callable[[], Sentences],
     ) -> None:
         super().__init__(key, threads)
         self._work = work

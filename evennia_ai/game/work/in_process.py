@@ -19,6 +19,7 @@ from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.work.applying import RECORDED, Ending, GameKind
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
+from evennia_ai.llm.sentence_model import Sentences
 from evennia_ai.prompt.messages import Message
 from evennia_ai.settings.workers import WorkerSettings
 from evennia_ai.store.history.model_requests import ModelRequest
@@ -68,6 +69,10 @@ class GameTools:
     def models(self, role: str) -> tuple[Access, ...]:
         """Those that make something of their own, each instead of the one before it."""
         return self._calls.models.thinking(cast(ModelRole, role))
+
+    def sentences(self) -> Sentences:
+        """The game's model for sentences. SentenceModelError: there is none here."""
+        return self._calls.models.sentences()
 
     def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
         """What `work` reads, in the writer's thread, behind all that was written."""

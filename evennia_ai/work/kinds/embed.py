@@ -5,12 +5,11 @@ now, or is gone, is left out. What comes of it are the vectors of each page's pa
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.llm.sentence_model import SentenceModel, sentence_model
 from evennia_ai.store.knowledge.page_vectors import Unread, as_they_were
 from evennia_ai.work.job import Job, JobTools
 from evennia_ai.work.kinds.forms import digest_of, plain, read_form
@@ -74,9 +73,6 @@ class Embed:
 
     name = NAME
 
-    def __init__(self, model: Callable[[], SentenceModel] = sentence_model) -> None:
-        self._model: Final = model
-
     def refuse_stale(self, job: Job) -> None:
         """Nothing is erased from a page that its vectors would tell of."""
 
@@ -87,24 +83,25 @@ class Embed:
         """
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
         pages = await tools.read(as_they_were, given.pages)
-        return plain(EmbedMade(pages=await tools.off(self._embedded, given.model, pages)))
+        return plain(EmbedMade(pages=await tools.off(_embedded, tools, given.model, pages)))
 
-    def _embedded(self, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
-        """In a thread: what the model makes of these pages."""
-        model = self._model()
-        if model.id != wanted:
-            raise OtherModelError(wanted, model.id)
-        made: list[EmbeddedPage] = []
-        for page in pages:
-            try:
-                vectors = model.vectors(page.parts)
-            except Exception:
-                if not made:
-                    raise
-                break  # those before it are kept; the next job begins with it, and says why
-            packed = tuple(b64encode(vector).decode() for vector in vectors)
-            made.append(EmbeddedPage(number=page.page_id, sha256=page.sha256, vectors=packed))
-        return tuple(made)
+
+def _embedded(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
+    """In a thread: what the model makes of these pages."""
+    model = tools.sentences()
+    if model.id != wanted:
+        raise OtherModelError(wanted, model.id)
+    made: list[EmbeddedPage] = []
+    for page in pages:
+        try:
+            vectors = model.vectors(page.parts)
+        except Exception:
+            if not made:
+                raise
+            break  # those before it are kept; the next job begins with it, and says why
+        packed = tuple(b64encode(vector).decode() for vector in vectors)
+        made.append(EmbeddedPage(number=page.page_id, sha256=page.sha256, vectors=packed))
+    return tuple(made)
 
 
 EMBED: Final = Embed()

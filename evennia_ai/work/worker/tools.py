@@ -21,6 +21,7 @@ from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota, Quotas
+from evennia_ai.llm.sentence_model import Sentences
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
@@ -102,6 +103,10 @@ class WorkerTools:
     def models(self, role: str) -> tuple[Access, ...]:
         """Those that make something of their own, each instead of the one before it."""
         return self._models.thinking(cast(ModelRole, role))
+
+    def sentences(self) -> Sentences:
+        """The game's model for sentences. SentenceModelError: there is none here."""
+        return self._models.sentences()
 
     def off(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
         """What `work` makes of values, in a thread with a connection to the database."""

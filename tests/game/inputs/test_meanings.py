@@ -94,7 +94,7 @@ def test_nothing_is_read_where_there_is_nothing_to_compare(model):
 
 @pytest.fixture
 def talking(stage, model, monkeypatch):
-    monkeypatch.setattr(Meanings.__init__, "__kwdefaults__", {"model": lambda: model})
+    monkeypatch.setattr("evennia_ai.endpoints.sentence_model", lambda: model)
     stage.talks_with(lambda request: "Aye.", memory=MemorySettings(by_meaning=True))
     return stage
 
@@ -122,7 +122,7 @@ def test_a_turn_is_composed_again_with_the_nearness_of_then(talking, model):
 
 
 def test_a_game_that_does_not_ask_for_it_reads_nothing(stage, model, monkeypatch):
-    monkeypatch.setattr(Meanings.__init__, "__kwdefaults__", {"model": lambda: model})
+    monkeypatch.setattr("evennia_ai.endpoints.sentence_model", lambda: model)
     stage.talks_with(lambda request: "Aye.")
     learn(stage, "Corvin sold the mare.")
     stage.says(stage.anna, "Oren, who has a horse?")

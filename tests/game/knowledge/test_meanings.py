@@ -77,11 +77,14 @@ class Here:
 
     async def _ended(self, job):
         try:
-            body = await Embed(self.backend._model).run(job, self)
+            body = await Embed().run(job, self)
         except ValueError as error:
             return "failed", str(error)
         KIND.applies.apply(job, body)
         return "applied", ""
+
+    def sentences(self):
+        return self.backend._model()
 
     def off(self, work, *values):
         return self.backend.threads.run(work, *values)
@@ -285,7 +288,7 @@ def again(backend, body):
 def ran(backend, job):
     """The body of a job, or how its function failed."""
     results = []
-    run = Embed(backend._model).run(job, backend._work)
+    run = Embed().run(job, backend._work)
     Deferred.fromCoroutine(run).addBoth(results.append)
     return results
 
