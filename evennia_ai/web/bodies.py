@@ -5,6 +5,9 @@ logged in for took 860 MB. They also read every form in the Portal, and again in
 everybody waits for it, although Django reads it a third time. Here a body that is too large is
 refused before it is kept, and a form is read where it is used.
 
+The Server is also told the address that a request comes from, so that a ban of an address holds
+for web pages.
+
 Named in a game's settings, `PORTAL_SERVICES_PLUGIN_MODULES`. The Server needs no setting.
 """
 
@@ -73,6 +76,9 @@ class BoundedRequest(Request):
             # Evennia's proxy passes on the headers, and a body that is no longer in chunks.
             self.requestHeaders.removeHeader("transfer-encoding")
             self.requestHeaders.setRawHeaders("content-length", [str(self._received)])
+        # Evennia's proxy does not say where a request comes from, and a client may say anything.
+        # Evennia's channel has taken the word of web servers in front already (UPSTREAM_IPS).
+        self.requestHeaders.setRawHeaders("x-forwarded-for", [self.channel.getPeer().host])
         self._command = command
         # Twisted reads the form of a "POST" here, in the thread of the whole game.
         is_small = self._received <= LARGEST_FRAME

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import override_settings
+from twisted.internet.address import IPv4Address
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.web.resource import Resource
@@ -35,21 +36,33 @@ class Echo(Resource):
                 "size": len(request.content.read()),
                 "arguments": request.args,
                 "length": headers.getRawHeaders("content-length"),
+                "from": headers.getRawHeaders("x-forwarded-for"),
                 "coding": headers.getRawHeaders("transfer-encoding"),
             }
         )
         return b"served"
 
 
+class Wire(StringTransport):
+    """A connection; as those of TCP it says where from by `client`, which Evennia replaces."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self.client = (address, 54321)
+
+    def getPeer(self) -> IPv4Address:
+        return IPv4Address("TCP", *self.client)
+
+
 class Web:
     """A web port with the bound on bodies, and one connection to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "192.168.1.1") -> None:
         from evennia_ai.web.bodies import BoundedRequest
 
         self.page, self.clock = Echo(), Clock()
         site = Site(self.page, requestFactory=BoundedRequest, reactor=self.clock)
-        self.wire = StringTransport()
+        self.wire = Wire(address)
         self.channel = site.buildProtocol(None)
         self.channel.makeConnection(self.wire)
 
@@ -180,3 +193,20 @@ def test_owner_is_told_of_a_game_without_limits() -> None:
     looking = "tests.game.test_web_origins.LookingWebSocket"
     assert ids(WEBSOCKET_PROTOCOL_CLASS=looking) == ["evennia_ai.W028"]
     assert ids(WEBSOCKET_PROTOCOL_CLASS=looking, WEBSOCKET_CLIENT_ENABLED=False) == []
+
+
+@pytest.mark.parametrize(
+    ("peer", "said", "told"),
+    [
+        ("203.0.113.9", b"", "203.0.113.9"),
+        ("203.0.113.9", b"X-Forwarded-For: 10.0.0.7\r\n", "203.0.113.9"),
+        ("127.0.0.1", b"X-Forwarded-For: 203.0.113.9\r\n", "203.0.113.9"),
+    ],
+    ids=["nothing said", "a client lies", "a web server in front"],
+)
+def test_a_page_is_told_the_address_of_who_is_connected_whatever_a_client_says(
+    db: None, peer: str, said: bytes, told: str
+) -> None:
+    web = Web(peer)
+    web.gets(head(1, said), b"x")
+    assert web.page.served[0]["from"] == [told]
