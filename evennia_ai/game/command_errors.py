@@ -2,7 +2,8 @@
 
 With `IN_GAME_ERRORS = True`, Evennia's default, that is the whole traceback. With False Evennia
 still shows the last line of it, which is the text of the exception: often a path, or the address
-of the database. Here it is one sentence instead, and the log has the traceback.
+of the database. Here it is one sentence instead, and the log has the traceback. Evennia also logs
+the whole line that was typed, which may be a password or a whisper; here it logs its length.
 """
 
 from typing import Any, Final
@@ -22,16 +23,25 @@ UNEXPECTED: Final = (
     " {time}: tell the staff this time and what you typed."
 )
 
-_EVENNIAS: Final = cmdhandler._msg_err
+_EVENNIAS: Final = (cmdhandler._msg_err, cmdhandler.ErrorReported)
 
 
 def hide_errors() -> None:
     """Have commands report errors by `report_error`, unless the game shows tracebacks on purpose.
 
     Evennia has no setting for this. The function replaced here makes the text of every error that
-    reaches Evennia's command handler.
+    reaches Evennia's command handler, the exception holds the line that is logged after it.
     """
-    cmdhandler._msg_err = _EVENNIAS if settings.IN_GAME_ERRORS else report_error
+    ours = (report_error, ReportedError)
+    shown = _EVENNIAS if settings.IN_GAME_ERRORS else ours
+    cmdhandler._msg_err, cmdhandler.ErrorReported = shown
+
+
+class ReportedError(cmdhandler.ErrorReported):
+    """What Evennia raises after it reported an error; the line that was typed is not kept."""
+
+    def __init__(self, raw_string: str) -> None:
+        super().__init__(f"{len(raw_string)} characters, which are not logged")
 
 
 def report_error(receiver: Any, _texts: tuple[str, str], cmdid: Any = None) -> None:

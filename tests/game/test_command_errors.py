@@ -44,7 +44,8 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     from evennia.utils import logger
 
     lines: list[str] = []
-    monkeypatch.setattr(cmdhandler, "_msg_err", cmdhandler._msg_err)
+    for name in ("_msg_err", "ErrorReported"):
+        monkeypatch.setattr(cmdhandler, name, getattr(cmdhandler, name))
     monkeypatch.setattr(logger, "_log", lambda text, *_, **__: lines.append(str(text)))
     return lines
 
@@ -55,14 +56,14 @@ def types(stage: Any) -> Callable[[Exception, str], str]:
     from evennia.commands.cmdhandler import cmdhandler
     from evennia.commands.command import Command
 
-    def typed(error: Exception, where: str) -> str:
+    def typed(error: Exception, where: str, line: str = "") -> str:
         def fails(_: Command) -> None:
             raise error
 
         methods = {"key": "fails", "func": lambda _: None, where: fails}
         command = type("CmdFails", (Command,), methods)
         stage.anna.screen.sent.clear()
-        cmdhandler(stage.anna, "", callertype="object", cmdobj=command())
+        cmdhandler(stage.anna, line, callertype="object", cmdobj=command())
         return "\n".join(stage.anna.screen.plain())
 
     return typed
@@ -81,6 +82,16 @@ def test_player_reads_one_sentence_and_log_has_traceback_when_command_fails(
     assert (DATABASE_AWAY in shown) is is_database_away
     assert (UNEXPECTED.partition("{")[0] in shown) is not is_database_away
     assert any("Traceback" in line and str(error) in line for line in log)
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_the_log_has_nothing_of_the_line_that_was_typed(
+    where: str, types: Callable[..., str], log: list[str]
+) -> None:
+    hide_errors()
+    types(AWAY, where, "anna pass-word-4711")
+    assert "User input was: '19 characters, which are not logged'." in log
+    assert not [line for line in log if "4711" in line]
 
 
 def test_player_reads_time_that_log_has_when_command_fails(
