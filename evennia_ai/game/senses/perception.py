@@ -124,7 +124,8 @@ _FRAMES: Final = {
 }
 _SPEECH: Final = "\x00"
 _QUOTED: Final = re.compile(r"[\"“”«»„]\s*(.*)[\"“”«»]", re.DOTALL)
-_SAYING: Final = re.compile(r"^\W*\w+\s*(?:[,:]\s*)")
+_SAYING: Final = re.compile(r"(?:\s*\([^()]*\))?\s*(?:[:,>]|\w+\s*[,:])\s*")
+"""What may stand between a name and what is said: `says,`, `(shouting):`, a colon alone."""
 _HEARD: Final = frozenset({"say", "whisper", "pose"})
 
 
@@ -259,9 +260,13 @@ def _speech(rendered: str, kind: str, name: str) -> str:
     framed = rendered.startswith(before) and rendered.endswith(after)
     if framed and len(rendered) >= len(before) + len(after):
         return heard_text(rendered[len(before) : len(rendered) - len(after)])
-    line = _after_name(heard_text(rendered), (heard_text(name),))
+    whole = heard_text(rendered)
+    line = _after_name(whole, (heard_text(name),))
     quoted = _QUOTED.search(line)
-    return quoted[1].strip() if quoted else _SAYING.sub("", line, count=1)
+    if quoted:
+        return quoted[1].strip()
+    saying = None if line == whole.strip() else _SAYING.match(line)
+    return line[saying.end() :] if saying else line
 
 
 def _after_name(line: str, names: tuple[str, ...]) -> str:

@@ -38,6 +38,7 @@ class NPC(Protocol):
     attributes: Any
     contents: Any
     locks: Any
+    ndb: Any
     permissions: Any
     tags: Any
 

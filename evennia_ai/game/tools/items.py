@@ -168,8 +168,12 @@ class Move(Tool):
             if not way.db.err_traverse:
                 way.at_failed_traverse(npc)
             raise Refused(closed)
+        under_way = npc.ndb.currently_moving
         way.at_traverse(npc, way.destination)
         if npc.location == left and way.destination != left:
+            # Exits that take their time set it, as those of evennia.contrib.grid.slow_exit.
+            if npc.ndb.currently_moving is not under_way:
+                return f"You set out to {shown_name(npc, way)} and will be there in a while."
             raise Refused(closed)
         SIGNAL_EXIT_TRAVERSED.send(sender=way, traverser=npc)
         return f"You went {shown_name(npc, way)} and are now in {shown_name(npc, npc.location)}."

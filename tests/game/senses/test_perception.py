@@ -115,6 +115,25 @@ def test_speech_in_a_frame_of_the_games_own_is_read_back(stage, heard, frame, te
     assert heard[0].text in (text, f"mumbles {text}")
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("Anna: Oren, when does she leave?", "Oren, when does she leave?"),
+        ("Anna > Oren, when?", "Oren, when?"),
+        ("Oren, when does she leave?", "Oren, when does she leave?"),
+        ("Oren: when?", "Oren: when?"),
+        ("[Anna] Oren, when?", "[Anna] Oren, when?"),
+        ("Anna calls: Oren, when?", "Oren, when?"),
+        ("Anna (shouting): Oren! When?", "Oren! When?"),
+        ("Anna asks, 'Oren, when?'", "'Oren, when?'"),
+        ("Anna says to Oren: When?", "says to Oren: When?"),
+    ],
+)
+def test_whom_a_speaker_names_is_heard_in_a_frame_without_quotes(stage, heard, line, text):
+    stage.npc.msg((line, {"type": "say"}), from_obj=stage.anna)
+    assert [event.text for event in heard] == [text]
+
+
 def test_the_mixin_lets_an_npc_hear_the_raw_words_in_any_frame(stage, heard):
     speaker = mixed_in(stage, "Cora")
     speaker.at_say("hello {x}", msg_location="{object} brabbelt etwas: <{speech}>")

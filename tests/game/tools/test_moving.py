@@ -52,6 +52,22 @@ def test_a_hook_that_holds_the_npc_is_obeyed(stage: Any) -> None:
     assert (does(stage, "move", exit="north").ok, stage.npc.location) == (False, stage.room)
 
 
+def test_an_exit_that_takes_its_time_is_no_refusal(stage: Any, monkeypatch: Any) -> None:
+    from evennia.contrib.grid.slow_exit import slow_exit
+
+    arrivals: list[Any] = []
+    monkeypatch.setattr(slow_exit.utils, "delay", lambda _, arrive: arrivals.append(arrive) or 1)
+    way = an_exit(stage)
+    way.swap_typeclass("evennia.contrib.grid.slow_exit.SlowExit")
+    way = type(way).objects.get(id=way.id)
+    ran = does(stage, "move", exit="north")
+    assert (ran.ok, ran.ends_turn) == (True, True)
+    assert ran.text == "You set out to north and will be there in a while."
+    assert stage.npc.location == stage.room
+    arrivals[0]()
+    assert stage.npc.location == way.destination
+
+
 def test_an_exit_back_to_the_same_place_is_an_exit(stage: Any) -> None:
     an_exit(stage).destination = stage.room
     assert does(stage, "move", exit="north").ok
