@@ -121,13 +121,13 @@ FUZZING = (
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *("-p", "tests.sampling", "--one-in", "20", "--cases", "1"),
+    *("-p", "tests.sampling", "--files", "3", "--one-in", "20", "--cases", "1"),
     *("--hypothesis-profile=few", "-m", ALONE),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
-"""What the other Python runs: a twentieth of each file that may depend on it (tests/sampling.py).
+"""What the other Python runs: a little of what may depend on it (tests/sampling.py).
 
 In one process: whole games go on beside it, and a second one would collect everything again.
 """
