@@ -80,11 +80,7 @@ STATIC = (
         *("-m", "django", "makemigrations", "evennia_ai", "--check", "--dry-run"),
     ),
 )
-MORE_EXAMPLES = "--hypothesis-profile=more"
-"""Tries a property on two fifths of its examples (tests/properties.py); `make test` on one."""
-
 TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
-ALL_TESTS = _pytest(TESTS.title, *_parallel(MORE_EXAMPLES, "-m", ALONE))
 
 PREPARING = Step(
     title="Installing what the further tests talk to",
@@ -94,7 +90,7 @@ PREPARING = Step(
 GAMES = _pytest(
     "Whole games and real services",
     *("-n", str(int(WORKERS) + 1), "--dist", "loadfile", "--no-loadscope-reorder"),
-    *(MORE_EXAMPLES, "-m", f"not ({ALONE})"),
+    *("-m", f"not ({ALONE})"),
 )
 """A file's tests share a game, so none is torn apart; the longest begin first (tests/conftest.py).
 
@@ -125,13 +121,13 @@ FUZZING = (
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *("-p", "tests.sampling", "--one-in", "20", "--cases", "1"),
+    *("-p", "tests.sampling", "--files", "3", "--one-in", "20", "--cases", "1"),
     *("--hypothesis-profile=few", "-m", ALONE),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
-"""What the other Python runs: a twentieth of each file that may depend on it (tests/sampling.py).
+"""What the other Python runs: a little of what may depend on it (tests/sampling.py).
 
 In one process: whole games go on beside it, and a second one would collect everything again.
 """
@@ -156,7 +152,7 @@ def test(root: Path) -> None:
 
 
 def check(root: Path) -> None:
-    """Everything, with more examples; what mostly waits goes on beside what computes.
+    """Everything; what mostly waits goes on beside what computes.
 
     Raises:
         StepError: one or more steps failed; the text names them.
@@ -167,7 +163,7 @@ def check(root: Path) -> None:
     with _meanwhile(installation, PREPARING, times) as preparing:
         failed = _failing(installation, (*STATIC, TYPES), times) + _waited(preparing)
     with _meanwhile(installation, GAMES, times) as games:
-        failed += _failing(installation, (ALL_TESTS, *FLOORS), times)
+        failed += _failing(installation, (TESTS, *FLOORS), times)
         failed += _fuzzed(installation, times)
         failed += _elsewhere(root, other, times)
         failed += _failing(installation, (MUTATIONS,), times)

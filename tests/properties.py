@@ -1,14 +1,14 @@
-"""On how many examples a property is tried: a fifth in `make test`, two in `make check`.
+"""On how many examples a property is tried: a fifth in `make test` and `make check`.
 
-On another Python they are few. A run is told by Hypothesis's own option; whoever changes what a
-property is about tries all its examples with `--hypothesis-profile=every`.
+Examples are others in every run. On another Python they are fewer. Hypothesis's own option chooses
+the profile; if you change what a property is about, try all its examples with
+`--hypothesis-profile=every`.
 """
 
 from hypothesis import HealthCheck, settings
 
 FEW = "few"
 SOME = "some"
-MORE = "more"
 EVERY = "every"
 FEWEST = 5
 
@@ -18,7 +18,6 @@ def register_profiles() -> None:
     # How long an example takes says how busy the machine is; times are for the benchmarks.
     untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile(EVERY, max_examples=100, **untimed)
-    settings.register_profile(MORE, max_examples=40, **untimed)
     settings.register_profile(FEW, max_examples=10, **untimed)
     settings.register_profile(SOME, max_examples=20, **untimed)
     settings.load_profile(SOME)

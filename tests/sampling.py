@@ -1,31 +1,44 @@
-"""A plugin that takes samples: of each test file some functions, of each function some cases.
+"""A plugin that takes samples: some test files, of each some functions, of each some cases.
 
-    pytest -p tests.sampling [--one-in 20] [--cases 1]
+    pytest -p tests.sampling [--files 3] [--one-in 20] [--cases 1]
 
-For a second run of what ran whole: on another Python or Evennia (there one function in twenty, with
-one case) and on another database (all functions, with three cases). Every file is imported and
-every fixture of a room is made there. What else depends on who interprets it (a regular expression,
-a coroutine) stands in many tests, and what a later case asks more is asked of our code.
+For a second run of what ran whole: on another Python or Evennia (there every third file, and of it
+one function in twenty) and on another database (all functions), with one case of each. Of a folder
+the first file is always read, so the fixtures of every room are made. What else depends on who
+interprets it (a regular expression, a coroutine) stands in many tests, and what a later case asks
+more is asked of our code.
 
 A function that is left out makes no cases, which are most of what collecting all of them takes.
 """
 
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+FILES: Final = 1
 ONE_IN: Final = 1
 CASES: Final = 3
 _SEEN: Final = pytest.StashKey[Counter[str]]()
-"""How many functions each file had so far."""
+"""How many files each folder had so far, and how many functions each file."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How large the samples are."""
     group = parser.getgroup("sampling")
+    group.addoption("--files", type=int, default=FILES, help="read one file in so many")
     group.addoption("--one-in", type=int, default=ONE_IN, help="keep one function in so many")
     group.addoption("--cases", type=int, default=CASES, help="keep so many cases of a function")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of a folder, leave out all test files but the first and every `--files`th after it."""
+    if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    place = _place(config, str(collection_path.parent))
+    return True if place % config.getoption("files") else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,10 +48,15 @@ def pytest_pycollect_makeitem(
     """Of a file, leave out all functions but the first and every `--one-in`th after it."""
     if not collector.istestfunction(obj, name):
         return None
-    seen = collector.config.stash.setdefault(_SEEN, Counter())
-    file = collector.nodeid.partition("::")[0]
-    place, seen[file] = seen[file], seen[file] + 1
+    place = _place(collector.config, collector.nodeid.partition("::")[0])
     return [] if place % collector.config.getoption("one_in") else None
+
+
+def _place(config: pytest.Config, within: str) -> int:
+    """Return how many files or functions were asked about before in this folder or file."""
+    seen = config.stash.setdefault(_SEEN, Counter())
+    seen[within] += 1
+    return seen[within] - 1
 
 
 @pytest.hookimpl(trylast=True)

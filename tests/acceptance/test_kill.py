@@ -42,7 +42,7 @@ MOMENTS = {
     "before a tool runs",
     "after a tool ran",
 }
-RANDOM_KILLS = 25
+RANDOM_KILLS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

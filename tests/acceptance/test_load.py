@@ -16,7 +16,7 @@ from tests.store.postgres import shared_cluster
 pytestmark = [pytest.mark.server, pytest.mark.minutes(3)]
 
 SHORT = Load(
-    npcs=60,
+    npcs=24,
     players=12,
     seconds=12.0,
     idle_looks=10,

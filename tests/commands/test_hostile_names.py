@@ -77,14 +77,16 @@ TYPED = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_any_name_is_answered_in_words(stage, tmp_path, name):
+@pytest.mark.parametrize("number", range(len(NAMES)), ids=lambda number: ascii(NAMES[number]))
+def test_any_name_is_answered_in_words(stage, tmp_path, number):
+    """Each name meets a half of the lines, and each line a half of the names."""
+    name = NAMES[number]
     folder = tmp_path / "cards"
     folder.mkdir()
     kinds = ("CARD", "KNOWLEDGE", "PRESET")
     folders = {f"EVENNIA_AI_{kind}_FOLDER": str(folder) for kind in kinds}
     with override_settings(**folders):
-        for typed in TYPED:
+        for typed in TYPED[number % 2 :: 2]:
             sent = stage.sent(stage.builder, typed.replace("{0}", name))
             assert "Traceback" not in sent, typed
             assert "|lc" not in sent.replace("||lc", ""), typed

@@ -1,7 +1,7 @@
 """A builder opens something, loses a right, and goes on: nothing is written.
 
-Each thing that can be opened meets each way to lose a right. What is typed before is allowed; what
-is typed after would have been written while only the opening was checked.
+Each thing that can be opened meets a demotion and one more way to lose a right. What is typed
+before is allowed; what is typed after would have been written while only the opening was checked.
 """
 
 import re
@@ -128,8 +128,17 @@ def everything() -> dict[str, list[Any]]:
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in own}
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("opened", OPENED)
+ALSO = [name for name in LOSSES if name != "demotion"]
+
+
+@pytest.mark.parametrize(
+    ("opened", "loss"),
+    [
+        pair
+        for number, opened in enumerate(OPENED)
+        for pair in ((opened, "demotion"), (opened, ALSO[number % len(ALSO)]))
+    ],
+)
 def test_opened_thing_writes_nothing_after_a_right_is_lost(
     stage: Any, account: Any, opened: str, loss: str
 ) -> None:

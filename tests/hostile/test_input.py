@@ -1,7 +1,7 @@
 """Odd input: bytes that no client sends, lines that no person types, frames that no page sends.
 
-Each is sent over a connection of its own. Afterwards a bystander looks around and has been shown
-nothing that acts on a terminal, and nothing was an error.
+Each but a typed line is sent over a connection of its own. Afterwards a bystander looks around and
+has been shown nothing that acts on a terminal, and nothing was an error.
 """
 
 import json
@@ -17,8 +17,7 @@ import pytest
 from server.client import Client
 from server.ports import HOST
 from server.steps import StepError
-from server.telnet import DO, DONT, IAC, NAWS, SB, SE, WILL, WONT, Connection
-from tests.acceptance.web_client import WebClient
+from server.telnet import DO, DONT, IAC, NAWS, SB, SE, WILL, WONT
 from tests.game.hostile.plain import assert_plain
 from tests.hostile.audit import audit, errors_of_ours
 from tests.hostile.harbour import PASSWORD, Harbour
@@ -288,61 +287,45 @@ OPCODES: dict[str, tuple[int, bytes]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """What is sent, by whose client."""
+    """What somebody does."""
 
     name: str
-    comes: Callable[[Harbour], Client]
-    sends: Callable[[Any], None]
-    asks: Callable[[Harbour], None] | None = None
-    """A request of a stranger, while the client is there."""
+    plays: Callable[[Harbour], object]
 
 
-def by_telnet(harbour: Harbour) -> Client:
-    return harbour.at_telnet("Dora", PASSWORD)
-
-
-def by_web(harbour: Harbour) -> Client:
-    return harbour.at_the_web("Dora", PASSWORD)
+def _lines(name: str, *lines: str) -> Attack:
+    return Attack(name=name, plays=lambda harbour: harbour.newcomer("Dora").types(*lines))
 
 
 def _bytes(name: str, data: bytes) -> Attack:
-    def sends(client: Connection) -> None:
-        client.send_bytes(data)
+    def plays(harbour: Harbour) -> None:
+        with harbour.at_telnet("Dora", PASSWORD) as client:
+            ends_with_a_look(client, lambda: client.send_bytes(data))
 
-    return Attack(name=f"telnet: {name}", comes=by_telnet, sends=sends)
-
-
-def _line(name: str, line: str) -> Attack:
-    return Attack(name=f"line: {name}", comes=by_telnet, sends=lambda client: client.send(line))
+    return Attack(name=f"telnet: {name}", plays=plays)
 
 
 def _frame(name: str, payload: bytes, *, opcode: int = 1) -> Attack:
-    def sends(client: WebClient) -> None:
-        client.send_frame(payload, opcode=opcode)
+    def plays(harbour: Harbour) -> None:
+        with harbour.at_the_web("Dora", PASSWORD) as client:
+            ends_with_a_look(client, lambda: client.send_frame(payload, opcode=opcode))
 
-    return Attack(name=f"websocket: {name}", comes=by_web, sends=sends)
-
-
-def _nick(name: str, lines: tuple[str, ...]) -> Attack:
-    def sends(client: Connection) -> None:
-        for line in ("nick/clearall", *lines, "nick/clearall"):
-            client.send(line)
-
-    return Attack(name=f"nick: {name}", comes=by_telnet, sends=sends)
+    return Attack(name=f"websocket: {name}", plays=plays)
 
 
 def _echo(name: str, line: str) -> Attack:
-    def sends(client: WebClient) -> None:
-        client.send_frame(frame("client_options", [], {"localecho": True}))
-        client.send("look")
-        client.wait_for("The room of input", seconds=30)
-        client.send_frame(frame("text", [line], {}))
+    def plays(harbour: Harbour) -> None:
+        with harbour.at_the_web("Dora", PASSWORD) as client:
+            client.send_frame(frame("client_options", [], {"localecho": True}))
+            client.send("look")
+            client.wait_for("The room of input", seconds=30)
+            ends_with_a_look(client, lambda: client.send_frame(frame("text", [line], {})))
 
-    return Attack(name=f"echo: {name}", comes=by_web, sends=sends)
+    return Attack(name=f"echo: {name}", plays=plays)
 
 
 def _body(name: str, head: bytes, piece: bytes, times: int) -> Attack:
-    def asks(harbour: Harbour) -> None:
+    def plays(harbour: Harbour) -> None:
         answer = b""
         with socket.create_connection((HOST, harbour.game.ports.web), timeout=60) as wire:
             with suppress(ConnectionError):
@@ -355,19 +338,23 @@ def _body(name: str, head: bytes, piece: bytes, times: int) -> Attack:
         assert answer.startswith(b"HTTP/1.1 413 "), answer[:200]
         assert answer.count(b"HTTP/1.1") == 1, answer[:500]
 
-    return Attack(name=f"body: {name}", comes=by_telnet, sends=lambda _: None, asks=asks)
+    return Attack(name=f"body: {name}", plays=plays)
 
 
 ATTACKS = (
-    *(_line(name, line) for name, line in LINES.items()),
+    *(_lines(f"line: {name}", line) for name, line in LINES.items()),
+    *(
+        _lines(f"nick: {name}", "nick/clearall", *lines, "nick/clearall")
+        for name, lines in NICKS.items()
+    ),
     *(_bytes(name, data) for name, data in TELNET.items()),
     *(_frame(name, payload) for name, payload in FRAMES.items()),
     *(_frame(name, payload, opcode=code) for name, (code, payload) in OPCODES.items()),
-    *(_nick(name, lines) for name, lines in NICKS.items()),
     _echo("marks of links", "|lc|lt" * 240),
     _echo("marks of links in a line that is too long", "|lc|lt" * 5_000),
     *(_body(name, *one) for name, one in BODIES.items()),
 )
+"""What Dora types comes first: a connection of its own ends the one at which she types."""
 
 MOST_LOGGED = 100_000
 """Bytes that one attack may add to the logs; an unknown frame once was there as a whole."""
@@ -383,10 +370,7 @@ def test_input(harbour: Harbour) -> None:
             with subject.attack(attack.name):
                 for one in bystanders:
                     one.client.forget()
-                with attack.comes(harbour) as client:
-                    if attack.asks is not None:
-                        attack.asks(harbour)
-                    has_done(attack, client)
+                attack.plays(harbour)
                 for one in bystanders:
                     assert "The room of input" in one.types("look"), one.client.text
                     for line in lines_at(one):
@@ -396,12 +380,12 @@ def test_input(harbour: Harbour) -> None:
                 assert len(log) < MOST_LOGGED, f"the logs grew by {len(log)} bytes"
 
 
-def has_done(attack: Attack, client: Client) -> None:
+def ends_with_a_look(client: Client, sends: Callable[[], None]) -> None:
     """Send it, and a line behind it that shows the room.
 
     Unless the game hung up before, or takes the line for the rest of what it waits for.
     """
     with suppress(StepError, ConnectionError):
-        attack.sends(client)
+        sends()
         client.send("look")
         client.wait_for("The room of input", seconds=1.5)

@@ -48,16 +48,19 @@ MOST_CALLS = 32
 MOST_CALLS_OF_AN_ECHO = 9
 """What one line may set off where one thing echoes the NPC."""
 
-ECHO_SECONDS = 20
-"""Enough for some dozens of calls, where nothing ends the exchange."""
+QUIET_SECONDS = 1.5
+"""For how long no model is asked where nothing is going on any more."""
 
-BURSTS = {
-    "say": "say Quill, answer me {n}!",
-    "talk": "talk quill = answer me {n}!",
+BURSTS_OF_ONE = {
     "whisper": "whisper quill = answer me {n}!",
     "a line without a name": "say Will nobody answer me {n}?",
+}
+BURSTS_OF_ALL = {
+    "say": "say Quill, answer me {n}!",
+    "talk": "talk quill = answer me {n}!",
     "the same line": "talk quill = answer me!",
 }
+"""What one types who presses, and what twenty do. A burst of all waits for the NPC longest."""
 CALLS = {
     "all by name": f"say {', '.join(CROWD)}, what do you say?",
     "all at once": "say Everybody, what do you all say?",
@@ -116,9 +119,11 @@ def test_queues(harbour: Harbour) -> None:
     victim = scene.enters(harbour.anna)
     pressing = [scene.enters(harbour.newcomer(name)) for name in PRESSERS]
     with audit("queues", harbour) as subject:
-        for who in (pressing[:1], pressing):
-            lines = LINES_OF_EACH if who is pressing else LINES
-            for way, line in BURSTS.items():
+        for who, lines, bursts in (
+            (pressing[:1], LINES, BURSTS_OF_ONE),
+            (pressing, LINES_OF_EACH, BURSTS_OF_ALL),
+        ):
+            for way, line in bursts.items():
                 with subject.attack(f"{len(who)} with {lines} lines each, {way}"):
                     harbour.model.behaves(answers_after(TURN_SECONDS, "Aye."))
                     press(who, line, lines)
@@ -132,8 +137,8 @@ def test_queues(harbour: Harbour) -> None:
                     harbour.builder.types(f"create/drop echo{one}:world.echoes.{one}")
                 before = calls_made(harbour)
                 victim.types("say Quill, when does she leave?")
-                time.sleep(ECHO_SECONDS)
-                wait_until_quiet(harbour)
+                wait_until_asked(harbour, before)
+                wait_until_quiet(harbour, seconds=9 if kind == "Slow" else QUIET_SECONDS)
                 most = MOST_CALLS if " and " in kind else MOST_CALLS_OF_AN_ECHO
                 assert 1 <= calls_made(harbour) - before <= most
             for one in kind.split(" and "):
@@ -183,10 +188,17 @@ def settle(harbour: Harbour) -> None:
     harbour.builder.types("ai/startall")
 
 
-def wait_until_quiet(harbour: Harbour) -> None:
-    """Wait until no model is asked for anything any more."""
+def wait_until_asked(harbour: Harbour, before: int) -> None:
+    """Wait until an NPC has asked a model once more."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while calls_made(harbour) == before and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+def wait_until_quiet(harbour: Harbour, *, seconds: float = QUIET_SECONDS) -> None:
+    """Wait until no model was asked for anything for so many seconds."""
     end = time.monotonic() + PATIENCE_SECONDS
     known = -1
     while known != (known := len(harbour.model.requests)) and time.monotonic() < end:
         harbour.builder.types("look")
-        time.sleep(1.5)
+        time.sleep(seconds)

@@ -111,7 +111,8 @@ def _unfair(tests: list[str], database: str) -> set[str]:
         partial(judging.failing, half, database=database) for half in halves
     ]
     unfair: set[str] = set()
-    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=COLLECTING_SECONDS):
+    limit = COLLECTING_SECONDS + LIMIT_SECONDS * len(tests)
+    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=limit):
         unfair.update(halves[number] if isinstance(answer, ChildError) else answer)
     return unfair
 

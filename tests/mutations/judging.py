@@ -5,6 +5,7 @@ Everything here happens in a child, which ends after it: nothing is put back.
 
 import gc
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,7 +64,10 @@ def _tried(session: pytest.Session, seen: "_Seen", rows: list[Mutation]) -> dict
     modules, database = evennia_start.modules_of_others(), evennia_start.migrated_database()
     _connected_already()
     gc.unfreeze()  # what is frozen is not found
-    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+    functions: dict[str, list[FunctionType]] = defaultdict(list)
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            functions[one.__code__.co_filename].append(one)
     gc.freeze()
     items = {item.nodeid: item for item in seen.items}
 
@@ -73,7 +77,7 @@ def _tried(session: pytest.Session, seen: "_Seen", rows: list[Mutation]) -> dict
 
     def killer(row: Mutation) -> list[str]:
         try:
-            broken = break_living(row, functions)
+            broken = break_living(row, functions[str(row.path)])
         except (TableError, ValueError):
             return []  # the one is told, and the other tried, where the module is imported
         return (
@@ -94,7 +98,9 @@ def _unfair(failing: Callable[[list[str]], list[str]], tests: list[str]) -> set[
     halves = [half for half in (tests[::2], tests[1::2]) if half]
     works = [partial(failing, half) for half in halves]
     unfair: set[str] = set()
-    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=LIMIT_SECONDS):
+    # On a busy machine a half takes minutes, and one that is cut short makes all its tests unfair.
+    limit = LIMIT_SECONDS * max(1, len(tests))
+    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=limit):
         unfair.update(halves[number] if isinstance(answer, ChildError) else answer)
     return unfair
 
@@ -196,8 +202,8 @@ def _files(tests: list[str]) -> list[str]:
 
 
 def _pytest(words: list[str], plugin: object) -> None:
-    # Plugins that pytest would rewrite were imported by the parent.
-    rest = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-q"]
+    # Only which test fails is read, so pytest need not work out why: that takes most of a child.
+    rest = ["--assert=plain", "--tb=native", "-p", "no:cacheprovider", "-q"]
     rest.append(f"--hypothesis-profile={PROFILE}")
     pytest.main([f"--rootdir={ROOT}", *rest, *words], plugins=[plugin])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from server import checks, preparing
-from server.checks import ALL_TESTS, ALONE, GAMES, MORE_EXAMPLES, PLAYED, TESTS, results
+from server.checks import ALONE, GAMES, PLAYED, TESTS, results
 from server.locking import OtherPython
 from server.steps import Meanwhile, StepError, Times, Took, nothing, run
 
@@ -18,16 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_each_test_is_in_one_of_the_two_lists_and_in_no_other():
     assert TESTS.command[-2:] == ("-m", ALONE)
-    assert ALL_TESTS.command[-2:] == TESTS.command[-2:]
     assert GAMES.command[GAMES.command.index("-m") + 1] == f"not ({ALONE})"
-
-
-def test_make_check_tries_properties_on_more_examples_than_make_test():
-    assert [MORE_EXAMPLES in step.command for step in (TESTS, ALL_TESTS, GAMES)] == [
-        False,
-        True,
-        True,
-    ]
 
 
 PROPERTY = """
@@ -50,7 +41,6 @@ def test_how_often():
     ("words", "tried"),
     [
         ((), "TRIED 12 20"),
-        ((MORE_EXAMPLES,), "TRIED 24 40"),
         (("--hypothesis-profile=every",), "TRIED 60 100"),
         (("--hypothesis-profile=few",), "TRIED 6 10"),
     ],
@@ -121,7 +111,7 @@ def _recorded(monkeypatch, ran, *, fails=False):
     monkeypatch.setattr(checks, "has", lambda *_: True)
     other = OtherPython(version="3.13", program=sys.executable)
     monkeypatch.setattr(checks, "other_python", lambda: other)
-    alone = (checks.PREPARING, GAMES, ALL_TESTS, checks.ELSEWHERE, checks.MUTATIONS)
+    alone = (checks.PREPARING, GAMES, TESTS, checks.ELSEWHERE, checks.MUTATIONS)
     return (*alone, checks.TYPES, *checks.STATIC, *checks.FLOORS, *checks.FUZZING)
 
 

@@ -199,6 +199,19 @@ def test_a_test_that_cannot_be_tried_without_the_mutation_is_unfair():
     assert judging._unfair(failing, ["a"]) == {"a"}
 
 
+def test_killers_are_tried_without_the_mutation_for_as_long_as_each_of_them_may_take(monkeypatch):
+    limits = []
+
+    def recorded(works, *, at_once, limit_seconds):
+        limits.append(limit_seconds)
+        return iter(())
+
+    monkeypatch.setattr(judging, "each", recorded)
+    judging._unfair(lambda tests: [], ["a", "b", "c"])
+
+    assert limits == [3 * judging.LIMIT_SECONDS]
+
+
 def test_a_package_is_imported_by_its_folder():
     assert a_mutation(file="store/__init__.py").module == "evennia_ai.store"
     assert a_mutation(file="store/history/turns.py").module == "evennia_ai.store.history.turns"

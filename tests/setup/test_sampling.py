@@ -48,6 +48,13 @@ def kept(tmp_path):
     return ask
 
 
+def test_of_a_folder_the_first_file_and_every_so_manieth_is_read(kept):
+    assert kept("--files", "2", "--one-in", "4", "--cases", "1") == [
+        "test_a.py::test_row[0]",
+        "test_a.py::TestMore::test_four[x]",
+    ]
+
+
 def test_of_a_file_the_first_function_and_every_so_manieth_is_kept_with_its_first_case(kept):
     assert kept("--one-in", "4", "--cases", "1") == [
         "test_a.py::test_row[0]",

@@ -12,20 +12,31 @@ from tests.game.knowledge.test_meanings import told_now
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft
 
 
-@pytest.fixture
-def backend(db):
+def a_backend():
     save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Mira"))
     return OwnBackend("harbour", Threads(run=execute, clock=Clock()))
+
+
+@pytest.fixture
+def backend(db):
+    return a_backend()
 
 
 class TestOwnPages(BackendSuite):
     """What every backend does."""
 
+    @pytest.fixture(scope="class")
+    def written(self, world):
+        """The backend with its pages, which are written once for all tests here."""
+        with world():
+            made = a_backend()
+            for page in PAGES:
+                made.write(a_draft(page.name.full, page.body, **_said(page)))
+            yield made
+
     @pytest.fixture
-    def backend(self, backend):
-        for page in PAGES:
-            backend.write(a_draft(page.name.full, page.body, **_said(page)))
-        return backend
+    def backend(self, written, db):
+        return written
 
     @pytest.fixture
     def told(self):
