@@ -67,6 +67,10 @@ _KEY_IN_MARK: Final = re.compile(
 )
 _TEXT_IN_MARK: Final = re.compile(r"string\s?=\s?[\"']?true", re.IGNORECASE)
 _HEADER: Final = re.compile(rf"({NAME})(?::\d{{1,4}})?")
+# gpt-oss: a message to a tool, in a channel that is not spoken.
+_TO_TOOL: Final = re.compile(
+    rf"\bto=({NAME})[^{{}}\n]{{0,120}}<\|message\|>\s{{0,8}}(?=\{{)", re.IGNORECASE
+)
 _BLANKS: Final = re.compile(r"\s*")
 _LIST_END: Final = re.compile(r"\s*\]")
 _OPENING: Final = re.compile(r"[\[{(]")
@@ -130,6 +134,18 @@ def read_calls(
     if rest.count("```") % 2:  # a fence that was opened last
         rest = rest.rstrip().removesuffix("```")
     return TextCalls(rest=rest, calls=tuple(walk.calls), dropped=tuple(walk.dropped))
+
+
+def channel_calls(text: str, offered: Offered) -> TextCalls:
+    """Read the calls in the channels of a raw reply, of which nothing is said (harmony)."""
+    walk = _Walk(text, offered, is_cut=True)
+    at = 0
+    while (begun := _TO_TOOL.search(text, at)) and len(walk.calls) < MOST_BEGINNINGS:
+        found = json_at(text, begun.end())
+        at = found[1] if found else begun.end()
+        if found:
+            walk.keep((begun[1], found[0]), at)
+    return TextCalls(rest="", calls=tuple(walk.calls), dropped=tuple(walk.dropped))
 
 
 def without_calls(text: str) -> str:
@@ -254,14 +270,14 @@ class _Walk:
         if self.name and (not calls or known_name(calls[0][0], self.offered) == ""):
             calls = [(self.name, value)]
         for call in calls:
-            self._keep(call, end)
+            self.keep(call, end)
         return end if calls else 0
 
     def _python(self, at: int) -> int:
         found = colon_at(self.text, at) or python_at(self.text, at, self.offered)
         if found is None:
             return 0
-        self._keep(*found)
+        self.keep(*found)
         return found[1]
 
     def _header(self, at: int) -> int:
@@ -273,9 +289,9 @@ class _Walk:
         return header.end()
 
     def _whole_call(self, at: int) -> None:
-        self._keep((self.name, self.arguments), at)
+        self.keep((self.name, self.arguments), at)
 
-    def _keep(self, call: Call, end: int) -> None:
+    def keep(self, call: Call, end: int) -> None:
         """Keep a whole call, if its tool is offered."""
         self.name, self.arguments, self.read_to = "", {}, end
         name, arguments = known_name(call[0], self.offered), call[1]

@@ -34,7 +34,7 @@ from evennia_ai.llm.chat import (
 from evennia_ai.llm.reasoning import LateEnd, without_thoughts
 from evennia_ai.llm.speech import LINE_BREAK
 from evennia_ai.llm.structured import JsonObjects, json_objects, strict_schema
-from evennia_ai.llm.text_calls import read_calls
+from evennia_ai.llm.text_calls import channel_calls, read_calls
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
@@ -263,8 +263,10 @@ def reply_from(
         is_cut=reply.finish_reason == "length",
         bare_json=not as_schema,
     )
-    text, is_read = found.rest.strip(), bool(found.calls or found.dropped)
-    written = [WrittenCall(name=call.name, arguments=call.arguments) for call in found.calls]
+    channels = channel_calls(reply.text, offered)
+    called, dropped = channels.calls + found.calls, channels.dropped + found.dropped
+    text, is_read = found.rest.strip(), bool(called or dropped)
+    written = [WrittenCall(name=call.name, arguments=call.arguments) for call in called]
     if as_schema:
         objects = json_objects(text if is_read else reply.text)
         if objects.problem:
@@ -279,7 +281,7 @@ def reply_from(
             text, is_read = "\n".join(said) or objects.around.strip(" \t\n[],"), True
     if not is_read:
         return reply, ()
-    return replace(reply, text=text, tool_calls=made_calls(written, request)), found.dropped
+    return replace(reply, text=text, tool_calls=made_calls(written, request)), dropped
 
 
 def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:

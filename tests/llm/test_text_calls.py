@@ -186,6 +186,27 @@ def test_a_call_of_a_tool_that_is_not_offered_is_left_out_and_named(form: str) -
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        '<|channel|>commentary to=functions.look json<|message|>{"at": "boat"}<|call|>',
+        (
+            "<|channel|>analysis<|message|>He asks.<|end|><|start|>assistant to=functions.look"
+            '<|channel|>commentary <|constrain|>json<|message|>{"at": "boat"}<|call|>'
+        ),
+    ],
+)
+@pytest.mark.parametrize("as_schema", [True, False])
+def test_a_call_in_a_channel_is_made_and_not_said(text: str, as_schema: bool) -> None:
+    reply, dropped = apart(text, as_schema=as_schema)
+    assert [(call.name, json.loads(call.arguments)) for call in reply.tool_calls] == [
+        ("look", BOAT)
+    ]
+    assert (spoken(reply.text), spoken(text), dropped) == ("", "", ())
+    assert apart(text[:-12])[0].tool_calls == ()
+    assert apart(text.replace("look", "dance"))[1] == ("functions.dance",)
+
+
+@pytest.mark.parametrize(
     ("text", "calls"),
     [
         (f"<tool_call>{NAMED}</tool_call>\n<tool_call>{NAMED}</tool_call>", 2),
