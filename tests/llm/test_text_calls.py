@@ -163,7 +163,7 @@ def test_no_call_is_said_while_it_is_written(form: str) -> None:
     assert said_early(FORMS[form]) == ""
 
 
-BEFORE_A_CALL = ("c", "ca", "cal", "call", "lo", "loo", "look")
+BEFORE_A_CALL = ("c", "ca", "cal", "call", "call:", "lo", "loo", "look")
 """What is prose as long as nothing follows it."""
 
 
@@ -281,6 +281,7 @@ def test_what_cannot_be_read_is_neither_said_nor_run(text: str) -> None:
         'They say {"name": "Anna"} there.',
         "[sighs] Well, look (there).",
         "Call: look there.",
+        "This is my call:",
         "I call: {nothing}.",
         "Look (at the boat)!",
         "The name(s) of the ships.",

@@ -102,7 +102,9 @@ def words_of(body: object, depth: int = 0) -> str:
 def status_of(body: object, depth: int = 0) -> int | None:
     """Return the status that an error body stands for, None if it names none that is known."""
     if isinstance(body, str):
-        body = json_value(body)
+        word, body = body, json_value(body)
+        if not isinstance(body, list | dict):
+            return _status(word.strip('" '))
     if isinstance(body, list):
         body = body[0] if body else None
     if not isinstance(body, Mapping) or depth > _MOST_DEPTH:

@@ -86,6 +86,9 @@ def test_an_error_in_itself_is_searched_only_so_deep() -> None:
         ({"code": "9" * 5_000}, None),
         ({"type": "odd"}, None),
         ("no such model", None),
+        ("overloaded_error", 529),
+        ("Not Found", 404),
+        ({"message": "Unauthorized"}, 401),
     ],
 )
 def test_a_status_is_found_as_number_digits_and_word(error: Any, status: int | None) -> None:
