@@ -28,7 +28,7 @@ from evennia_ai.text.chat_markup import (
     patterns,
 )
 
-_TAGS: Final = f"{patterns('tokens', 'calls', 'answers', 'switches')}|{THOUGHTS}"
+_TAGS: Final = f"{patterns('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}|{THOUGHTS}"
 _OWN_FENCE: Final = r"</?transcript>"
 _TOKEN: Final = re.compile(f"{BEGINS}(?:{patterns('tokens')})", re.IGNORECASE)
 _TOKEN_OR_TAG: Final = re.compile(f"{BEGINS}(?:{_TAGS})", re.IGNORECASE)

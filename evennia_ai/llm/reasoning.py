@@ -38,15 +38,18 @@ _MARK: Final = re.compile(
 )
 _FENCE: Final = re.compile(r"^[ \t]{0,8}```", re.MULTILINE)
 _OTHER_MARK: Final = re.compile(
-    rf"{BEGINS}(?:{patterns('tokens', 'answers', 'switches')}|<{THOUGHT_WORDS}\s?/>)",
+    rf"{BEGINS}(?:{patterns('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}"
+    rf"|<{THOUGHT_WORDS}\s?/>)",
     re.IGNORECASE,
 )
 # What may be the start of a tag, at the end of what has come so far.
 _UNFINISHED_TAG: Final = re.compile(r"(?:<[^<>\n]{0,160}|\[/?\w{0,12}|◁/?\w{0,6})\Z")
 # Where a text stops being plain: at any mark, or at what may become one of those that have no "<".
 _PLAIN_ENDS: Final = re.compile(
-    rf"[<◁`\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{patterns('tokens', 'switches')})"
-    r"|(?P<unfinished>(?:\[[^\[\]\n]{0,64}|\]~?!?b?|/\w{0,8})\Z)",
+    rf"[<◁`{{\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{patterns('tokens', 'switches')})"
+    r"|\(\s{0,8}(?:\w{1,40}\s{0,8}=|[)\"'])"  # a call written as in Python
+    r"|(?P<unfinished>"
+    r"(?:\[[^\[\]\n]{0,64}|\]~?!?b?|/\w{0,8}|\(\s{0,8}\w{0,40}\s{0,8})\Z)",
     re.IGNORECASE,
 )
 _BLANKS: Final = re.compile(r"\s*")
@@ -86,9 +89,19 @@ def without_reasoning(text: str, *, late_end: LateEnd = "hides_all_before") -> s
     An opening mark without its end hides all that follows. Where channels are used, only the
     final one was written for others. A reply ends where the model takes another role.
     """
+    return without_marks(without_thoughts(text, late_end=late_end))
+
+
+def without_thoughts(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
+    """Return the text without reasoning, up to where the model takes another role."""
     kept = _Kept(text[_preamble_end(text) :], late_end)
     kept.walk()
-    said, count = _OTHER_MARK.subn("", "".join(kept.parts))
+    return "".join(kept.parts)
+
+
+def without_marks(text: str) -> str:
+    """Return the text without the control marks of chat formats."""
+    said, count = _OTHER_MARK.subn("", text)
     # What is taken out may leave a new mark, written around it on purpose.
     return made_harmless(_OTHER_MARK, said) if count else said
 

@@ -23,8 +23,10 @@ from evennia_ai.llm.reasoning import (
     LeadingReasoning,
     may_be_preamble,
     plain_start,
-    without_reasoning,
+    without_marks,
+    without_thoughts,
 )
+from evennia_ai.llm.text_calls import without_calls
 from evennia_ai.text.chat_markup import (
     OTHER_HEADINGS,
     OTHER_ROLES,
@@ -112,12 +114,14 @@ def spoken_text(
 def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
     """Return the start of what a reply writes for others, cut before anything inspects it.
 
+    Calls of tools that it writes as text are for nobody's ears.
     A reply over `MOST_WRITTEN` characters is cut before the marks of reasoning are looked for.
     Where an end mark behind the cut could hide all before it, nothing is left.
     """
     if len(text) > MOST_WRITTEN:
         text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
-    return without_reasoning(text, late_end=late_end).lstrip()[:LOOKED_AT_CHARACTERS]
+    said = without_calls(without_thoughts(text, late_end=late_end))
+    return without_marks(said).lstrip()[:LOOKED_AT_CHARACTERS]
 
 
 def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
@@ -278,7 +282,6 @@ _ABBREVIATIONS: Final = frozenset(
         *("rev", "sgt", "sr", "st", "vs"),
     ]
 )
-_JSON: Final = ("{", "[{")  # an answer of a form is for no ears
 _SAME: Final = '"*_'  # marks that open and close alike
 _PAIRS: Final = ("()", "[]", "“”", "«»", "「」")
 
@@ -325,7 +328,7 @@ class SpokenStart:
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
         text = self._certain()
-        if may_be_preamble(text) or text.startswith(_JSON) or not keeps_its_quotes(text):
+        if may_be_preamble(text) or not keeps_its_quotes(text):
             return []
         return list(self._whole_sentences(text))
 

@@ -17,10 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from pydantic import AliasChoices, BaseModel, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from evennia_ai.errors import ModelRubbish
 from evennia_ai.foreign.fields import problems_in
+from evennia_ai.llm.call_forms import ARGUMENTS, NAMES, Call, Offered, calls_in, known_name
 from evennia_ai.llm.chat import (
     AnswerSchema,
     ChatMessage,
@@ -30,8 +31,10 @@ from evennia_ai.llm.chat import (
     made_calls,
     read_arguments,
 )
+from evennia_ai.llm.reasoning import LateEnd, without_thoughts
 from evennia_ai.llm.speech import LINE_BREAK
 from evennia_ai.llm.structured import JsonObjects, json_objects, strict_schema
+from evennia_ai.llm.text_calls import channel_calls, read_calls
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
@@ -176,17 +179,21 @@ You can act with the tools below. Answer with one JSON object and nothing else:
 "say" may be empty, and "acts" is empty when you do nothing. What your acts led to is then told to \
 you as a tool result, and you answer again. Use no tool that is not in this list:"""
 
-# The members of an answer, those of a call that stands alone among them.
 _MEMBERS: Final = frozenset({"say", "acts"})
-_CALLS: Final = (frozenset({"tool"}), frozenset({"name", "arguments"}))
-_CALL_TAGS: Final = ("<tool_call>", "</tool_call>")
 
 
 class _Act(BaseModel):
     """A call as models write it, be it by the names that other model formats have."""
 
-    tool: Annotated[str, Field(validation_alias=AliasChoices("tool", "name"), min_length=1)]
-    arguments: Any = None
+    model_config = ConfigDict(extra="allow")
+
+    tool: Annotated[str, Field(validation_alias=AliasChoices(*NAMES), min_length=1)]
+    arguments: Annotated[Any, Field(validation_alias=AliasChoices(*ARGUMENTS))] = None
+
+    def call(self) -> Call:
+        """Return the name and the arguments, which may stand beside the name."""
+        has_arguments = "arguments" in self.model_fields_set
+        return self.tool, self.arguments if has_arguments else self.model_extra
 
 
 class _Answer(BaseModel):
@@ -228,27 +235,53 @@ def schema_of(tools: Sequence[ToolSpec]) -> AnswerSchema:
     return AnswerSchema(name=SCHEMA_NAME, schema=schema)
 
 
-def reply_from(reply: ChatReply, tools: Sequence[ToolSpec], *, request: ChatRequest) -> ChatReply:
-    """The reply with its text and its calls apart; `ModelRubbish` for half an answer.
+def reply_from(
+    reply: ChatReply,
+    tools: Sequence[ToolSpec],
+    *,
+    request: ChatRequest,
+    as_schema: bool,
+    late_end: LateEnd = "hides_all_before",
+) -> tuple[ChatReply, tuple[str, ...]]:
+    """Return the reply with the calls that its text makes apart, and what of them was left out.
 
-    Ids of calls depend on the request and the call alone. A tool that is not there is left for
-    whoever runs the calls to refuse.
+    A server that takes tools may still not know the format in which its model calls them. Where
+    the tools were told in the prompt (`as_schema`), the text may also be an answer of that form.
+    Ids of calls depend on the request and the call alone. A call in a model's own format is left
+    out if its tool is not among `tools`. In an answer of the form it is left for whoever runs the
+    calls to refuse.
+
+    Raises:
+        ModelRubbish: it is half an answer of the form.
     """
     if reply.offline or reply.tool_calls:
-        return reply
-    found = json_objects(reply.text)
-    if found.problem:
-        raise ModelRubbish(reply.model, found.problem)
-    answers = _answers(found, reply.model)
-    if not answers:
-        return reply
-    said = [answer.say.strip() for answer in answers if answer.say and answer.say.strip()]
-    acts = [act for answer in answers for act in answer.acts or ()]
-    if len(acts) > MOST_ACTS:
-        raise ModelRubbish(reply.model, f"it has more than {MOST_ACTS} acts")
-    calls = made_calls([_written_call(act, tools) for act in acts], request)
-    text = "\n".join(said) or _prose(found.around)
-    return replace(reply, text=text, tool_calls=calls)
+        return reply, ()
+    offered = {tool.name: tuple(tool.parameters.get("properties", {})) for tool in tools}
+    found = read_calls(
+        without_thoughts(reply.text, late_end=late_end),
+        offered,
+        is_cut=reply.finish_reason == "length",
+        bare_json=not as_schema,
+    )
+    channels = channel_calls(reply.text, offered)
+    called, dropped = channels.calls + found.calls, channels.dropped + found.dropped
+    text, is_read = found.rest.strip(), bool(called or dropped)
+    written = [WrittenCall(name=call.name, arguments=call.arguments) for call in called]
+    if as_schema:
+        objects = json_objects(text if is_read else reply.text)
+        if objects.problem:
+            raise ModelRubbish(reply.model, objects.problem)
+        answers = _answers(objects, offered, reply.model)
+        acts = [act.call() for answer in answers for act in answer.acts or ()]
+        if len(acts) > MOST_ACTS:
+            raise ModelRubbish(reply.model, f"it has more than {MOST_ACTS} acts")
+        written += [_written_call(act, offered) for act in acts]
+        if answers:
+            said = [answer.say.strip() for answer in answers if answer.say and answer.say.strip()]
+            text, is_read = "\n".join(said) or objects.around.strip(" \t\n[],"), True
+    if not is_read:
+        return reply, ()
+    return replace(reply, text=text, tool_calls=made_calls(written, request)), dropped
 
 
 def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
@@ -287,15 +320,16 @@ def _parameters(tool: ToolSpec) -> dict[str, Any]:
     return strict_schema({"type": "object", **tool.parameters}, origin=tool.name)
 
 
-def _answers(found: JsonObjects, model: str) -> list[_Answer]:
+def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
     """The objects that are answers; an object that is something else stands in prose only."""
     answers: list[_Answer] = []
     try:
         for value in found.objects:
             if value.keys() & _MEMBERS:
                 answers.append(_Answer.model_validate(value))
-            elif any(members <= value.keys() for members in _CALLS):
-                answers.append(_Answer(acts=[_Act.model_validate(value)]))
+            elif calls := calls_in(value, offered):
+                acts = [_Act(tool=name, arguments=arguments) for name, arguments in calls]
+                answers.append(_Answer(acts=acts))
     except ValidationError as error:
         where, words = problems_in(error)[0]
         raise ModelRubbish(model, f"its answer has not the form: {where}: {words}") from None
@@ -304,23 +338,10 @@ def _answers(found: JsonObjects, model: str) -> list[_Answer]:
     return answers
 
 
-def _written_call(act: _Act, tools: Sequence[ToolSpec]) -> WrittenCall:
-    given = act.arguments
+def _written_call(act: Call, offered: Offered) -> WrittenCall:
+    name, given = act
     arguments = given if isinstance(given, str) else _json({} if given is None else given)
-    return WrittenCall(name=_known_name(act.tool, tools), arguments=arguments)
-
-
-def _known_name(name: str, tools: Sequence[ToolSpec]) -> str:
-    """The tool's own name where a model wrote it in other case or with blanks around it."""
-    wanted = name.strip().casefold()
-    near = [tool.name for tool in tools if tool.name.casefold() == wanted]
-    return near[0] if len(near) == 1 and name not in near else name
-
-
-def _prose(around: str) -> str:
-    for tag in _CALL_TAGS:
-        around = around.replace(tag, "")
-    return around.strip(" \t\n[],")
+    return WrittenCall(name=known_name(name, offered) or name, arguments=arguments)
 
 
 def _sorted(tools: Sequence[ToolSpec]) -> list[ToolSpec]:

@@ -5,13 +5,12 @@ tenth of a second. Its exceptions hold the request, and with it a key or a passw
 and nothing is chained to them. A `Retry-After` of the server is obeyed; without one the pauses
 double. Chance stretches each, so that many who were turned away together do not come back together.
 
-A server decides what it sends, and the size in bytes alone does not bound the work with it: chunks,
-lines and events each cost far more than their bytes, so they are counted before they are worked on.
-Of server-sent events (WHATWG HTML, 9.2) the data alone is given out: the providers repeat the
-event's name inside. Comments, which some servers send to keep a connection open, are nothing.
+A server decides what it sends, and the size in bytes alone does not bound the work with it: chunks
+cost far more than their bytes, so they are counted before they are worked on.
 """
 
 import asyncio
+import json
 import os
 import random
 import time
@@ -20,14 +19,11 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from math import isfinite
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     import httpx2
-import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 T = TypeVar("T")
 
@@ -199,14 +195,6 @@ CHUNKS_OF_ANY_SIZE: Final = 1_024
 CHUNK_BYTES: Final = 32
 """How large the others are on the average: an event with one word in it is larger."""
 
-MOST_EVENTS: Final = 100_000
-"""Events of one stream: more than any model writes in its time, a word each."""
-
-MOST_LINES: Final = 4 * MOST_EVENTS
-"""Lines of one stream, those included that only keep it open."""
-
-LARGEST_EVENT_BYTES: Final = 1_000_000
-
 
 class BrokenOff(Exception):  # noqa: N818 - says what happened
     """The connection ended in the middle of a body; never leaves who asked."""
@@ -267,64 +255,17 @@ async def reason_of(response: "httpx2.Response") -> bytes:
     return bytes(body[:LONGEST_REASON_BYTES])
 
 
-class EventReader:
-    """Keeps what has come of an event until it is whole.
-
-    `limit_bytes` is how large one may be.
-    """
-
-    def __init__(self, *, limit_bytes: int = LARGEST_EVENT_BYTES) -> None:
-        self._line: list[bytes] = []
-        self._data: list[str] = []
-        self._limit_bytes: Final = limit_bytes
-        self._event_bytes = 0
-        self._left_lines = MOST_LINES
-        self._left_events = MOST_EVENTS
-
-    def fed(self, chunk: bytes) -> Iterator[str]:
-        """The data of each event that `chunk` completes; TooLarge: there is too much of it."""
-        self._left_lines -= chunk.count(b"\n")
-        if self._left_lines < 0:
-            raise TooLarge(f"the reply has more than {MOST_LINES} lines")
-        first, *others = chunk.split(b"\n")
-        self._grow(len(first))
-        self._line.append(first)
-        for begun in others:
-            whole = b"".join(self._line).decode("utf-8", "replace").removesuffix("\r")
-            self._line = [begun]
-            yield from self._event_after(whole)
-            self._grow(len(begun))
-
-    def ended(self) -> Iterator[str]:
-        """The data of an event that the end of the stream completes."""
-        yield from self.fed(b"\n\n")
-
-    def _grow(self, count: int) -> None:
-        """So many bytes more came of the event that is read."""
-        self._event_bytes += count
-        if self._event_bytes > self._limit_bytes:
-            raise TooLarge(f"an event of the reply is larger than {self._limit_bytes} bytes")
-
-    def _event_after(self, line: str) -> Iterator[str]:
-        field, _, value = line.partition(":")
-        if field == "data":
-            self._data.append(value.removeprefix(" "))
-        elif not line:
-            self._event_bytes = 0
-            if self._data:
-                self._left_events -= 1
-                if self._left_events < 0:
-                    raise TooLarge(f"the reply has more than {MOST_EVENTS} events")
-                yield "\n".join(self._data)
-                self._data = []
+def json_value(body: bytes | str) -> Any:
+    """Return the JSON value in `body`, None where there is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def json_object(body: bytes | str) -> dict[str, Any] | None:
-    """The JSON object in `body`, None where there is none."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
+    """Return the JSON object in `body`, None where there is none."""
+    value = json_value(body)
     return value if isinstance(value, dict) else None
 
 

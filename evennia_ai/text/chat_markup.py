@@ -48,8 +48,10 @@ class Family:
     """Special tokens that begin a message; the name of its role follows them."""
     others: tuple[str, ...] = ()
     """Marks that by themselves begin a message of another role than the model's."""
-    calls: tuple[str, ...] = ()
-    """Tags around calls of tools, their parts and their results."""
+    call_begins: tuple[str, ...] = ()
+    """Marks that begin calls of tools, one call, or a part of one."""
+    call_ends: tuple[str, ...] = ()
+    """Marks that end what those begin, and tags around what tools returned."""
     answers: tuple[str, ...] = ()
     """Tags around the text that the reader is meant to see."""
     switches: tuple[str, ...] = ()
@@ -69,6 +71,17 @@ FAMILIES: Final = (
             rf"<[|｜] ?(?:[a-z]{{1,16}}[_▁])?{_OTHER}(?:[_▁]?(?:start|token|prompt))? ?[|｜]>",
             r"<[|｜](?:tool|function)[_▁](?:response|result|output)s?(?:[_▁]begin)?[|｜]>",
         ),
+        call_begins=(
+            r"<[|｜](?:tool|function)[_▁]calls?(?:[_▁]section)?(?:[_▁]begin)?[|｜]>",
+            r"<[|｜]DSML[|｜]\w{1,20}(?:\s[^<>\n]{0,80})?>",
+            r"<\|(?:python_tag|action_start|start_action|tools_prefix)\|>",
+        ),
+        call_ends=(
+            r"<[|｜](?:tool|function)[_▁]calls?(?:[_▁]section)?[_▁]end[|｜]>",
+            r"<[|｜]/(?:tool|function)[_▁]calls?[|｜]>",
+            r"</[|｜]DSML[|｜]\w{1,20}>",
+            r"<\|(?:action_end|end_action|tools_suffix)\|>",
+        ),
     ),
     Family(
         name="Llama 2",
@@ -84,6 +97,8 @@ FAMILIES: Final = (
             r"\[(?-i:PREFIX|MIDDLE|SUFFIX|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|TRANSCRIBE)\]",
         ),
         others=(r"\[(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CONTENT)\]",),
+        call_begins=(r"\[TOOL_CALLS\]",),
+        call_ends=(r"\[/TOOL_CALLS\]",),
     ),
     Family(
         name="Gemma",
@@ -95,6 +110,8 @@ FAMILIES: Final = (
         ),
         heads=(r"<start_of_turn>", r"<\|turn>"),
         others=(r"<start_function_response>", r"<\|tool_response>"),
+        call_begins=(r"<start_function_call>", r"<\|tool_call>"),
+        call_ends=(r"<end_function_call>", r"<tool_call\|>"),
     ),
     Family(name="Command R", tokens=(r"<(?:[A-Z]{2,20}_){1,6}TOKEN>",)),
     Family(
@@ -141,7 +158,12 @@ FAMILIES: Final = (
             rf"<(?:extra_id_[01]|SPECIAL_1[01])>\s{{0,4}}{_OTHER}\b",
         ),
     ),
-    Family(name="LongCat", tokens=(r"</?longcat_\w{1,40}>",)),
+    Family(
+        name="LongCat",
+        tokens=(r"</?longcat_\w{1,40}>",),
+        call_begins=(r"<longcat_(?:tool_call|arg_key|arg_value)>",),
+        call_ends=(r"</longcat_(?:tool_call|arg_key|arg_value)>",),
+    ),
     Family(
         name="beginnings and ends of many",
         tokens=(
@@ -161,11 +183,15 @@ FAMILIES: Final = (
     Family(
         name="tools",
         others=(r"<tool_response>", r"<(?:\w{1,20}:)?function_results?>"),
-        calls=(
-            r"</?(?:\w{1,20}:)?(?:tool_calls?|tool_response|function_calls?|function_results?)>",
+        call_begins=(
+            r"<(?:\w{1,20}:)?(?:tool_?calls?|function_calls?|tool_use)(?:\s[^<>\n]{0,80})?>",
             r"<(?:\w{1,20}:)?(?:function|parameter|invoke)(?:=|\s)[^<>\n]{0,80}>",
-            r"</(?:\w{1,20}:)?(?:function|parameter|invoke)>",
-            r"</?arg_(?:key|value)>",
+            r"<arg_(?:key|value)>",
+        ),
+        call_ends=(
+            r"</(?:\w{1,20}:)?(?:tool_?calls?|function_calls?|tool_use|function|parameter|invoke)>",
+            r"</arg_(?:key|value)>",
+            r"</?(?:\w{1,20}:)?(?:tool_response|function_results?)>",
         ),
     ),
     Family(name="answers", answers=(r"</?(?:answer|response|output|final_answer)>",)),
@@ -194,7 +220,7 @@ THOUGHTS: Final = (
 BEGINS: Final = r"(?=<(?!<)|<</?SYS|[\[\]◁/])"
 """A look-ahead for the first characters of a mark: it spares most places the long alternatives."""
 
-Kind = Literal["tokens", "heads", "others", "calls", "answers", "switches"]
+Kind = Literal["tokens", "heads", "others", "call_begins", "call_ends", "answers", "switches"]
 """A field of `Family`."""
 
 

@@ -21,9 +21,14 @@ def a_reply(text: str, **more: Any) -> ChatReply:
     return ChatReply(text=text, model="tiny", **more)
 
 
+def read(reply: ChatReply, said: str = "Hello?") -> ChatReply:
+    """The reply of a model that was told its tools in the prompt."""
+    return reply_from(reply, TOOLS, request=a_request(said), as_schema=True)[0]
+
+
 def apart(text: str) -> tuple[str, list[tuple[str, Any]]]:
     """The speech and the calls of a reply's text."""
-    reply = reply_from(a_reply(text), TOOLS, request=a_request())
+    reply = read(a_reply(text))
     return reply.text, [(call.name, json.loads(call.arguments)) for call in reply.tool_calls]
 
 
@@ -71,7 +76,7 @@ def test_calls_side_by_side_keep_their_order_and_the_speech_before_them() -> Non
 @pytest.mark.parametrize("text", ["Aye.", "He drew {} there.", 'He wrote {"a": 1} there.', ""])
 def test_prose_is_speech_as_it_stands(text: str) -> None:
     reply = a_reply(text)
-    assert reply_from(reply, TOOLS, request=a_request()) is reply
+    assert read(reply) is reply
 
 
 @pytest.mark.parametrize(
@@ -94,12 +99,12 @@ def test_prose_is_speech_as_it_stands(text: str) -> None:
 )
 def test_half_an_answer_is_no_reply(text: str) -> None:
     with pytest.raises(ModelRubbish):
-        reply_from(a_reply(text), TOOLS, request=a_request())
+        read(a_reply(text))
 
 
 def test_what_is_wrong_with_an_answer_is_told() -> None:
     with pytest.raises(ModelRubbish) as caught:
-        reply_from(a_reply('{"acts": [{"tool": 1}]}'), TOOLS, request=a_request())
+        read(a_reply('{"acts": [{"tool": 1}]}'))
     assert str(caught.value) == (
         "model 'tiny' gave no usable reply: its answer has not the form:"
         " acts.0.tool: Input should be a valid string"
@@ -109,7 +114,7 @@ def test_what_is_wrong_with_an_answer_is_told() -> None:
 @pytest.mark.parametrize("given", ["[1]", '"sea"', "1"])
 def test_arguments_of_wrong_types_are_left_for_the_tool_to_judge(given: str) -> None:
     text = f'{{"tool": "look", "arguments": {given}}}'
-    (call,) = reply_from(a_reply(text), TOOLS, request=a_request()).tool_calls
+    (call,) = read(a_reply(text)).tool_calls
     assert call.arguments == given.strip('"')
 
 
@@ -120,7 +125,7 @@ def test_a_tool_that_is_not_there_is_left_for_others_to_refuse() -> None:
 def test_ids_are_stable_and_differ_within_an_answer_and_between_requests() -> None:
     reply = a_reply('{"tool": "look"} {"tool": "look"}')
     seen = [
-        tuple(call.id for call in reply_from(reply, TOOLS, request=a_request(said)).tool_calls)
+        tuple(call.id for call in read(reply, said).tool_calls)
         for said in ("Hello?", "Hello?", "Well?")
     ]
     assert seen[0] == seen[1]
@@ -130,7 +135,7 @@ def test_ids_are_stable_and_differ_within_an_answer_and_between_requests() -> No
 def test_native_calls_and_offline_replies_are_left_as_they_are() -> None:
     text = '{"say": "Aye."}'
     for reply in (a_reply(text, tool_calls=(a_call(),)), a_reply(text, offline=True)):
-        assert reply_from(reply, TOOLS, request=a_request()) is reply
+        assert read(reply) is reply
 
 
 def test_the_schema_names_each_tool_with_its_own_arguments() -> None:
@@ -187,7 +192,7 @@ def test_an_answer_is_whole_or_rubbish_wherever_it_was_cut(
     assert apart(text) == (said.strip(), [(act["tool"], act["arguments"]) for act in acts])
     cut = text[: 1 + kept % (len(text) - 1)]
     with pytest.raises(ModelRubbish):
-        reply_from(a_reply(cut), TOOLS, request=a_request())
+        read(a_reply(cut))
 
 
 @settings(deadline=None)
@@ -196,7 +201,7 @@ def test_what_an_npc_did_is_shown_as_it_would_write_it(
     said: str, acts: list[dict[str, Any]]
 ) -> None:
     text = json.dumps({"say": said, "acts": acts}, ensure_ascii=False)
-    reply = reply_from(a_reply(text), TOOLS, request=a_request())
+    reply = read(a_reply(text))
     done = a_message("assistant", reply.text, tool_calls=reply.tool_calls)
     shown = adapt([done], profile=RoleProfile(tools="schema"))[0].content
     if acts:

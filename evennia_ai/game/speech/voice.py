@@ -24,6 +24,7 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.utterance import because_of, remember_spoken
 from evennia_ai.game.speech.output import deliver, gesture
 from evennia_ai.game.speech.reply_acts import is_open
+from evennia_ai.llm.reasoning import LateEnd
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.speech import SPEECH_LINES, SpokenStart, speech
 
@@ -139,6 +140,11 @@ class Start:
     def stop(self) -> None:
         """Say nothing any more: the reply is there, or nobody waits for it."""
         self._is_over = True
+
+    @property
+    def late_end(self) -> LateEnd:
+        """What an end mark of reasoning does to the text before it: no sentence is taken back."""
+        return "hides_nothing" if self.said else "hides_all_before"
 
     def whole(self, reply: str) -> str:
         """What of the reply is said, now that all of it is there; "" where that is nothing."""

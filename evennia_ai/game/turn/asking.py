@@ -70,11 +70,12 @@ class Asking:
             call.ask, this.asked, listener=start, prompt=this.prompt.messages
         )
         try:
-            reply = this.read(await self._asked)
+            reply = await self._asked
         finally:
             self._asked = None
             start.stop()
             await start.committed
+        reply = this.read(reply, late_end=start.late_end)
         text = start.whole(reply.text)
         if is_silence(text):
             return replace(reply, text="")

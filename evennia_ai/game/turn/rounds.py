@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from evennia.utils import logger
+
 from evennia_ai.compose import Composition
 from evennia_ai.endpoints import Access
 from evennia_ai.game.inputs.facts import candidates
@@ -27,6 +29,7 @@ from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, sent_sha256
+from evennia_ai.llm.reasoning import LateEnd
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.tools import reply_from
 from evennia_ai.minds.turn_sources import recorded_turn
@@ -123,15 +126,25 @@ class Round:
     def prompt(self) -> Prompt:
         return self.composed.composition.prompt
 
-    def read(self, reply: ChatReply) -> ChatReply:
-        """The reply with the calls of tools that its text makes, where the server knows none.
+    def read(self, reply: ChatReply, *, late_end: LateEnd) -> ChatReply:
+        """Return the reply with the calls that its text makes, in whatever format of its model.
 
-        ModelRubbish: it is half an answer.
+        Raises:
+            ModelRubbish: it is half an answer.
         """
-        tools = self.composed.gathered.request.tools
-        if self.access.roles.tools != "schema" or not tools:
-            return reply
-        return reply_from(reply, tools, request=self.asked)
+        by = self.access.roles.tools
+        tools = self.composed.gathered.request.tools if by != "none" else ()
+        as_schema = by == "schema" and bool(tools)
+        read, dropped = reply_from(
+            reply, tools, request=self.asked, as_schema=as_schema, late_end=late_end
+        )
+        if dropped:
+            named = ", ".join(map(repr, dropped))
+            logger.log_warn(
+                f"evennia_ai: {self.access.name} wrote calls of tools that it was not offered, or"
+                f" that cannot be read; they are neither said nor run: {named}"
+            )
+        return read
 
 
 class Rounds:

@@ -8,6 +8,7 @@ request that was turned down or answered with rubbish is not sent again.
 """
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,8 +16,9 @@ from typing import Any, Final
 
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage, WrittenCall, made_calls
+from evennia_ai.llm.clients.error_bodies import is_error, readable_start, status_of, words_of
 from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.net.http import FailedAttempt, json_object, retry_after_seconds
+from evennia_ai.net.http import FailedAttempt, json_object, json_value, retry_after_seconds
 from evennia_ai.prompt.messages import ToolCall
 
 MOST_CALLS: Final = 64
@@ -49,13 +51,8 @@ def object_of(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def words_of(body: object) -> str:
-    """A server's own explanation, wherever in its error body it stands."""
-    said = body
-    for name in ("error", "message", "detail"):
-        if isinstance(said, dict) and name in said:
-            said = said[name]
-    return text_of(said)
+_BLANKS: Final = re.compile(r"\s*")
+_CALL_MARK: Final = re.compile(r'[{}\[\]"\\]')
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,10 +64,59 @@ class WrittenInPieces:
     name: str = ""
     written: list[str] = field(default_factory=list)
     """Text, of a call its arguments."""
+    _depth: int = 0
+    _in_string: bool = False
+    _escapes: bool = False  # the next character stands for itself
+
+    def write(self, piece: str) -> None:
+        """Add to the arguments of a call, and keep count of their brackets."""
+        if not piece:
+            return
+        self.written.append(piece)
+        at = 1 if self._escapes else 0
+        self._escapes = False
+        while mark := _CALL_MARK.search(piece, at):
+            at = mark.end()
+            if mark[0] == '"':
+                self._in_string = not self._in_string
+            elif mark[0] == "\\":
+                self._escapes = at == len(piece)
+                at += 1
+            elif not self._in_string:
+                self._depth += 1 if mark[0] in "{[" else -1
+
+    @property
+    def is_written(self) -> bool:
+        """True if the arguments are complete: all brackets that were opened are closed."""
+        return bool(self.written) and self._depth <= 0 and not self._in_string
 
     def call(self) -> WrittenCall:
-        """The call that it is."""
-        return WrittenCall(id=self.id, name=self.name, arguments="".join(self.written))
+        """Return the call.
+
+        Some servers send the arguments once more: whole at the end, empty at the start, or growing
+        from piece to piece. Of several objects side by side the last one counts.
+        """
+        arguments = "".join(self.written)
+        if self.written and json_object(arguments) is None:
+            last = self.written[-1] if json_object(self.written[-1]) is not None else ""
+            arguments = _last_object(arguments) or last or arguments
+        return WrittenCall(id=self.id, name=self.name, arguments=arguments)
+
+
+def _last_object(text: str) -> str:
+    """Return the last of the JSON objects side by side in `text`, "" if it has anything else."""
+    decoder, begun, at = json.JSONDecoder(), 0, 0
+    while at < len(text):
+        begun = at
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return ""
+        if not isinstance(value, dict):
+            return ""
+        blanks = _BLANKS.match(text, at)
+        at = blanks.end() if blanks else at
+    return text[begun:]
 
 
 class ReplyReader(ABC):
@@ -94,14 +140,46 @@ class ReplyReader(ABC):
         """Whether nothing of the reply is missing."""
         return self.ended or bool(self.stop)
 
-    def whole(self, body: bytes) -> ChatReply:
+    @property
+    def is_ending(self) -> bool:
+        """Whether only the usage is still to come. Some servers name a reason to stop too early."""
+        return self.is_complete
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a stream that came to its end without an end mark has made a reply.
+
+        Some servers send neither a reason to stop nor an end mark.
+        """
+        calls = [call.arguments.strip() for call in self.written_calls()]
+        whole = all(not one or json_object(one) is not None for one in calls)
+        return whole and bool(calls or self.text().strip())
+
+    def whole(self, body: bytes, *, content_type: str = "") -> ChatReply:
         """The reply in a body."""
-        self.take_answer(self._object(body, "the reply"))
+        answer = json_value(body)
+        if isinstance(answer, list):  # Gemini puts an error into a list
+            answer = next(iter(answer), None)
+        if not isinstance(answer, dict):
+            start = readable_start(body.decode("utf-8", "replace"))
+            kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
+            sent = f"status 200, {kind}: {words or 'nothing'}"
+            raise self.rubbish(f"the reply is not a JSON object ({sent})")
+        if is_error(answer):
+            raise self.own_error(answer)
+        self.take_answer(answer)
         return self.reply()
 
     def heard(self, data: str) -> str:
-        """The text in one event, mostly a word or nothing."""
-        return self.take_event(self._object(data, "a piece of the stream"))
+        """The text in one event, mostly a word or nothing. Data that is no object says nothing."""
+        if data[:1] != "{" and data.lstrip()[:1] != "{":
+            return ""  # `ping`, `null`, `[DONE]`
+        event = json_object(data)
+        if event is None:
+            raise self.rubbish("a piece of the stream is not a JSON object")
+        if is_error(event):
+            raise self.own_error(event)
+        return self.take_event(event)
 
     def reply(self) -> ChatReply:
         """The reply that all that came makes together, if it says or does anything."""
@@ -135,10 +213,6 @@ class ReplyReader(ABC):
     @abstractmethod
     def usage(self) -> Usage | None: ...
 
-    @abstractmethod
-    def status_of(self, error: Mapping[str, Any]) -> int | None:
-        """The status that an error in an answer stands for, None where it says none."""
-
     def finish(self, calls: Sequence[ToolCall]) -> str:
         """How the reply ended, in the words that all clients use."""
         return self.endpoint.api_key.quoted(self.stop, most=40) or "stop"
@@ -149,7 +223,7 @@ class ReplyReader(ABC):
 
     def own_error(self, answer: Mapping[str, Any]) -> ModelError:
         """An error that came with status 200, or in the middle of a stream."""
-        words, status = words_of(answer), self.status_of(object_of(answer.get("error")))
+        words, status = words_of(answer), status_of(answer)
         if status is not None:
             return turned_down(self.endpoint, status, words)
         said = self.endpoint.api_key.quoted(words) or "no reason given"
@@ -181,14 +255,6 @@ class ReplyReader(ABC):
         if count > most:
             problem = f"the reply has more than {most} {what}"
             raise ModelRubbish(self.endpoint.name, problem, too_much=True)
-
-    def _object(self, written: bytes | str, what: str) -> dict[str, Any]:
-        answer = json_object(written)
-        if answer is None:
-            raise self.rubbish(f"{what} is not a JSON object")
-        if answer.get("error"):
-            raise self.own_error(answer)
-        return answer
 
 
 def with_believable_usage(

@@ -200,25 +200,20 @@ _COUNTS: Final = (
     "cache_creation_input_tokens",
 )
 
-_ERROR_STATUS: Final = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
+_KIND_OF_DELTA: Final = {"text_delta": "text", "thinking_delta": "thinking"}
+"""The kind of block that a delta belongs to, where the block was not begun."""
 
 
 class AnthropicReply(ReplyReader):
-    """A reply of such a server; its blocks by their index."""
+    """A reply of such a server.
+
+    Some servers send two blocks under one index, or deltas of a block that was never begun.
+    """
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
-        self._blocks: dict[int, WrittenInPieces] = {}
+        self._blocks: list[tuple[int, WrittenInPieces]] = []
+        self._open: dict[int, WrittenInPieces] = {}  # the newest block of each index
         self._counts: dict[str, Any] = {}
         self._calls = 0
 
@@ -251,7 +246,10 @@ class AnthropicReply(ReplyReader):
         blocks = self._in_order()
         told = [one for one in blocks if self._is_answer(one)]
         told = told or [one for one in blocks if one.kind == "text"]
-        return "".join(piece for block in told for piece in block.written)
+        return "".join(
+            block.call().arguments if block.kind == "tool_use" else "".join(block.written)
+            for block in told
+        )
 
     def written_calls(self) -> Iterator[WrittenCall]:
         """Those that write their input, of which a call without arguments has none."""
@@ -274,15 +272,12 @@ class AnthropicReply(ReplyReader):
             written_tokens=written,
         )
 
-    def status_of(self, error: Mapping[str, Any]) -> int | None:
-        return _ERROR_STATUS.get(text_of(error.get("type")))
-
     def finish(self, calls: Sequence[ToolCall]) -> str:
         made = _FINISH.get(self.stop) or super().finish(calls)
         return "stop" if made == "tool_calls" and not calls else made  # it answered a schema
 
     def _in_order(self) -> list[WrittenInPieces]:
-        return [self._blocks[index] for index in sorted(self._blocks)]
+        return [block for _, block in sorted(self._blocks, key=lambda one: one[0])]
 
     def _take_frame(self, message: Mapping[str, Any]) -> None:
         """What stands around the blocks: which model, how it ended, at what cost."""
@@ -299,7 +294,8 @@ class AnthropicReply(ReplyReader):
         """A block with what it holds already; its text, if that is part of the reply's."""
         kind, name = text_of(block.get("type")), text_of(block.get("name"))
         made = WrittenInPieces(kind=kind, id=text_of(block.get("id")), name=name)
-        self._blocks[index] = made
+        self._open[index] = made
+        self._blocks.append((index, made))
         self.checked(len(self._blocks), what="blocks", most=MOST_BLOCKS)
         if self._is_call(made):
             self._calls += 1
@@ -308,7 +304,13 @@ class AnthropicReply(ReplyReader):
 
     def _go_on(self, index: int, delta: Mapping[str, Any]) -> str:
         """What an event adds to a block; its text, if that is part of the reply's."""
-        block = self._blocks.get(index)
+        block = self._open.get(index)
+        kind = _KIND_OF_DELTA.get(text_of(delta.get("type")))
+        if kind is not None and (block is None or block.kind != kind):
+            self._begin(index, {"type": kind})
+            block = self._open[index]
+        if "partial_json" in delta and (block is None or block.kind in _KIND_OF_DELTA.values()):
+            block = next((one for _, one in reversed(self._blocks) if self._is_call(one)), None)
         if block is None:
             return ""
         return self._write(block, text_of(delta.get("text")) or text_of(delta.get("partial_json")))

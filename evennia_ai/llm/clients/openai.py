@@ -6,7 +6,7 @@ the text. `remote` does the rest.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.errors import MAX_CHARACTERS
@@ -132,8 +132,7 @@ def _is_closed(schema: object) -> bool:
 
 STREAM_END: Final = "[DONE]"
 
-_REASONING: Final = ("reasoning_content", "reasoning")
-_ERROR_STATUSES: Final = range(400, 600)
+_TEXT_PARTS: Final = ("text", "output_text")
 
 
 class OpenAIReply(ReplyReader):
@@ -144,6 +143,9 @@ class OpenAIReply(ReplyReader):
         self._texts: list[str] = []
         self._calls: list[WrittenInPieces] = []
         self._call_at: dict[int, int] = {}  # the index of a call -> its place among the calls
+        self._tool_names: Final = {tool.name for tool in request.tools}
+        self._has_deltas = False
+        self._stops_early = False
         self._usage: Usage | None = None
         self._reasoned = False
         self._refusal = ""
@@ -153,10 +155,10 @@ class OpenAIReply(ReplyReader):
         if not choices:
             raise self.rubbish("the reply has no choices")
         self._take_frame(answer, choices[0])
-        self._take_message(object_of(choices[0].get("message")))
+        self._take_message(_message_of(choices[0]), is_whole=True)
 
     def heard(self, data: str) -> str:
-        if data.strip() == STREAM_END:
+        if data[:1] != "{" and data.strip() == STREAM_END:
             self.ended = True
             return ""
         return super().heard(data)
@@ -164,7 +166,20 @@ class OpenAIReply(ReplyReader):
     def take_event(self, event: Mapping[str, Any]) -> str:
         choice = next(iter(self.listed(event.get("choices"), what="choices")), {})
         self._take_frame(event, choice)
-        return self._take_message(object_of(choice.get("delta")))
+        message = object_of(choice.get("delta"))
+        self._has_deltas = self._has_deltas or bool(message)
+        if not self._has_deltas:  # beside deltas, `message` is all of the text once more
+            message = _message_of(choice)
+        pieces = self._pieces
+        text = self._take_message(message)
+        if text or pieces != self._pieces:  # some servers write "stop" into each piece
+            self._stops_early = self._stops_early or bool(self.stop)
+        return text
+
+    @property
+    def is_ending(self) -> bool:
+        has_begun = bool(self._calls) or any(self._texts)
+        return self.ended or (bool(self.stop) and has_begun and not self._stops_early)
 
     def text(self) -> str:
         return "".join(self._texts)
@@ -174,11 +189,6 @@ class OpenAIReply(ReplyReader):
 
     def usage(self) -> Usage | None:
         return self._usage
-
-    def status_of(self, error: Mapping[str, Any]) -> int | None:
-        """Some routers send an error with status 200."""
-        code = error.get("code")
-        return code if isinstance(code, int) and code in _ERROR_STATUSES else None
 
     def why_empty(self) -> str:
         if self._refusal:
@@ -191,37 +201,87 @@ class OpenAIReply(ReplyReader):
         self.stop = text_of(choice.get("finish_reason")) or self.stop
         self._usage = _usage(answer.get("usage")) or self._usage
 
-    def _take_message(self, message: Mapping[str, Any]) -> str:
+    def finish(self, calls: Sequence[ToolCall]) -> str:
+        return "tool_calls" if self.stop == "function_call" else super().finish(calls)
+
+    def _take_message(self, message: Mapping[str, Any], *, is_whole: bool = False) -> str:
         """A message, or what a stream adds to it; its text."""
         text = self._message_text(message.get("content"))
         self._texts.append(text)
         if len(self._refusal) < MAX_CHARACTERS:
             self._refusal += text_of(message.get("refusal"))
-        self._reasoned = self._reasoned or any(message.get(name) for name in _REASONING)
+        self._reasoned = self._reasoned or bool(
+            message.get("reasoning_content") or message.get("reasoning")
+        )
         calls = self.listed(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
-        for place, call in enumerate(calls):
-            index = call.get("index")
-            self._take_call(index if isinstance(index, int) else place, call)
+        if not calls and isinstance(message.get("function_call"), dict):  # before there were tools
+            calls = [{"function": message["function_call"]}]
+        for place, piece in enumerate(calls):
+            self._take_call(place, piece, is_whole=is_whole)
         return text
 
-    def _take_call(self, index: int, piece: Mapping[str, Any]) -> None:
-        """Id and name come once, arguments in pieces; another id under an index is a new call."""
-        call_id = text_of(piece.get("id"))
+    def _take_call(self, place: int, piece: Mapping[str, Any], *, is_whole: bool) -> None:
+        """Take in a call, or a piece of one: id and name once, then arguments, if all is well.
+
+        Some servers send a new id with each piece, repeat the name, cut it in two, or send all
+        calls under index 0 without ids.
+        """
+        function = object_of(piece.get("function"))
+        call_id, name = text_of(piece.get("id")), text_of(function.get("name"))
+        arguments = self.taken_arguments(_argument_text(function.get("arguments")))
+        has_index = isinstance(piece.get("index"), int)
+        index = piece["index"] if has_index else place
         at = self._call_at.get(index)
-        if at is None or (call_id and self._calls[at].id not in ("", call_id)):
+        newest_first = range(len(self._calls) - 1, -1, -1)
+        if call_id and not has_index:
+            at = next((one for one in newest_first if self._calls[one].id == call_id), at)
+        elif at is None and arguments and not name and not call_id and self._calls:
+            # The index counts the pieces and not the calls.
+            at = None if self._calls[-1].is_written else newest_first[0]
+        if (
+            is_whole
+            or at is None
+            or self._begins_another(self._calls[at], call_id, name, arguments)
+        ):
             self.checked(len(self._calls) + 1, what="tool calls", most=MOST_CALLS)
-            at = self._call_at[index] = len(self._calls)
+            at = self._call_at[index if isinstance(index, int) else place] = len(self._calls)
             self._calls.append(WrittenInPieces())
-        call, function = self._calls[at], object_of(piece.get("function"))
+        call = self._calls[at]
         call.id = call.id or call_id
-        call.name = call.name or text_of(function.get("name"))
-        call.written.append(self.taken_arguments(_argument_text(function.get("arguments"))))
+        if not name.startswith(call.name):  # the second half of a name
+            name = call.name + name if not call.written and name != call.name else call.name
+        call.name = name or call.name
+        call.write(arguments)
+
+    def _begins_another(
+        self, call: WrittenInPieces, call_id: str, name: str, arguments: str
+    ) -> bool:
+        """Whether a piece under the index of `call` is of another call."""
+        if not name or not call.name:
+            return False
+        has_other_id = bool(call_id and call.id and call_id != call.id)
+        if name != call.name:
+            both = {call.name, name} <= self._tool_names
+            is_rest = name.startswith(call.name) or call.name + name in self._tool_names
+            is_unknown = not self._tool_names and not has_other_id
+            return bool(call.written) or both or not (is_rest or is_unknown)
+        if not call.is_written:
+            return False
+        return has_other_id or (not call_id and arguments != "".join(call.written))
 
     def _message_text(self, content: object) -> str:
         """The text of a message, which may be one string or a list of parts."""
+        if isinstance(content, str):
+            return content
         parts = self.listed(content, what="parts of a message")
-        texts = [part for part in parts if part.get("type") == "text"]
-        return "".join(text_of(part.get("text")) for part in texts) or text_of(content)
+        texts = [part for part in parts if part.get("type") in _TEXT_PARTS]
+        return "".join(text_of(part.get("text")) for part in texts)
+
+
+def _message_of(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """The message of a choice, by whichever name a server has for it."""
+    message = object_of(choice.get("message")) or object_of(choice.get("delta"))
+    return message or {"content": choice.get("text")}
 
 
 def _argument_text(arguments: object) -> str:

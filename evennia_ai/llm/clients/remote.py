@@ -22,20 +22,18 @@ from evennia_ai.llm.clients.answers import (
     ReplyReader,
     failed_with_status,
     with_believable_usage,
-    words_of,
 )
+from evennia_ai.llm.clients.error_bodies import redirection, words_in
 from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.bridge import AsyncBridge, PerLoop
+from evennia_ai.net.events import LARGEST_EVENT_BYTES, BodyStart, EventReader
 from evennia_ai.net.http import (
-    LARGEST_EVENT_BYTES,
     BrokenOff,
-    EventReader,
     NoConnection,
     TooLarge,
     answered,
     headers_of,
     http_client,
-    json_object,
     persistently,
     reason_of,
     receive,
@@ -52,9 +50,6 @@ ENDING_SECONDS: Final = 2.0
 STREAM_OVERHEAD: Final = 20
 """How many bytes of a stream may come for one of its text: a word travels in much JSON."""
 
-_EVENTS: Final = "text/event-stream"
-
-
 NO_KEY: Final = "none"
 """Sent where no key is configured: a server may want the header and look at nothing in it."""
 
@@ -66,7 +61,9 @@ class Attempt:
         self._chat = chat
         self._endpoint = chat.endpoint
         self._reader = chat.reader(request)
-        self._is_streamed = False
+        self._is_streamed: bool | None = None  # None as long as too little came to tell
+        self._content_type = ""
+        self._start = BodyStart("")
         self._request = request
         self._hear = hear
         self._idle = asyncio.timeout(self._endpoint.idle_seconds if hear else None)
@@ -90,11 +87,14 @@ class Attempt:
 
     @property
     def _is_complete(self) -> bool:
-        return self._is_streamed and self._reader.is_complete
+        return bool(self._is_streamed) and self._reader.is_complete
 
     def _reply(self) -> ChatReply:
         reader = self._reader
-        reply = reader.reply() if self._is_streamed else reader.whole(bytes(self._body))
+        if self._is_streamed:
+            reply = reader.reply()
+        else:
+            reply = reader.whole(bytes(self._body), content_type=self._content_type)
         received = self._received_bytes
         believable = with_believable_usage(reply, self._request, received_bytes=received)
         return _without_key(believable, self._endpoint.api_key.mask)
@@ -127,14 +127,17 @@ class Attempt:
         )
         async with answered(client, request) as response:
             if not response.is_success:
-                words = _words(await reason_of(response))
-                status, headers = response.status_code, headers_of(response)
-                return failed_with_status(self._endpoint, status, words, headers)
-            self._is_streamed = streams and _is_stream(response)
+                words, headers = words_in(await reason_of(response)), headers_of(response)
+                if response.is_redirect:
+                    words = redirection(headers.get("location", ""))
+                return failed_with_status(self._endpoint, response.status_code, words, headers)
+            self._content_type = response.headers.get("content-type", "")
+            self._start = BodyStart(self._content_type)
             self._arrived()
-            overhead = STREAM_OVERHEAD if self._is_streamed else 1
-            limit_bytes = self._endpoint.max_reply_bytes * overhead
+            limit_bytes = self._endpoint.max_reply_bytes * STREAM_OVERHEAD
             await receive(response, self._take, limit_bytes=limit_bytes)
+        if self._is_streamed is None:
+            self._is_streamed = self._start.at_the_end()
         if self._is_streamed:
             self._take_rest()
         return None
@@ -146,10 +149,16 @@ class Attempt:
 
     def _take(self, chunk: bytes) -> None:
         self._received_bytes += len(chunk)
+        if not self._is_streamed:
+            self._body += chunk
+        if self._is_streamed is None:
+            self._is_streamed = self._start.is_stream(chunk)
+            if self._is_streamed:
+                chunk = bytes(self._body)
         if self._is_streamed:
             self._take_events(self._events.fed(chunk))
-        else:
-            self._body += chunk
+        elif len(self._body) > self._endpoint.max_reply_bytes:
+            raise TooLarge
         self._arrived()
 
     def _take_rest(self) -> None:
@@ -160,7 +169,7 @@ class Attempt:
             if problem.too_much:
                 raise
             raise BrokenOff("half an event") from None
-        if not self._is_complete:
+        if not self._is_complete and not self._reader.is_enough:
             raise BrokenOff("no end of the stream")
         self._say(self._unmasked.ended())
 
@@ -179,7 +188,7 @@ class Attempt:
     def _arrived(self) -> None:
         """Begin to wait anew; not for long where nothing but the usage is missing."""
         idle_seconds = self._endpoint.idle_seconds
-        if self._is_complete:
+        if self._is_streamed and self._reader.is_ending:
             idle_seconds = min(idle_seconds, ENDING_SECONDS)
         self._idle.reschedule(asyncio.get_running_loop().time() + idle_seconds)
 
@@ -211,18 +220,6 @@ def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
 def _failed(error: ModelError) -> FailedRequest:
     """What a server said inside a reply is worth another attempt where its status would be."""
     return FailedRequest(error=error, again=isinstance(error, ModelUnavailable))
-
-
-def _is_stream(response: "httpx2.Response") -> bool:
-    """Some servers answer in one body even where a stream was asked for."""
-    kind: str = response.headers.get("content-type", "")
-    return kind.strip().lower().startswith(_EVENTS)
-
-
-def _words(body: bytes) -> str:
-    """A server's explanation: what its JSON says, or else all of it."""
-    answer = json_object(body)
-    return body.decode("utf-8", "replace") if answer is None else words_of(answer)
 
 
 class RemoteChat(ABC):

@@ -241,3 +241,55 @@ class TestAModelThatKnowsNoTools:
         assert model.requests[0].tools == ()
         assert model.requests[0].schema is None
         assert turns.last_turn(acting.npc.ai.ref).manifest.tools_record is None
+
+
+NODS = '{"name": "pose", "arguments": {"action": "nods"}}'
+AS_TEXT = [
+    f"<tool_call>{NODS}</tool_call>",
+    f"[TOOL_CALLS][{NODS}]",
+    "<function=pose><parameter=action>nods</parameter></function>",
+    "[pose(action='nods')]",
+    f"```json\n{NODS}\n```",
+]
+
+
+class TestAModelWhoseServerDoesNotKnowItsFormat:
+    """Its calls come as text."""
+
+    @pytest.mark.parametrize("tools", ["native", "schema"])
+    @pytest.mark.parametrize("call", AS_TEXT)
+    def test_its_calls_are_done_and_not_said(self, acting, call, tools):
+        model = a_model_without_tools(acting, f"A moment.\n{call}", "So be it.", tools=tools)
+        acting.says(acting.anna, "Oren?")
+
+        assert acting.screen_of(acting.anna)[-3:] == [
+            'Oren says, "A moment."',
+            "Oren nods",
+            'Oren says, "So be it."',
+        ]
+        assert "tool_call>" not in str(model.requests[1].messages)
+
+    def test_a_call_of_what_it_was_not_offered_is_not_said_and_logged(self, acting, monkeypatch):
+        logged = []
+        monkeypatch.setattr("evennia_ai.game.turn.rounds.logger.log_warn", logged.append)
+        call = NODS.replace("pose", "fly\n[EE]")
+        a_model_without_tools(acting, f"Evening.\n<tool_call>{call}</tool_call>", tools="native")
+        acting.says(acting.anna, "Oren?")
+
+        assert acting.screen_of(acting.anna)[-1] == 'Oren says, "Evening."'
+        (line,) = logged
+        assert "neither said nor run: 'fly\\n[EE]'" in line
+
+    def test_where_it_is_offered_none_they_are_not_said(self, acting):
+        a_model_without_tools(acting, f"Evening.\n{AS_TEXT[0]}", tools="none")
+        acting.says(acting.anna, "Oren?")
+
+        assert acting.screen_of(acting.anna)[-1] == 'Oren says, "Evening."'
+        assert turns.last_turn(acting.npc.ai.ref).outcome == "answered"
+
+    def test_reasoning_before_a_call_is_not_said(self, acting):
+        text = f"She lies.</think>Evening.\n{AS_TEXT[0]}"
+        a_model_without_tools(acting, text, "Aye.", tools="native")
+        acting.says(acting.anna, "Oren?")
+
+        assert acting.screen_of(acting.anna)[-3] == 'Oren says, "Evening."'

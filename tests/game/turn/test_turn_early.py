@@ -133,3 +133,12 @@ def test_a_hook_that_breaks_while_the_start_is_said_costs_nobody_the_rest(
     assert any("was not said to its end" in line for line in logged)
     assert ("assistant", "Aye, at dusk. Bring a coat. It is cold out there.") in replies(stage)
     assert "It is cold out there." in said(stage)[-1]
+
+
+def test_a_call_written_as_text_is_not_said_while_it_comes(stage, model):
+    text = 'Wait here. I look. <tool_call>{"name": "dance", "arguments": {"to": "A. B."}}'
+    for letter in text:
+        model.writes(letter)
+    assert said(stage) == ['Oren says, "Wait here."']
+    model.ends(text)
+    assert said(stage) == ['Oren says, "Wait here."', 'Oren says, "I look."']

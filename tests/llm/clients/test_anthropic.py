@@ -223,9 +223,69 @@ def test_an_answer_to_a_schema_is_heard_as_it_will_be_read(outcome: Outcome) -> 
 
 
 def test_a_stream_that_breaks_off_is_no_reply(outcome: Outcome) -> None:
-    problem = outcome(streams(BEGIN, *text_block(0, "The")), listener=lambda _: None)
+    half = use_block(0, "look", '{"at":')
+    problem = outcome(streams(BEGIN, *half), listener=lambda _: None)
     assert isinstance(problem, ModelUnavailable)
     assert "broke off in the reply" in str(problem)
+
+
+def test_a_text_whose_stream_ends_cleanly_without_a_mark_is_a_reply(outcome: Outcome) -> None:
+    assert outcome(streams(BEGIN, *text_block(0, "Aye.")), listener=lambda _: None).text == "Aye."
+
+
+def text_delta(text: str, index: int = 0) -> bytes:
+    delta = {"type": "text_delta", "text": text}
+    return event({"type": "content_block_delta", "index": index, "delta": delta})
+
+
+@pytest.mark.parametrize(
+    ("events", "text", "arguments"),
+    [
+        ([text_delta("Aye.")], "Aye.", []),
+        ([*text_block(0, "Wait."), *use_block(0, "look", '{"at":', '"boat"}')], "Wait.", ["boat"]),
+        (
+            [
+                *block(0, {"type": "thinking"}, {"type": "thinking_delta", "thinking": "He lies."}),
+                *text_block(0, "Aye."),
+            ],
+            "Aye.",
+            [],
+        ),
+        ([*block(0, {"type": "thinking"}), text_delta("Aye.")], "Aye.", []),
+        (
+            block(
+                0,
+                a_use("look", {"at": "boat"}),
+                {"type": "input_json_delta", "partial_json": '{"at":'},
+                {"type": "input_json_delta", "partial_json": '"boat"}'},
+            ),
+            "",
+            ["boat"],
+        ),
+        (
+            [
+                *use_block(0, "look"),
+                *text_block(0, "Wait."),
+                event(
+                    {
+                        "type": "content_block_delta",
+                        "index": 0,
+                        "delta": {"type": "input_json_delta", "partial_json": '{"at": "boat"}'},
+                    }
+                ),
+            ],
+            "Wait.",
+            ["boat"],
+        ),
+    ],
+)
+def test_blocks_that_share_an_index_or_were_never_begun_are_whole(
+    outcome: Outcome, events: list[bytes], text: str, arguments: list[str]
+) -> None:
+    pieces: list[str] = []
+    reply = outcome(streams(BEGIN, *events, *ending()), listener=pieces.append)
+    assert (reply.text, "".join(pieces)) == (text, text)
+    assert [json.loads(call.arguments)["at"] for call in reply.tool_calls] == arguments
 
 
 def test_a_stream_that_stalls_runs_into_the_idle_limit(outcome: Outcome) -> None:

@@ -14,7 +14,7 @@ from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.clients.answers import MOST_CALLS, MOST_UNSEEN_TOKENS
 from evennia_ai.llm.structured import MAX_WRITTEN_CHARACTERS, json_objects
-from evennia_ai.net import http
+from evennia_ai.net import events, http
 from evennia_ai.net.http import retry_after_seconds
 from tests.llm.builders import a_message, a_request
 from tests.llm.clients.floods import ANTHROPIC, DRIPS, OPENAI, Flood, whole
@@ -177,6 +177,6 @@ def test_a_header_is_read_no_further_than_a_date_is_long() -> None:
 
 
 def test_the_bounds_leave_room_for_the_longest_honest_reply() -> None:
-    assert http.MOST_EVENTS >= 65_536  # an event a token, reasoning included
-    assert http.LARGEST_EVENT_BYTES >= 1_000_000
+    assert events.MOST_EVENTS >= 65_536  # an event a token, reasoning included
+    assert events.LARGEST_EVENT_BYTES >= 1_000_000
     assert http.MOST_REASON_CHUNKS >= 64

@@ -90,7 +90,10 @@ FAULTS = {
     "hanging up in the body": Fault(behaviour=closes_early, comes_to=ModelUnavailable),
     "no JSON": Fault(behaviour=sends(b"<html>Welcome</html>"), comes_to=ModelRubbish),
     "no JSON in a stream": Fault(behaviour=streams(event("{")), comes_to=ModelRubbish, heard=True),
-    "half a stream": Fault(behaviour=streams(ONE_PIECE), comes_to=ModelUnavailable, heard=True),
+    "a stream without an end mark": Fault(
+        behaviour=streams(ONE_PIECE), comes_to=ChatReply, heard=True
+    ),
+    "a stream of nothing": Fault(behaviour=streams(), comes_to=ModelUnavailable, heard=True),
     "half an event": Fault(
         behaviour=streams(ONE_PIECE[:-9]), comes_to=ModelUnavailable, heard=True
     ),

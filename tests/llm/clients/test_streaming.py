@@ -132,7 +132,6 @@ def test_whole_calls_under_one_index_are_told_apart_by_their_ids(
 @pytest.mark.parametrize(
     "events",
     [
-        [event(delta("The ferry"))],
         [event(delta("The ferry")), b'data: {"choices": [{"delta": {"content": " is'],
         [],
     ],
@@ -151,6 +150,17 @@ def test_a_stream_is_whole_with_its_finish_reason_or_its_end_mark(
     hearing: Hearing, events: list[bytes]
 ) -> None:
     assert hearing(streams(*events)).text == "Aye."
+
+
+def test_a_text_whose_stream_ends_cleanly_without_a_mark_is_a_reply(hearing: Hearing) -> None:
+    reply = hearing(streams(event(delta("The ")), event(delta("ferry."))))
+    assert (reply.text, reply.finish_reason, hearing.text) == ("The ferry.", "stop", "The ferry.")
+
+
+def test_half_a_call_whose_stream_ends_without_a_mark_is_no_reply(hearing: Hearing) -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "look", "arguments": '{"at":'}}
+    problem = hearing(streams(event(delta("Wait.")), event(delta(tool_calls=[call]))))
+    assert isinstance(problem, ModelUnavailable)
 
 
 def test_a_last_event_without_its_blank_line_counts(hearing: Hearing) -> None:
@@ -245,7 +255,8 @@ def test_a_stream_that_failed_before_a_word_is_asked_for_again(
 def test_a_stream_that_failed_after_a_word_is_not_begun_again(
     hearing: Hearing, server: StubServer
 ) -> None:
-    problem = hearing(streams(event(delta("The"))), streams(*streamed("Aye.")), max_retries=2)
+    half = streams(event(delta("The")), b'data: {"choices"')
+    problem = hearing(half, streams(*streamed("Aye.")), max_retries=2)
     assert isinstance(problem, ModelUnavailable)
     assert (hearing.text, len(server.requests)) == ("Th", 1)
 

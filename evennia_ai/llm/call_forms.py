@@ -1,0 +1,185 @@
+"""The forms in which models write one call of a tool: as JSON, as in Python, or as Gemma has it.
+
+Only literals are read, nothing is evaluated. What is read was checked against nothing: a reader
+returns names and arguments as they were written, and the place in the text where they end.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+MOST_PYTHON_CHARACTERS: Final = 10_000
+"""How long a value as in Python may be; to parse one takes much memory."""
+
+NAME: Final = r"[A-Za-z_][\w.-]{0,80}"
+NAMES: Final = ("name", "tool", "tool_name", "function", "function_name")
+ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "params", "tool_input")
+WRAPPERS: Final = ("tool_calls", "function_calls", "tool_call", "function_call", "function")
+"""The members of a call as JSON: its name, its arguments, and what other calls stand in."""
+
+_BESIDE: Final = frozenset({"id", "type", "call_id", "index", *NAMES})
+_COLON: Final = re.compile(rf"call:({NAME})(?=\{{)", re.IGNORECASE)
+_PYTHON: Final = re.compile(rf"(?:\w{{1,40}}\s{{0,4}}=\s{{0,4}})?{NAME}\(")
+_BRACKET: Final = re.compile(r"[\"'\\()\[\]{}]")
+_KEY: Final = re.compile(r"\s*[\"']?([\w-]{1,80})[\"']?\s*[:=]\s*")
+_QUOTED: Final = re.compile(r"(<escape>|<\|\"\|>)(.*?)\1", re.DOTALL | re.IGNORECASE)
+_BARE_VALUE: Final = re.compile(r"[^,{}\[\]]*")
+_NEXT: Final = re.compile(r"\s*([,}])")
+_LITERALS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "none": None}
+_DECODER: Final = json.JSONDecoder(strict=False)  # small models write line breaks as they are
+_UNREADABLE: Final = (SyntaxError, LookupError, ValueError, TypeError, RecursionError, MemoryError)
+
+Offered = Mapping[str, Sequence[str]]
+"""The names of the tools that a model may call, each with the names of its parameters in order."""
+
+Call = tuple[str, Any]
+"""A name and arguments as a model wrote them."""
+
+
+def known_name(name: str, offered: Offered) -> str:
+    """Return the offered tool that a model means, "" if there is none.
+
+    A model may write other case, or put a module before the name (`functions.look`).
+    """
+    wanted = name.strip().casefold()
+    for one in (wanted, wanted.rpartition(".")[2], wanted.rpartition(".")[0]):
+        near = [tool for tool in offered if tool.casefold() == one]
+        if len(near) == 1:
+            return near[0]
+    return ""
+
+
+def json_at(text: str, at: int) -> tuple[Any, int] | None:
+    """Return the JSON value, or the value as in Python, that begins at a bracket, and its end."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        end = balanced_end(text[: at + MOST_PYTHON_CHARACTERS], at)
+    if not end:
+        return None
+    try:
+        return _python_value(ast.parse(text[at:end], mode="eval").body), end
+    except _UNREADABLE:
+        return None
+
+
+def calls_in(value: Any, offered: Offered) -> list[Call]:
+    """Return the calls that a JSON value is, none where it is something else."""
+    if isinstance(value, list):
+        return [call for one in value for call in calls_in(one, offered)]
+    if not isinstance(value, dict):
+        return []
+    wrapped = next(
+        (value[key] for key in WRAPPERS if isinstance(value.get(key), list | dict)), None
+    )
+    if wrapped is not None:
+        return calls_in(wrapped, offered)
+    name = next((value[key] for key in NAMES if isinstance(value.get(key), str)), "")
+    given = next((key for key in ARGUMENTS if key in value), None)
+    if name and given is not None:
+        return [(name, {} if value[given] is None else value[given])]
+    if name and ("name" not in value or known_name(name, offered)):
+        return [(name, {key: one for key, one in value.items() if key not in _BESIDE})]
+    # Some write the name as the one key, and the arguments as its value.
+    named = [(key, one) for key, one in value.items() if isinstance(one, dict)]
+    return named if len(value) == len(named) == 1 and known_name(named[0][0], offered) else []
+
+
+def is_python(text: str, at: int) -> bool:
+    """True if a call as in Python, or one of Gemma's, begins there."""
+    return bool(_PYTHON.match(text, at) or _COLON.match(text, at))
+
+
+def python_at(text: str, at: int, offered: Offered) -> tuple[Call, int] | None:
+    """Return the call as in Python that begins there: `look(at="boat")`, also inside `print()`.
+
+    Arguments without names get those of the offered tool's parameters.
+    """
+    begun = _PYTHON.match(text, at)
+    if begun is None:
+        return None
+    end = balanced_end(text[: at + MOST_PYTHON_CHARACTERS], begun.end() - 1)
+    if not end:
+        return None
+    try:
+        (statement,) = ast.parse(text[at:end].strip()).body
+        value = getattr(statement, "value", None)
+        if isinstance(value, ast.Call) and ast.unparse(value.func) == "print":
+            (value,) = value.args
+        if not isinstance(value, ast.Call):
+            return None
+        name = ast.unparse(value.func)
+        pairs = [*zip(offered.get(known_name(name, offered), ()), value.args, strict=False)]
+        pairs += [(one.arg, one.value) for one in value.keywords if one.arg]
+        return (name, {key: _python_value(one) for key, one in pairs}), end
+    except _UNREADABLE:
+        return None
+
+
+def colon_at(text: str, at: int) -> tuple[Call, int] | None:
+    """Return the call of Gemma that begins there: `call:look{at:boat}`."""
+    begun = _COLON.match(text, at)
+    if begun is None:
+        return None
+    at = begun.end()
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+        return (begun[1], value), end
+    except (ValueError, RecursionError):
+        at += 1
+    found: dict[str, Any] = {}
+    while key := _KEY.match(text, at):
+        at = key.end()
+        if quoted := _QUOTED.match(text, at):
+            found[key[1]], at = quoted[2], quoted.end()
+        else:
+            try:
+                found[key[1]], at = _DECODER.raw_decode(text, at)
+            except (ValueError, RecursionError):
+                bare = _BARE_VALUE.match(text, at)
+                assert bare is not None  # it matches nothing too
+                found[key[1]], at = bare[0].strip(" \t\n'"), bare.end()
+        follows = _NEXT.match(text, at)
+        if follows is None or follows[1] == "}":
+            return ((begun[1], found), follows.end()) if follows else None
+        at = follows.end()
+    return None
+
+
+def value_of(written: str) -> Any:
+    """Return the value that the text of a parameter is: JSON if it is any, else the text itself."""
+    try:
+        return json.loads(written)
+    except (ValueError, RecursionError):
+        return written
+
+
+def balanced_end(text: str, at: int) -> int:
+    """Return the place behind the bracket that closes the one at `at`, 0 if there is none."""
+    depth, quote = 0, ""
+    while mark := _BRACKET.search(text, at):
+        at, sign = mark.end(), mark[0]
+        if sign == "\\":
+            at += 1
+        elif quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        else:
+            depth += 1 if sign in "([{" else -1
+            if depth <= 0:
+                return at
+    return 0
+
+
+def _python_value(node: ast.expr | None) -> Any:
+    if isinstance(node, ast.Name):
+        return _LITERALS[node.id.casefold()]
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_python_value(one) for one in node.elts]
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {str(_python_value(key)): _python_value(value) for key, value in pairs}
+    return ast.literal_eval(node or "")
