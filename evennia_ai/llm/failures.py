@@ -219,6 +219,7 @@ def failure(
     body: object = None,
     extra: Collection[str] = (),
     retry_in_seconds: float | None = None,
+    otherwise: Fault = Fault.MALFORMED,
 ) -> ModelRefused | ModelRubbish | ModelUnavailable:
     """Return the error of a call that a server answered with an error.
 
@@ -229,6 +230,7 @@ def failure(
         body: The answer as JSON, None where it is none.
         extra: The further fields of the request, which the server may refuse by name.
         retry_in_seconds: How long the server asks to wait, None where it does not.
+        otherwise: Whose fault it is where neither codes nor words say.
     """
     said = _said(words, body)
     if status is None:
@@ -236,7 +238,8 @@ def failure(
     quoted = endpoint.api_key.quoted(words) or "no reason given"
     told = quoted if status is None else f"status {status}: {quoted}"
     refused = _refused(said, extra) if status is None or status < 500 else {}
-    fault = Fault.PROMPT if refused else _fault(said, status, comes_back=bool(retry_in_seconds))
+    found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
+    fault = Fault.PROMPT if refused else found
     if fault is Fault.TEMPORARY:
         return ModelUnavailable(
             endpoint.name, told, status=status, retry_in_seconds=retry_in_seconds
@@ -260,8 +263,8 @@ def failure(
     )
 
 
-def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault:
-    """Whose fault an error is: the first line of the table that is true."""
+def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
+    """Whose fault an error is: the first line of the table that is true, None for none."""
     text = said.text
     coded = next((fault for fault, codes in _CODES.items() if codes & said.codes), None)
     of_prompt = (_TEMPLATE, _ROLES, _NO_SYSTEM, _NO_TOOLS)
@@ -283,7 +286,7 @@ def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault:
         (coded is not None, coded),
         (_NO_ADDRESS.search(text), Fault.ACCOUNT),
     )
-    return next((fault for is_so, fault in table if is_so and fault), Fault.MALFORMED)
+    return next((fault for is_so, fault in table if is_so and fault), None)
 
 
 def _advice(

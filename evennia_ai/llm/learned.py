@@ -41,6 +41,13 @@ class Learned:
         self.tells_past_calls = False
         """Whether it wants fields in earlier calls of tools that only their own turn had."""
 
+    def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
+        """Return the fields that a body goes without, each with the field sent instead, or "".
+
+        They are those that the server refused, and those that a profile sets to None in `extra`.
+        """
+        return {name: "" for name, value in extra.items() if value is None} | {**self.refused}
+
     def learn_refusal(self, field: str, *, instead: str = "") -> bool:
         """Remember that the server refuses a field; True if that is news."""
         if field in self.refused:

@@ -319,12 +319,17 @@ class EventReader:
                 self._data = []
 
 
-def json_object(body: bytes | str) -> dict[str, Any] | None:
-    """The JSON object in `body`, None where there is none."""
+def json_value(body: bytes | str) -> Any:
+    """Return the JSON value in `body`, None where there is none."""
     try:
-        value = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError):
         return None
+
+
+def json_object(body: bytes | str) -> dict[str, Any] | None:
+    """Return the JSON object in `body`, None where there is none."""
+    value = json_value(body)
     return value if isinstance(value, dict) else None
 
 
