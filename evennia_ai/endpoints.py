@@ -248,7 +248,7 @@ class Access:
             tools=tools if self.roles.tools == "native" else (),
             schema=schema,
             cache_key=cache_key,
-            thoughts=thoughts or {},
+            thoughts=dict(thoughts or {}),
         )
 
     def fitted(
@@ -371,6 +371,12 @@ class Models:
     def speaking_profile(self, settings: NPCSettings) -> ModelProfile:
         """The profile that an NPC with these settings speaks with, changed as they say."""
         return self._spoken_with(settings)[0]
+
+    def speaking_limit(self, settings: NPCSettings) -> int:
+        """How many tokens a prompt may have that an NPC with these settings speaks from."""
+        profile = self.speaking_profile(settings)
+        learned = self._only.learned if self._only is not None else self._gate(profile).learned
+        return learned.prompt_limit(profile.limit_tokens)
 
     def roles_of(self, name: str) -> tuple[ModelRole, ...]:
         """The roles that ask the profile of this name, first or instead of another."""

@@ -1,10 +1,11 @@
 """Rounds: the prompts of one turn, each committed before its model is asked.
 
 Where the first prompt is nearly full, the older part of the history is summarised, and the prompt
-composed again from what is left. There is one round more for each time the model used tools or
-another model had to be asked instead. All of them are made from the same inputs, so that each
-prompt is the one before it and the tools' messages after it; each is stored as a turn of its own,
-with its own manifest. How a round ended is committed with what the call of its model took.
+composed again from what is left. There is one round more for each time the model used tools, was
+sent less than it refused, or another model had to be asked instead. All of them are made from the
+same inputs, so that each prompt is the one before it and the tools' messages after it; each is
+stored as a turn of its own, with its own manifest. How a round ended is committed with what the
+call of its model took.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,7 +27,14 @@ from evennia_ai.game.turn.quotable import with_quotable
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, sent_sha256
+from evennia_ai.llm.chat import (
+    NO_THOUGHTS,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    Thoughts,
+    sent_sha256,
+)
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.tools import reply_from
 from evennia_ai.minds.turn_sources import recorded_turn
@@ -55,6 +63,17 @@ class Composed:
         BudgetError: there is no room for it.
         """
         return composed(self.gathered.after(messages))
+
+    def within(self, limit_tokens: int) -> "Composed":
+        """The prompt of the same inputs, of at most so many tokens.
+
+        BudgetError: what is required does not fit.
+        """
+        request = self.gathered.request
+        rules = request.inputs.rules
+        shorter = replace(rules, budget=replace(rules.budget, limit_tokens=limit_tokens))
+        inputs = replace(request.inputs, rules=shorter)
+        return composed(replace(self.gathered, request=replace(request, inputs=inputs)))
 
 
 def composed(gathered: Gathered) -> Composed:
@@ -141,6 +160,8 @@ class Rounds:
         self._mind: Final = mind
         self._heard: Final = heard
         self._writer: Final = writer
+        self._thoughts: dict[str, Thoughts] = {}
+        """What goes back with the calls of this turn, by the id of the first of each message."""
 
     async def first(self, composed: Composed, *, access: Access) -> Round:
         """Commit the prompt: after this, and only after this, the model may be asked.
@@ -149,9 +170,9 @@ class Rounds:
         """
         return await self._begun(composed, access, is_first=True)
 
-    async def instead(self, failed: Round, *, access: Access) -> Round:
-        """The same prompt for another model, the one of `failed` having given no reply."""
-        return await self._begun(failed.composed, access, is_first=False)
+    async def instead(self, composed: Composed, *, access: Access) -> Round:
+        """The prompt for another model, or another prompt for the same one: there was no reply."""
+        return await self._begun(composed, access, is_first=False)
 
     async def after(self, acted: Round, tools: Sequence[Message]) -> Round:
         """The prompt with what came of the tools that the reply to `acted` called.
@@ -159,6 +180,17 @@ class Rounds:
         BudgetError: there is no room for it.
         """
         return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
+
+    def keep_thoughts(self, tools: Sequence[Message], thoughts: Thoughts | None) -> None:
+        """Keep what goes back with calls, to the model that made them, for the rest of the turn."""
+        called = next(one for one in tools if one.tool_calls)
+        self._thoughts[called.tool_calls[0].id] = thoughts or NO_THOUGHTS
+
+    def forget_thoughts(self) -> bool:
+        """Keep nothing that another model thought; True if there was something."""
+        had_any = bool(self._thoughts)
+        self._thoughts = {}
+        return had_any
 
     async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         conversation = self._heard.conversation
@@ -169,6 +201,7 @@ class Rounds:
             access=access,
             heard=self._heard,
             said=said,
+            own_calls=frozenset(self._thoughts),
             asked=self._asked(composed, access, said),
             now=windows(conversation.id),
             is_first=is_first,
@@ -186,6 +219,7 @@ class Rounds:
             max_tokens=access.profile.reply_tokens,
             tools=gathered.request.tools,
             cache_key=f"npc-{gathered.request.npc_ref}",
+            thoughts=self._thoughts,
         )
         made, event = composed.composition, self._heard.event
         request = replace(
@@ -193,6 +227,7 @@ class Rounds:
             breakpoints=prompt.breakpoints,
             speaker=gathered.view.char_name,
             question=self._heard.record.body,
+            may_be_empty=bool(gathered.request.inputs.tools),
         )
         if not access.model.offline:
             return request
@@ -211,6 +246,8 @@ class _Beginning:
     heard: CommittedEvent
     said: Sequence[ChatMessage]
     """The prompt's messages as any model may be sent them."""
+    own_calls: frozenset[str]
+    """The ids of calls of this turn that go out as calls, whatever becomes of older ones."""
     asked: ChatRequest
     now: Window
     """What is kept of the conversation as it is composed."""
@@ -234,7 +271,9 @@ class _Beginning:
         stored = chat_messages(begun.messages)
         asked = self.asked
         if stored != self.said:
-            fitted = self.access.fitted(stored, tools=gathered.request.tools)
+            fitted = self.access.fitted(
+                stored, tools=gathered.request.tools, own_calls=self.own_calls
+            )
             asked = replace(asked, messages=fitted)
         return Round(composed=self.composed, access=self.access, stored=begun.turn, asked=asked)
 
