@@ -375,8 +375,7 @@ class Models:
     def speaking_limit(self, settings: NPCSettings) -> int:
         """How many tokens a prompt may have that an NPC with these settings speaks from."""
         profile = self.speaking_profile(settings)
-        learned = self._only.learned if self._only is not None else self._gate(profile).learned
-        return learned.prompt_limit(profile.limit_tokens)
+        return self._gate(profile).learned.prompt_limit(profile.limit_tokens)
 
     def roles_of(self, name: str) -> tuple[ModelRole, ...]:
         """The roles that ask the profile of this name, first or instead of another."""
@@ -418,7 +417,8 @@ class Models:
     def _made_for(self, profile: ModelProfile) -> Access:
         if self._only is not None:
             model_id = profile.model or self._only.model_id
-            return replace(self._only, profile=profile, model_id=model_id)
+            learned = self._gate(profile).learned
+            return replace(self._only, profile=profile, model_id=model_id, learned=learned)
         try:
             client = client_of(profile, replace(self._around, learned=self._gate(profile).learned))
         except EvenniaAIError as error:

@@ -281,7 +281,7 @@ def whole_sentences(text: str) -> str:
     if whole:
         return text[:whole]
     words, blank, last = text.rstrip().rpartition(" ")
-    return f"{(words if blank else last).rstrip(' ,;:-')}…" if text.strip() else ""
+    return f"{(words if blank else last).rstrip(' ,;:.-')}…" if text.strip() else ""
 
 
 MORE_CHARACTERS: Final = 600

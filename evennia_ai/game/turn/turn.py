@@ -258,7 +258,7 @@ class Turn:
             if access.tells_past_calls and not self._rounds.forget_thoughts():
                 return False
             access.learned.tells_past_calls = True
-            doing = "earlier calls of tools are told as text from now on"
+            doing = f"with earlier calls of tools as text {access.name} is asked again"
         elif error.fault is Fault.TOO_LONG and not self._is_shortened:
             self._is_shortened = True
             access.learned.learn_window(
@@ -272,7 +272,7 @@ class Turn:
             except BudgetError as too_little:
                 self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
                 return False
-            doing = f"it is sent again with at most {access.limit_tokens} tokens"
+            doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"
         else:
             return False
         await self._ask_instead(error, composed, access=access, doing=doing)
