@@ -10,7 +10,6 @@ call of its model took.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 from evennia_ai.compose import Composition
@@ -69,11 +68,7 @@ class Composed:
 
         BudgetError: what is required does not fit.
         """
-        request = self.gathered.request
-        rules = request.inputs.rules
-        shorter = replace(rules, budget=replace(rules.budget, limit_tokens=limit_tokens))
-        inputs = replace(request.inputs, rules=shorter)
-        return composed(replace(self.gathered, request=replace(request, inputs=inputs)))
+        return composed(self.gathered.within(limit_tokens))
 
 
 def composed(gathered: Gathered) -> Composed:
@@ -90,15 +85,23 @@ async def with_room(
     compactor: Compactor,
     meanings: Meanings | None,
     waited_for: Collection[str] = (),
+    limit_tokens: int | None = None,
 ) -> Composed | None:
     """The prompt that answers `heard`; None: the server stops. `waited_for` are names of books.
 
+    Without `limit_tokens` it may have as many as the model that the NPC speaks with takes.
     BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
     something cannot be read.
     """
     near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
-    gather = partial(gathered, settings=settings, tools=tools, near=near, waited_for=waited_for)
-    first = composed(gather(mind, heard))
+
+    def gather() -> Gathered:
+        made = gathered(
+            mind, heard, settings=settings, tools=tools, near=near, waited_for=waited_for
+        )
+        return made if limit_tokens is None else made.within(limit_tokens)
+
+    first = composed(gather())
     fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
     if not compactor.is_due(fullness, "turn"):
         return first
@@ -106,7 +109,7 @@ async def with_room(
     outcome = await compactor.compact(wanted)
     if outcome.stopped:
         return None
-    again = composed(gather(mind, heard))
+    again = composed(gather())
     if outcome.record is not None:  # the prompt after it is looked at like any other
         await compactor.look_again(again.composition.prompt, wanted)
     return again

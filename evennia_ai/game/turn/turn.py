@@ -154,15 +154,25 @@ class Turn:
         self._toolbox = self._tools()
         if mind.lately.read is None:
             await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
-        composed = await self._composed()  # 2 and 3
+        access = accesses[0]
+        try:
+            composed = await self._composed()  # 2 and 3
+        except BudgetError:
+            # The window that a server named may be too small for this NPC.
+            access = next(
+                (one for one in accesses if one.limit_tokens > access.limit_tokens), access
+            )
+            if access is accesses[0]:
+                raise
+            composed = await self._composed(limit_tokens=access.limit_tokens)
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
-        self._round = await self._rounds.first(composed, access=accesses[0])  # 4
+        self._round = await self._rounds.first(composed, access=access)  # 4
         self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
         return self._asking
 
-    async def _composed(self) -> Composed | None:
+    async def _composed(self, *, limit_tokens: int | None = None) -> Composed | None:
         """The prompt, where need be after a compaction; None: the server stops."""
         live, heard = self._live, self.heard
         return await with_room(
@@ -173,6 +183,7 @@ class Turn:
             compactor=live.compactor,
             meanings=live.meanings,
             waited_for=await live.book_builds.waited_for(self._mind.npc, heard.event),
+            limit_tokens=limit_tokens,
         )
 
     def _tools(self) -> Toolbox:
@@ -260,7 +271,7 @@ class Turn:
             access.learned.tells_past_calls = True
             doing = f"with earlier calls of tools as text {access.name} is asked again"
         elif error.fault is Fault.TOO_LONG and not self._is_shortened:
-            self._is_shortened = True
+            self._is_shortened, before = True, access.learned.limit_tokens
             access.learned.learn_window(
                 window_tokens=error.window_tokens,
                 counted_tokens=error.counted_tokens,
@@ -270,6 +281,8 @@ class Turn:
             try:
                 composed = composed.within(access.limit_tokens)
             except BudgetError as too_little:
+                # It would keep this NPC from asking at all, also once the server has more room.
+                access.learned.limit_tokens = before
                 self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
                 return False
             doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"

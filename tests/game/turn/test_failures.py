@@ -152,6 +152,19 @@ def test_a_window_without_room_for_what_is_required_ends_in_the_fallback_line(st
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
     assert len(model.requests) == 1
     assert any("no shorter prompt" in line for line in logged)
+    stage.talks_with("Aye.")  # now the server has more room
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
+
+
+def test_an_npc_that_does_not_fit_a_known_window_asks_a_profile_with_more_room(two, logged):
+    model = two.talks_with(lambda request: f"The {request.model} answers.")
+    first = two.running.runtime().models.of_role("speaker")[0]
+    first.learned.limit_tokens = 5
+    two.says(two.anna, "Oren?")
+    assert two.screen_of(two.anna)[-1] == 'Oren says, "The second answers."'
+    assert asked(model) == ["second"]
+    assert checked_turns(two)[-1].manifest.limit_tokens == 20_000 - 400
 
 
 # Replies without words, and without an end
