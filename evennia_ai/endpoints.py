@@ -9,8 +9,8 @@ means the offline responder: a game works, and says so, before it has a model.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -26,12 +26,14 @@ from evennia_ai.llm.chat import (
     ChatReply,
     ChatRequest,
     Listener,
+    Thoughts,
 )
 from evennia_ai.llm.clients import anthropic, openai
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.embeddings import EmbeddingServer
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.clients.scripted import FILES, scripted_from
+from evennia_ai.llm.learned import Learned, without_fields
 from evennia_ai.llm.offline.responder import OfflineResponder
 from evennia_ai.llm.profiles import (
     DEFAULT,
@@ -113,7 +115,12 @@ def endpoint_of(profile: ModelProfile, conf: Conf, *, game_id: str = "") -> Endp
 
 def roles_of(profile: ModelProfile) -> RoleProfile:
     """What messages to the model of a profile must look like."""
-    return replace(STRICT if profile.strict_roles else OPEN, tools=profile.tools)
+    return replace(
+        STRICT if profile.strict_roles else OPEN,
+        system=profile.system_role,
+        tools=profile.tools,
+        past_calls=profile.past_calls,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +132,10 @@ class Surroundings:
     bridge: AsyncBridge
     game_id: Callable[[], str] = str
     """Asked when the first client is made that sends it."""
+    learned: Learned = field(default_factory=Learned)
+    """What is known of the model that a client asks."""
+    tell: Callable[[str], object] = log.warning
+    """Is given what an admin should know."""
 
 
 def client_of(profile: ModelProfile, around: Surroundings) -> ChatModel:
@@ -138,12 +149,10 @@ def prepared(client: ChatModel) -> Deferred[None]:
     return succeed(None) if prepare is None else prepare()
 
 
-def _openai(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    return OpenAIChat(endpoint_of(profile, around.conf, game_id=around.game_id()), around.bridge)
-
-
-def _anthropic(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    return AnthropicChat(endpoint_of(profile, around.conf, game_id=around.game_id()), around.bridge)
+def _remote(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    endpoint = endpoint_of(profile, around.conf, game_id=around.game_id())
+    kind = AnthropicChat if profile.client == "anthropic" else OpenAIChat
+    return kind(endpoint, around.bridge, learned=around.learned, tell=around.tell)
 
 
 def _scripted(profile: ModelProfile, around: Surroundings) -> ChatModel:
@@ -159,8 +168,8 @@ def _offline(profile: ModelProfile, around: Surroundings) -> ChatModel:
 
 
 _MAKERS: Final[dict[Client, Callable[[ModelProfile, Surroundings], ChatModel]]] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
+    "openai": _remote,
+    "anthropic": _remote,
     "scripted": _scripted,
     "offline": _offline,
 }
@@ -173,8 +182,8 @@ _UNKNOWN: Final = ModelProfile(name=DEFAULT)
 class Access:
     """A model and how it is asked.
 
-    `profile` says how, with what the NPC has otherwise; `roles` fits messages to the model,
-    `model_id` is its name there. `client` is what `model` guards.
+    `profile` says how, with what the NPC has otherwise; `roles` is how messages are fitted to the
+    model by its profile, `model_id` is its name there. `client` is what `model` guards.
     """
 
     model: ChatModel
@@ -183,6 +192,8 @@ class Access:
     breaker: CircuitBreaker | None = None
     profile: ModelProfile = _UNKNOWN
     client: ChatModel | None = None
+    learned: Learned = field(default_factory=Learned)
+    """What its server said of itself, shared by all profiles of the model."""
 
     @property
     def name(self) -> str:
@@ -201,6 +212,21 @@ class Access:
         return model.most_at_once if isinstance(model, Guarded) else self.profile.max_concurrent
 
     @property
+    def limit_tokens(self) -> int:
+        """How many tokens a prompt for it may have, by its profile and by what its server said."""
+        return self.learned.prompt_limit(self.profile.limit_tokens)
+
+    @property
+    def context_tokens(self) -> int:
+        """How many tokens prompt and reply may have together."""
+        return self.limit_tokens + self.profile.reply_tokens
+
+    @property
+    def tells_past_calls(self) -> bool:
+        """Whether calls of tools of earlier turns are told as text."""
+        return self.learned.tells_past_calls or self.roles.past_calls == "told"
+
+    @property
     def is_held_to_schemas(self) -> bool:
         """Whether its server holds a model to the form of an answer."""
         return self.profile.schema == "native"
@@ -215,8 +241,11 @@ class Access:
         tools: tuple[ToolSpec, ...] = (),
         schema: AnswerSchema | None = None,
         cache_key: str = "",
+        thoughts: Mapping[str, Thoughts] | None = None,
     ) -> ChatRequest:
         """A request for it, of messages that are fitted to what it takes.
+
+        `thoughts` are what goes with the calls of this turn, by the id of each message's first.
 
         A server that knows no tools is told of them in the messages, and held to the form of an
         answer that can call them where it holds a model to one.
@@ -224,7 +253,7 @@ class Access:
         if tools and self.roles.tools == "schema" and self.is_held_to_schemas:
             schema = schema_of(tools)
         return ChatRequest(
-            messages=self.fitted(messages, tools=tools),
+            messages=self.fitted(messages, tools=tools, own_calls=thoughts or ()),
             model=self.model_id,
             max_tokens=max_tokens,
             timeout_seconds=min(most_seconds, self.profile.timeout_seconds),
@@ -232,13 +261,19 @@ class Access:
             tools=tools if self.roles.tools == "native" else (),
             schema=schema,
             cache_key=cache_key,
+            thoughts=dict(thoughts or {}),
         )
 
     def fitted(
-        self, messages: Sequence[ChatMessage], *, tools: tuple[ToolSpec, ...] = ()
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: tuple[ToolSpec, ...] = (),
+        own_calls: Collection[str] = (),
     ) -> tuple[ChatMessage, ...]:
-        """The messages as its provider takes them."""
-        return adapt(messages, profile=self.roles, tools=tools)
+        """The messages as its provider takes them; `own_calls` are ids of calls of this turn."""
+        roles = replace(self.roles, past_calls="told") if self.tells_past_calls else self.roles
+        return adapt(messages, profile=roles, tools=tools, own_calls=own_calls)
 
     def recorded(self, request: ChatRequest, *, keys: Iterable[SecretText]) -> dict[str, Any]:
         """Return how the model is asked beside messages and tools, for the manifest of a turn.
@@ -257,7 +292,12 @@ class Access:
             **asked,
             "tools": self.roles.tools,
             "strict_roles": self.roles.alternate,
-            "body": {**extra, **_parameters(self.profile.client)(request, model=self.model_id)},
+            **({} if self.roles.system else {"system_role": False}),
+            **({"past_calls": "told"} if self.tells_past_calls else {}),
+            "body": without_fields(
+                {**extra, **_parameters(self.profile.client)(request, model=self.model_id)},
+                self.learned.left_out(request.sampling.extra),
+            ),
             **({"withheld": list(withheld)} if withheld else {}),
         }
 
@@ -280,6 +320,7 @@ class _Gate:
 
     breaker: CircuitBreaker
     slots: Slots
+    learned: Learned
 
 
 class Models:
@@ -299,7 +340,7 @@ class Models:
         self._clock: Final = clock
         self._bridge: Final = bridge or AsyncBridge()
         self._around: Final = Surroundings(
-            conf=conf, clock=clock, bridge=self._bridge, game_id=game_id
+            conf=conf, clock=clock, bridge=self._bridge, game_id=game_id, tell=log_error
         )
         self._log_error: Final = log_error
         self._only: Final = only
@@ -344,6 +385,11 @@ class Models:
     def speaking_profile(self, settings: NPCSettings) -> ModelProfile:
         """The profile that an NPC with these settings speaks with, changed as they say."""
         return self._spoken_with(settings)[0]
+
+    def speaking_limit(self, settings: NPCSettings) -> int:
+        """How many tokens a prompt may have that an NPC with these settings speaks from."""
+        profile = self.speaking_profile(settings)
+        return self._gate(profile).learned.prompt_limit(profile.limit_tokens)
 
     def roles_of(self, name: str) -> tuple[ModelRole, ...]:
         """The roles that ask the profile of this name, first or instead of another."""
@@ -399,9 +445,10 @@ class Models:
     def _made_for(self, profile: ModelProfile) -> Access:
         if self._only is not None:
             model_id = profile.model or self._only.model_id
-            return replace(self._only, profile=profile, model_id=model_id)
+            learned = self._gate(profile).learned
+            return replace(self._only, profile=profile, model_id=model_id, learned=learned)
         try:
-            client = client_of(profile, self._around)
+            client = client_of(profile, replace(self._around, learned=self._gate(profile).learned))
         except EvenniaAIError as error:
             self._log_error(f"evennia_ai: profile '{profile.name}' cannot be asked: {error}")
             client = NotReady(title_of(profile), str(error))
@@ -419,6 +466,7 @@ class Models:
             breaker=gate.breaker,
             profile=profile,
             client=client,
+            learned=gate.learned,
         )
 
     def _gate(self, profile: ModelProfile) -> _Gate:
@@ -429,6 +477,7 @@ class Models:
             self._gates[key] = _Gate(
                 breaker=CircuitBreaker(seconds=self._clock.seconds),
                 slots=Slots(min(one.max_concurrent for one in same)),
+                learned=Learned(),
             )
         return self._gates[key]
 

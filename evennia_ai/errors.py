@@ -8,7 +8,7 @@ Between a finished prompt and a reply, a caller that only wants to go on catches
 classes below it differ in what the caller should do. No message ever holds a key.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -174,11 +174,46 @@ class EndpointError(EvenniaAIError):
         super().__init__(f"endpoint '{endpoint}': {field} {problem}")
 
 
+class Fault(StrEnum):
+    """Whose fault a call without a usable reply is; it decides what is done next."""
+
+    TEMPORARY = "temporary"
+    """The server is away, overloaded or broken."""
+    ACCOUNT = "account"
+    """The address, the key, the credit or the model's name, whatever is asked."""
+    PROMPT = "prompt"
+    """This request: its roles, its tools, one of its fields."""
+    TOO_LONG = "too_long"
+    """The prompt and the reply together are more than the model takes."""
+    POLICY = "policy"
+    """The provider or the model does not want to say this."""
+    MALFORMED = "malformed"
+    """What came is no reply."""
+
+    @property
+    def is_worth_a_retry(self) -> bool:
+        """True if the same request may succeed in a moment."""
+        return self is Fault.TEMPORARY
+
+    @property
+    def is_asked_elsewhere(self) -> bool:
+        """True if the next profile of the role is asked."""
+        return self not in (Fault.PROMPT, Fault.POLICY)
+
+    @property
+    def opens_the_breaker(self) -> bool:
+        """True if other requests would most likely fail too."""
+        return self is Fault.TEMPORARY
+
+
 class ModelError(EvenniaAIError):
     """A model gave no usable reply; `endpoint` is the name of the one that was asked.
 
-    `was_sent` is false where nothing left this process: it was refused here.
+    `was_sent` is false where nothing left this process: it was refused here. `fault` is None where
+    a person or this program stopped the call.
     """
+
+    fault: Fault | None = None
 
     def __init__(self, endpoint: str, message: str, *, was_sent: bool = True) -> None:
         self.endpoint = endpoint
@@ -188,6 +223,8 @@ class ModelError(EvenniaAIError):
 
 class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like TimeoutError's peers
     """No complete reply came in time."""
+
+    fault = Fault.TEMPORARY
 
     def __init__(
         self,
@@ -201,7 +238,7 @@ class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like Tim
         super().__init__(
             endpoint,
             f"was still {doing} after {timeout_seconds:g} seconds; see whether the server is"
-            " overloaded, or raise the time limit",
+            " overloaded, or raise timeout_seconds or idle_seconds of the profile",
             was_sent=was_sent,
         )
 
@@ -212,6 +249,8 @@ class ModelUnavailable(ModelError):  # noqa: N818
     `retry_in_seconds` is set where the server said when, or where nothing was sent because the
     circuit breaker is open.
     """
+
+    fault = Fault.TEMPORARY
 
     def __init__(
         self,
@@ -228,15 +267,36 @@ class ModelUnavailable(ModelError):  # noqa: N818
 
 
 class ModelRefused(ModelError):  # noqa: N818
-    """The server understood the request and turned it down (status 4xx): asking again is no use."""
+    """The server understood the request and turned it down: the same request is no use.
 
-    def __init__(self, endpoint: str, status: int, reason: str) -> None:
+    `status` is None where the server named none. `window_tokens` is how many tokens of prompt and
+    reply the server says it takes, `counted_tokens` how many it counted; None where it named none.
+    `refused` are the fields that it refuses by name, each with the field to send instead or "".
+    `wants_past_thoughts` says that earlier calls of tools lack a field of their own turn.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        status: int | None,
+        reason: str,
+        *,
+        fault: Fault = Fault.PROMPT,
+        advice: str = "check base_url, api_key_env, model and extra of the profile",
+        window_tokens: int | None = None,
+        counted_tokens: int | None = None,
+        refused: Mapping[str, str] | None = None,
+        wants_past_thoughts: bool = False,
+    ) -> None:
         self.status = status
-        super().__init__(
-            endpoint,
-            f"refused the request with status {status}: {reason}; check the endpoint's address,"
-            " key and model name",
-        )
+        self.fault = fault
+        self.advice = advice
+        self.window_tokens = window_tokens
+        self.counted_tokens = counted_tokens
+        self.refused = refused or {}
+        self.wants_past_thoughts = wants_past_thoughts
+        by = "" if status is None else f" with status {status}"
+        super().__init__(endpoint, f"refused the request{by}: {reason}; {advice}")
 
 
 class ModelRubbish(ModelError):  # noqa: N818
@@ -245,9 +305,17 @@ class ModelRubbish(ModelError):  # noqa: N818
     `too_much` says that the reply was given up because of its size.
     """
 
-    def __init__(self, endpoint: str, problem: str, *, too_much: bool = False) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        problem: str,
+        *,
+        too_much: bool = False,
+        fault: Fault = Fault.MALFORMED,
+    ) -> None:
         self.problem = problem
         self.too_much = too_much
+        self.fault = fault
         super().__init__(endpoint, f"gave no usable reply: {problem}")
 
 

@@ -114,6 +114,23 @@ class AnswerSchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Thoughts:
+    """What a provider wants back with the calls of a reply, as it came.
+
+    It is opaque: nobody reads it, shows it or stores it. It is kept for the rounds of one turn and
+    sent to the server that it came from, and to no other.
+    """
+
+    message: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the message that makes the calls."""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """Fields of each call, in their order."""
+
+
+NO_THOUGHTS: Final = Thoughts()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """One call of a model."""
 
@@ -145,6 +162,10 @@ class ChatRequest:
 
     It is not sent: what is, is `Endpoint.session_key` of it.
     """
+    thoughts: Mapping[str, Thoughts] = field(default_factory=dict, repr=False)
+    """What goes with the calls of this turn, by the id of the first call of each message."""
+    may_be_empty: bool = False
+    """Whether a reply without a word is one: the model may have nothing to add to its acts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +195,8 @@ class ChatReply:
     usage: Usage | None = None
     offline: bool = False
     is_fallback: bool = False
+    thoughts: Thoughts | None = field(default=None, repr=False, compare=False)
+    """What goes back with its calls."""
 
 
 Listener = Callable[[str], None]

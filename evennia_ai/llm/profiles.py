@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import EndpointError, FormatError
 from evennia_ai.foreign.fields import door, near, own_words
+from evennia_ai.llm.learned import NEEDED_FIELDS
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.presets.secrets import without_secrets
@@ -29,6 +30,8 @@ ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "
 Client = Literal["openai", "anthropic", "scripted", "offline"]
 ToolsBy = Literal["native", "schema", "none"]
 SchemaBy = Literal["native", "text"]
+PastCalls = Literal["native", "told"]
+ReplyLimit = Literal["max_tokens", "max_completion_tokens"]
 
 MODEL_ROLES: Final[tuple[ModelRole, ...]] = get_args(ModelRole)
 DEFAULT: Final = "default"
@@ -44,11 +47,9 @@ ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 # What says where a profile's model is: without any of them it is where that of `default` is.
 _WHERE: Final = ("client", "base_url", "script")
-_SAMPLING: Final = ("temperature", "top_p", "stop", "seed", "extra")
+_SAMPLING: Final = ("temperature", "top_p", "stop", "seed", "reply_limit", "extra")
 # What a request says itself.
-_NOT_EXTRA: Final = frozenset(
-    ["model", "messages", "system", "stream", "max_tokens", "tools", "tool_choice", *_SAMPLING]
-)
+_NOT_EXTRA: Final = NEEDED_FIELDS | {"max_completion_tokens", *_SAMPLING}
 
 
 def _an_address(value: str) -> str:
@@ -66,8 +67,12 @@ def _a_name(value: str) -> str:
 
 
 def _can_be_sent(value: dict[str, Any]) -> dict[str, Any]:
-    if taken := sorted(_NOT_EXTRA & set(value)):
-        raise ValueError(f"cannot have {', '.join(taken)}: a request says that itself")
+    given = {name for name, one in value.items() if one is not None}
+    if taken := sorted(_NOT_EXTRA & given):
+        hint = "; name it in reply_limit" if "max_completion_tokens" in taken else ""
+        raise ValueError(f"cannot have {', '.join(taken)}: a request says that itself{hint}")
+    if needed := sorted(NEEDED_FIELDS & set(value)):
+        raise ValueError(f"cannot leave out {', '.join(needed)}: no request is without it")
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -83,8 +88,13 @@ class Sampling:
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     stop: Annotated[tuple[str, ...], Field(strict=False, max_length=8)] = ()
     seed: int | None = None
+    reply_limit: ReplyLimit = "max_tokens"
+    """The field that bounds a reply; newer models of OpenAI want the other one."""
     extra: Annotated[dict[str, Any], AfterValidator(_can_be_sent)] = field(default_factory=dict)
-    """Further fields of the request's body, for what one server alone knows."""
+    """Further fields of the request's body, for what one server alone knows.
+
+    None leaves a field out that is sent otherwise, such as `user`.
+    """
 
 
 USUAL: Final = Sampling()
@@ -146,6 +156,13 @@ class ModelProfile:
     """
     strict_roles: bool = False
     """For servers that take one system message and then user and assistant in turn."""
+    system_role: bool = True
+    """Whether the server knows the role system; without it the first user message begins so."""
+    past_calls: PastCalls = "native"
+    """Whether calls of tools of earlier turns are sent as calls, or told as text.
+
+    Some servers refuse a call without what its model thought, which is kept for one turn alone.
+    """
     tools: ToolsBy = "native"
     """Whether the server takes tools, is told of them in the prompt (`schema`), or gets none."""
     schema: SchemaBy = "native"

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.errors import ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class CircuitBreaker:
         self._seconds = seconds
         self._window_seconds = window_seconds
         self._rest_seconds = rest_seconds
-        self._failed_at: deque[float] = deque(maxlen=failures)
+        self._failures: deque[tuple[float, str]] = deque(maxlen=failures)  # when, and whose
         self._opened_at: float | None = None
         self._probing = False
 
@@ -76,18 +76,25 @@ class CircuitBreaker:
     def succeeded(self) -> None:
         """The server answered; one that answers late, while the breaker rests, does not count."""
         if self.state != "open":
-            self._failed_at.clear()
+            self._failures.clear()
             self._opened_at = None
             self._probing = False
 
-    def failed(self) -> None:
-        """The server did not answer."""
+    def failed(self, *, asker: str = "") -> None:
+        """The server did not answer, or is broken.
+
+        An `asker` is named where the cause may be what it asked: failures of one asker alone do
+        not open the breaker for all others.
+        """
         state, now = self.state, self._seconds()
         if state == "open":
             return
-        self._failed_at.append(now)
-        full = len(self._failed_at) == self._failed_at.maxlen
-        if state == "half_open" or (full and now - self._failed_at[0] <= self._window_seconds):
+        self._failures.append((now, asker))
+        full = len(self._failures) == self._failures.maxlen
+        in_window = now - self._failures[0][0] <= self._window_seconds
+        askers = {whose for _, whose in self._failures}
+        is_down = full and in_window and (len(askers) > 1 or askers == {""})
+        if state == "half_open" or is_down:
             self._opened_at = now
             self._probing = False
 
@@ -217,21 +224,25 @@ class Guarded:
             sent.addTimeout(
                 left_seconds, self._clock, self._answers_too_slowly(request.timeout_seconds)
             )
-            sent.addBoth(self._seen_by_breaker, is_probe)
+            sent.addBoth(self._seen_by_breaker, request, is_probe)
         else:
             sent = fail(self._resting())
         return sent.addBoth(self._released)
 
-    def _seen_by_breaker(self, outcome: T | Failure, is_probe: bool) -> T | Failure:
+    def _seen_by_breaker(
+        self, outcome: T | Failure, request: ChatRequest, is_probe: bool
+    ) -> T | Failure:
         """The outcome, once the breaker knows of it.
 
-        A refusal or rubbish is an answer, so the server is there.
+        A refusal or rubbish is an answer, so the server is there. An answer with status 500 may
+        be about this prompt alone, such as an error of its chat template in unknown words.
         """
-        if not isinstance(outcome, Failure):
-            self.breaker.succeeded()
-        elif outcome.check(ModelTimeout, ModelUnavailable):
-            self.breaker.failed()
-        elif outcome.check(ModelRefused, ModelRubbish):
+        error = outcome.value if isinstance(outcome, Failure) else None
+        fault = error.fault if isinstance(error, ModelError) else None
+        if fault is not None and fault.opens_the_breaker:
+            is_about_prompt = isinstance(error, ModelUnavailable) and error.status == 500
+            self.breaker.failed(asker=(request.cache_key or "") if is_about_prompt else "")
+        elif error is None or fault is not None:
             self.breaker.succeeded()
         elif is_probe:
             self.breaker.abandoned()

@@ -10,7 +10,7 @@ what was said.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -65,10 +65,14 @@ class RoleProfile:
     """Whether a later system message becomes a framed user message."""
     alternate: bool = False
     """Includes both merging and `one_system`."""
+    system: bool = True
+    """Whether there is a role system; without it what it says begins the first user message."""
     tools: Literal["native", "schema", "none"] = "native"
     """Calls and results are messages of their own (`native`), text with the list of tools
     (`schema`), or only told (`none`).
     """
+    past_calls: Literal["native", "told"] = "native"
+    """How calls of earlier turns are sent where those of this turn are messages (`native`)."""
 
 
 OPEN: Final = RoleProfile()
@@ -84,17 +88,24 @@ def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
 
 
 def adapt(
-    messages: Iterable[ChatMessage], *, profile: RoleProfile, tools: Sequence[ToolSpec] = ()
+    messages: Iterable[ChatMessage],
+    *,
+    profile: RoleProfile,
+    tools: Sequence[ToolSpec] = (),
+    own_calls: Collection[str] = (),
 ) -> tuple[ChatMessage, ...]:
     """The messages as `profile` wants them; the results of tools stand right behind their calls.
 
     `tools` are those the model may use now; they become text only where the profile says so.
+    `own_calls` are the ids of calls that were made in this turn.
     """
     plain = _each(_plain, tuple(messages))
-    adapted = _with_tools(plain, tools, profile=profile)
-    if profile.one_system or profile.alternate:
+    adapted = _with_tools(plain, tools, profile=profile, own_calls=own_calls)
+    if profile.one_system or profile.alternate or not profile.system:
         adapted = _one_system(adapted)
     adapted = _each(_spoken_by(profile), adapted)
+    if not profile.system:
+        adapted = _without_system(adapted)
     if profile.merge or profile.alternate:
         adapted = _merged(adapted)
     if profile.alternate:
@@ -127,13 +138,19 @@ def _is_beside_speech(message: Message) -> bool:
 
 
 def _with_tools(
-    messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, profile: RoleProfile
+    messages: Sequence[ChatMessage],
+    tools: Sequence[ToolSpec],
+    *,
+    profile: RoleProfile,
+    own_calls: Collection[str],
 ) -> Sequence[ChatMessage]:
     if profile.tools == "schema":
         return with_tools_as_text(messages, tools)
     if profile.tools == "none":
         return narrated(messages)
     with_any = [one for one in messages if one.tool_calls or one.role == "tool"]
+    if with_any and profile.past_calls == "told":
+        return narrated(messages, own_calls=own_calls)
     return paired(messages) if with_any else messages
 
 
@@ -245,6 +262,16 @@ def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         leading += 1
     head = _merged([_nameless(message) for message in messages[:leading]])
     return [*head, *_each(_framed, messages[leading:])]
+
+
+def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """The leading system message, the only one, as the beginning of the first user message."""
+    if not messages or messages[0].role != "system":
+        return messages
+    head, rest = _framed(messages[0]), messages[1:]
+    if rest and rest[0].role == "user":
+        head, rest = _joined(head, rest[0]), rest[1:]
+    return [head, *rest]
 
 
 def _framed(message: ChatMessage) -> ChatMessage:

@@ -273,6 +273,21 @@ def _capped(text: str, max_characters: int) -> str:
     return f"{text[:whole]}{cut}…"
 
 
+def whole_sentences(text: str) -> str:
+    """Return a text that was cut off, up to its last whole sentence.
+
+    One without a whole sentence ends with an ellipsis, in the place of a word that may be half.
+    """
+    whole = begin = 0
+    for end in SENTENCE_END.finditer(text):
+        if _is_whole(text[begin : end.end()], followed_by=text[end.end() :]):
+            whole = begin = end.end()
+    if whole:
+        return text[:whole]
+    words, blank, last = text.rstrip().rpartition(" ")
+    return f"{(words if blank else last).rstrip(' ,;:.-')}…" if text.strip() else ""
+
+
 MORE_CHARACTERS: Final = 600
 """How much more than can be said is looked at for early sentences: labels, blank lines."""
 

@@ -13,7 +13,7 @@ JSON writes them too, but no match reaches over a quote: it never leaves a text 
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
@@ -102,9 +102,14 @@ def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return ordered
 
 
-def narrated(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The messages without calls and results: what was done is told with what came of it."""
-    return list(_narrated([unframed(message) for message in messages]))
+def narrated(
+    messages: Sequence[ChatMessage], *, own_calls: Collection[str] = ()
+) -> list[ChatMessage]:
+    """The messages without calls and results: what was done is told with what came of it.
+
+    Messages that call one of `own_calls` (ids) and the results of these stay as they are.
+    """
+    return list(_narrated([unframed(message) for message in messages], frozenset(own_calls)))
 
 
 def framed_result(result: ChatMessage, label: str = "") -> ChatMessage:
@@ -132,17 +137,18 @@ def bare(text: str) -> str:
     return undone(_FRAME, text)
 
 
-def _narrated(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
     calls: dict[str, ToolCall] = {}
     for message in paired(messages):
-        if message.role == "tool":
+        if message.role == "tool" and message.tool_call_id in calls:
             call = calls[message.tool_call_id or ""]
             yield framed_result(message, f"{call.name} {call.arguments}")
-        elif message.tool_calls:
+        elif message.tool_calls and own_calls.isdisjoint(call.id for call in message.tool_calls):
             calls = {call.id: call for call in message.tool_calls}
             if message.content:
                 yield replace(message, tool_calls=())
         else:
+            calls = {} if message.tool_calls else calls
             yield message
 
 

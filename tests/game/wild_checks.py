@@ -11,6 +11,7 @@ from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record, RecordKind, calls_of
 from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.history import record_rows
+from evennia_ai.store.history.branches import ASKED_NEXT
 from evennia_ai.store.history.past_turns import replayed, turns_in_order
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
@@ -117,7 +118,7 @@ def check_answers(game: Game, logged: list[str]) -> None:
         by_event.setdefault(row.event_record_id, []).append(row.outcome)
     for outcomes in by_event.values():
         for outcome in outcomes[:-1]:
-            followed = outcome.startswith("used ") or outcome.endswith("is asked instead")
+            followed = outcome.startswith("used ") or outcome.endswith(ASKED_NEXT)
             begun_again = outcome in ("erased on request", STOPPED)
             assert followed or begun_again, outcomes
     told = " ".join(logged)

@@ -69,3 +69,20 @@ def test_late_outcomes_neither_shorten_nor_lengthen_the_rest(clock: Clock) -> No
     breaker.failed()
     breaker.succeeded()
     assert (breaker.state, breaker.retry_in_seconds) == ("open", 20)
+
+
+def test_one_asker_alone_does_not_open_a_breaker_for_all_others(clock: Clock) -> None:
+    breaker = a_breaker(clock)
+    for _ in range(9):
+        breaker.failed(asker="npc-1")
+    assert breaker.state == "closed"
+    breaker.failed(asker="npc-2")
+    assert breaker.state == "open"
+
+
+def test_a_server_that_is_away_opens_a_breaker_whoever_asks(clock: Clock) -> None:
+    breaker = a_breaker(clock)
+    breaker.failed(asker="npc-1")
+    breaker.failed()
+    breaker.failed()
+    assert breaker.state == "open"

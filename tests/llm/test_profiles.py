@@ -169,3 +169,21 @@ def test_a_wrong_role_is_named(given: Any, told: str) -> None:
     with pytest.raises(FormatError) as refusal:
         read_roles(given, where="R")
     assert str(refusal.value) == told
+
+
+def test_none_among_the_further_fields_leaves_a_field_out() -> None:
+    extra = {"user": None, "temperature": None, "top_k": 5}
+    assert made(strict={"extra": extra})["strict"].sampling.extra == extra
+
+
+@pytest.mark.parametrize("needed", ["model", "messages", "tools", "max_tokens", "stream"])
+def test_a_field_that_each_request_needs_cannot_be_left_out(needed: str) -> None:
+    assert f"cannot leave out {needed}" in refused({"strict": {"extra": {needed: None}}})
+
+
+def test_the_limit_of_a_reply_is_named_and_not_given_as_a_number() -> None:
+    problem = refused({"new": {"extra": {"max_completion_tokens": 90}}})
+    assert "cannot have max_completion_tokens" in problem
+    assert "name it in reply_limit" in problem
+    newer = made(new={"reply_limit": "max_completion_tokens"})["new"]
+    assert newer.sampling.reply_limit == "max_completion_tokens"

@@ -9,7 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.errors import Fault, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.resilience import Guarded, Slots
@@ -330,3 +330,34 @@ def test_a_real_server_that_was_broken_is_left_alone_and_comes_back(
     clock.advance(31)
     assert reactor.outcome_of(guard.complete(a_request())).text == "Here again."
     guard.close()
+
+
+@pytest.mark.parametrize("fault", [one for one in Fault if one is not Fault.TEMPORARY])
+def test_a_refusal_of_any_kind_leaves_the_breaker_closed(clock: Clock, fault: Fault) -> None:
+    error = ModelRefused("tiny", 500, "Jinja", fault=fault)
+    guard = guarded(ScriptedModel([error] * 9), clock)
+    for _ in range(9):
+        assert outcome(guard.complete(a_request())) is error
+    assert guard.breaker.state == "closed"
+
+
+def test_one_npc_whose_prompt_breaks_a_server_does_not_silence_others(clock: Clock) -> None:
+    def answer(request: ChatRequest) -> Any:
+        oren = request.cache_key == "npc-1"
+        return ModelUnavailable("tiny", "odd", status=500) if oren else "Aye."
+
+    guard = guarded(ScriptedModel(answer), clock)
+    for _ in range(9):
+        assert isinstance(outcome(guard.complete(a_request(cache_key="npc-1"))), ModelUnavailable)
+    assert outcome(guard.complete(a_request(cache_key="npc-2"))).text == "Aye."
+
+
+@pytest.mark.parametrize("status", [502, 503, None])
+def test_a_server_that_is_down_opens_the_breaker_for_one_npc_too(
+    clock: Clock, status: int | None
+) -> None:
+    error = ModelUnavailable("tiny", "down", status=status)
+    guard = guarded(ScriptedModel([error] * 3), clock)
+    for _ in range(3):
+        assert isinstance(outcome(guard.complete(a_request(cache_key="npc-1"))), ModelUnavailable)
+    assert guard.breaker.state == "open"

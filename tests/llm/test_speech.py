@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.llm.speech import spoken_text
+from evennia_ai.llm.speech import spoken_text, whole_sentences
 from tests.effort import little_work
 
 
@@ -262,3 +262,23 @@ def test_reply_is_cut_before_marks_are_looked_for_and_says_no_reasoning() -> Non
     assert spoken(f"{lines}</think>Aye.") == ""
     assert spoken(f"Aye. {lines}", late_end="hides_nothing").startswith("Aye. She lies.")
     assert spoken(f"<think>{lines}</think>Aye.", late_end="hides_nothing") == ""
+
+
+@pytest.mark.parametrize(
+    ("cut", "kept"),
+    [
+        ("The ferry is due. The captain, he is a", "The ferry is due."),
+        ("The ferry is due.", "The ferry is due."),
+        ("I know Capt. Reed and the", "I know Capt. Reed and…"),
+        ("*He nods. Then he* smiles. And", "*He nods. Then he* smiles."),
+        ("*He nods. Then", "*He nods…"),
+        ("Well, the cap", "Well, the…"),
+        ("Wel", "Wel…"),
+        ("“Aye. She is” he says. Then", "“Aye. She is” he says."),
+        ("它很晚。船", "它很晚。"),
+        ("", ""),
+        (" \n", ""),
+    ],
+)
+def test_a_text_that_was_cut_ends_with_its_last_whole_sentence(cut: str, kept: str) -> None:
+    assert whole_sentences(cut) == kept

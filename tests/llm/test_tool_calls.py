@@ -78,7 +78,7 @@ def test_further_fields_replace_nothing_of_the_request() -> None:
 
 
 def test_the_newer_name_of_the_token_limit_replaces_the_older() -> None:
-    body = sent(sampling=Sampling(extra={"max_completion_tokens": 90}))
+    body = sent(sampling=Sampling(reply_limit="max_completion_tokens"), max_tokens=90)
     assert "max_tokens" not in body
     assert body["max_completion_tokens"] == 90
 

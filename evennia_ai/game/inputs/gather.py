@@ -80,6 +80,13 @@ class Gathered:
         """The same after `messages`: calls of tools and what came of them."""
         return replace(self, request=self.request.after(messages))
 
+    def within(self, limit_tokens: int) -> "Gathered":
+        """The same for a prompt of at most so many tokens."""
+        inputs = self.request.inputs
+        budget = replace(inputs.rules.budget, limit_tokens=limit_tokens)
+        bounded = replace(inputs, rules=replace(inputs.rules, budget=budget))
+        return replace(self, request=replace(self.request, inputs=bounded))
+
 
 def context_of(event: Event | None) -> PromptContext:
     """The context of a turn that answers `event`, with what builders switched off in it."""

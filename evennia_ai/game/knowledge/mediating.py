@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access
-from evennia_ai.errors import ModelTimeout, ModelUnavailable
+from evennia_ai.errors import Fault, ModelError
 from evennia_ai.game.models.calls import ModelCalls
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
@@ -90,7 +90,7 @@ def most_characters(calls: ModelCalls) -> int:
     access = calls.models.ready(ROLE)
     if access is None:
         return MOST_IN_ALL
-    left = access.profile.context_tokens - ANSWER_TOKENS - _FRAME_TOKENS
+    left = access.context_tokens - ANSWER_TOKENS - _FRAME_TOKENS
     return max(0, min(MOST_IN_ALL, left * _CHARACTERS_OF_TOKEN))
 
 
@@ -187,7 +187,9 @@ def _closed(failure: Failure) -> SafeSummary | Failure:
     if failure.check(CancelledError):
         return failure
     logger.log_err(f"evennia_ai: the mediator failed: {failure.type.__name__}")
-    is_away = failure.check(ModelUnavailable, ModelTimeout, *DATABASE_ERRORS)
+    error = failure.value
+    fault = error.fault if isinstance(error, ModelError) else None
+    is_away = fault in (Fault.TEMPORARY, Fault.ACCOUNT) or failure.check(*DATABASE_ERRORS)
     return refused(UNAVAILABLE if is_away else FAILED)
 
 

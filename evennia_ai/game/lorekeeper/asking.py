@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access, Models
-from evennia_ai.errors import EvenniaAIError, ModelError, ModelTimeout, ModelUnavailable
+from evennia_ai.errors import EvenniaAIError, ModelError
 from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.models.calls import ModelCalls
@@ -108,7 +108,7 @@ class Asker:
     async def _in_turn(
         self, accesses: tuple[Access, ...], request_of: RequestOf, *, role: ModelRole
     ) -> ChatReply:
-        """The reply of the first model that is not away."""
+        """The reply of the first model that gives one, as far as another may do better."""
         error: EvenniaAIError = NoWriterError(f"there is no model for the role {role}")
         key = CallKey(
             npc_ref=LOREKEEPER,
@@ -120,8 +120,10 @@ class Asker:
         for access in accesses:
             try:
                 return await self.calls.asked(access, request_of(access), key)
-            except (ModelUnavailable, ModelTimeout) as away:
-                error = away
+            except ModelError as failed:
+                error = failed
+                if failed.fault is None or not failed.fault.is_asked_elsewhere:
+                    break
         raise error
 
 

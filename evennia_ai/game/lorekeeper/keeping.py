@@ -257,8 +257,8 @@ async def _package(work: _Work) -> Package:
 
 def _rules(live: Runtime) -> AssemblyRules:
     """What holds where the base's own config page says nothing."""
-    settings, profile = live.conf.lorekeeper, writers(live.models)[0].profile
-    room = profile.context_tokens - settings.reply_tokens
+    settings, writer = live.conf.lorekeeper, writers(live.models)[0]
+    room = writer.context_tokens - settings.reply_tokens
     usual = AssemblyRules()
     budget = max(usual.reserve_tokens + 1, min(settings.budget_tokens, room))
     return AssemblyRules(budget_tokens=budget, wikipedia=bool(live.conf.knowledge_wikipedia))
@@ -266,12 +266,13 @@ def _rules(live: Runtime) -> AssemblyRules:
 
 def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
     """LorekeeperError where the first model that writes has no room for this and a reply."""
-    profile, reply = writers(live.models)[0].profile, live.conf.lorekeeper.reply_tokens
+    writer, reply = writers(live.models)[0], live.conf.lorekeeper.reply_tokens
     tokens = sum(ESTIMATE.of_message(one.content) for one in request)
-    if tokens + reply > profile.context_tokens:
+    if tokens + reply > writer.context_tokens:
         raise LorekeeperError(
             f"the task and its package have about {tokens} tokens, and the model of profile"
-            f" '{profile.name}' takes {profile.context_tokens} with {reply} of them for the answer;"
+            f" '{writer.profile.name}' takes {writer.context_tokens} with {reply} of them for the"
+            " answer;"
             " lower budget_tokens on the page Instructions:Config, or name a larger model"
         )
 

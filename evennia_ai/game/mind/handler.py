@@ -161,7 +161,7 @@ class AIHandler:
             scopes_of(self.npc),
             facts=standing_facts(self.npc),
             conf=live.conf,
-            limit_tokens=live.models.speaking_profile(settings).limit_tokens,
+            limit_tokens=live.models.speaking_limit(settings),
             tools=settings.tools,
         )
         if stand_ins := live.book_builds.stand_ins(sources.books):

@@ -60,6 +60,7 @@ def redacted_request(request: ChatRequest) -> ChatRequest:
         asker="",
         place="",
         company=(),
+        thoughts={},
     )
 
 
@@ -67,7 +68,7 @@ def redacted_reply(reply: ChatReply) -> ChatReply:
     """The reply without a word of it; of a mediator's answer what it decides, in our words."""
     objects = json_objects(reply.text).objects
     text = _decision(objects[0]) if len(objects) == 1 else ""
-    return replace(reply, text=text or _told(reply.text), tool_calls=())
+    return replace(reply, text=text or _told(reply.text), tool_calls=(), thoughts=None)
 
 
 def _decision(answer: dict[str, Any]) -> str:

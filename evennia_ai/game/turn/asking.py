@@ -11,14 +11,14 @@ from typing import Final
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai.endpoints import Access
-from evennia_ai.errors import ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.errors import Fault, ModelError, ModelRubbish
 from evennia_ai.game.models.calls import CountedCall, ModelCalls
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.speech.voice import Start, Voice
 from evennia_ai.game.turn.ending import Commits
 from evennia_ai.game.turn.rounds import Round
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.speech import is_silence
+from evennia_ai.llm.speech import is_silence, whole_sentences
 
 
 class Asking:
@@ -58,7 +58,8 @@ class Asking:
         """The reply to a round, its text as it is said. It fails as the call of the model does.
 
         `is_wanted` tells whether its start may still be said, `is_enough` whether a reply without
-        words is of use. ModelRubbish: it is of none.
+        words is of use. ModelRubbish: it is of none. A reply that was cut by its length ends with
+        a sentence.
         """
         self._tried.add(this.access.profile.name)
         early = this.access.profile.speaks_early
@@ -77,6 +78,8 @@ class Asking:
             await start.committed
         reply = this.read(reply, late_end=start.late_end)
         text = start.whole(reply.text)
+        if reply.finish_reason == "length":
+            text = whole_sentences(text)
         if is_silence(text):
             return replace(reply, text="")
         if not text and not is_enough(reply):
@@ -84,13 +87,18 @@ class Asking:
         return replace(reply, text=text)
 
     def other(self, failed: Round, error: Exception) -> Access | None:
-        """The model to ask instead, None where there is none or it is too late for another."""
-        if not isinstance(error, ModelUnavailable | ModelTimeout) or self.has_said_the_start:
+        """The model to ask instead, None where there is none or it is too late for another.
+
+        Where the prompt was too long, one that takes a longer one.
+        """
+        fault = error.fault if isinstance(error, ModelError) else None
+        if fault is None or not fault.is_asked_elsewhere or self.has_said_the_start:
             return None
         needed_tokens = failed.prompt.tokens
+        if fault is Fault.TOO_LONG:
+            needed_tokens = max(needed_tokens, failed.access.limit_tokens + 1)
         for access in self.accesses:
-            profile = access.profile
-            if profile.name not in self._tried and profile.limit_tokens >= needed_tokens:
+            if access.profile.name not in self._tried and access.limit_tokens >= needed_tokens:
                 return access
         return None
 

@@ -158,7 +158,7 @@ class Rehearsal(Turn):
         self._branch: Final = branch
         self._by_ref: Final = by_ref
 
-    async def _composed(self) -> Composed:
+    async def _composed(self, *, limit_tokens: int | None = None) -> Composed:
         """The prompt as it is now, without the memories that came after the branch."""
         heard, live, npc = self.heard, self._live, self._npc
         meant = live.meanings and await live.meanings.near(
@@ -177,7 +177,8 @@ class Rehearsal(Turn):
         ids = {one.id for one in known}
         near = tuple(one for one in inputs.near if one[0] in ids)
         request = replace(made.request, inputs=replace(inputs, memories=known, near=near))
-        return composed(replace(made, request=request))
+        known_then = replace(made, request=request)
+        return composed(known_then if limit_tokens is None else known_then.within(limit_tokens))
 
     def _tools(self) -> Toolbox:
         npc, event = self._npc, self.heard.event

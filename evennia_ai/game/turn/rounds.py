@@ -1,15 +1,15 @@
 """Rounds: the prompts of one turn, each committed before its model is asked.
 
 Where the first prompt is nearly full, the older part of the history is summarised, and the prompt
-composed again from what is left. There is one round more for each time the model used tools or
-another model had to be asked instead. All of them are made from the same inputs, so that each
-prompt is the one before it and the tools' messages after it; each is stored as a turn of its own,
-with its own manifest. How a round ended is committed with what the call of its model took.
+composed again from what is left. There is one round more for each time the model used tools, was
+sent less than it refused, or another model had to be asked instead. All of them are made from the
+same inputs, so that each prompt is the one before it and the tools' messages after it; each is
+stored as a turn of its own, with its own manifest. How a round ended is committed with what the
+call of its model took.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 from evennia.utils import logger
@@ -28,7 +28,14 @@ from evennia_ai.game.turn.quotable import with_quotable
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.fullness import Fullness, fullness_of
 from evennia_ai.history.turn.sending import Draft, draft_of, storable_messages, tool_list
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, sent_sha256
+from evennia_ai.llm.chat import (
+    NO_THOUGHTS,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    Thoughts,
+    sent_sha256,
+)
 from evennia_ai.llm.reasoning import LateEnd
 from evennia_ai.llm.roles import chat_messages
 from evennia_ai.llm.tools import reply_from
@@ -59,6 +66,13 @@ class Composed:
         """
         return composed(self.gathered.after(messages))
 
+    def within(self, limit_tokens: int) -> "Composed":
+        """The prompt of the same inputs, of at most so many tokens.
+
+        BudgetError: what is required does not fit.
+        """
+        return composed(self.gathered.within(limit_tokens))
+
 
 def composed(gathered: Gathered) -> Composed:
     """The prompt of what was gathered. BudgetError: what is required does not fit."""
@@ -74,15 +88,23 @@ async def with_room(
     compactor: Compactor,
     meanings: Meanings | None,
     waited_for: Collection[str] = (),
+    limit_tokens: int | None = None,
 ) -> Composed | None:
     """The prompt that answers `heard`; None: the server stops. `waited_for` are names of books.
 
+    Without `limit_tokens` it may have as many as the model that the NPC speaks with takes.
     BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
     something cannot be read.
     """
     near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
-    gather = partial(gathered, settings=settings, tools=tools, near=near, waited_for=waited_for)
-    first = composed(gather(mind, heard))
+
+    def gather() -> Gathered:
+        made = gathered(
+            mind, heard, settings=settings, tools=tools, near=near, waited_for=waited_for
+        )
+        return made if limit_tokens is None else made.within(limit_tokens)
+
+    first = composed(gather())
     fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
     if not compactor.is_due(fullness, "turn"):
         return first
@@ -90,7 +112,7 @@ async def with_room(
     outcome = await compactor.compact(wanted)
     if outcome.stopped:
         return None
-    again = composed(gather(mind, heard))
+    again = composed(gather())
     if outcome.record is not None:  # the prompt after it is looked at like any other
         await compactor.look_again(again.composition.prompt, wanted)
     return again
@@ -154,6 +176,8 @@ class Rounds:
         self._mind: Final = mind
         self._heard: Final = heard
         self._writer: Final = writer
+        self._thoughts: dict[str, Thoughts] = {}
+        """What goes back with the calls of this turn, by the id of the first of each message."""
 
     async def first(self, composed: Composed, *, access: Access) -> Round:
         """Commit the prompt: after this, and only after this, the model may be asked.
@@ -162,9 +186,9 @@ class Rounds:
         """
         return await self._begun(composed, access, is_first=True)
 
-    async def instead(self, failed: Round, *, access: Access) -> Round:
-        """The same prompt for another model, the one of `failed` having given no reply."""
-        return await self._begun(failed.composed, access, is_first=False)
+    async def instead(self, composed: Composed, *, access: Access) -> Round:
+        """The prompt for another model, or another prompt for the same one: there was no reply."""
+        return await self._begun(composed, access, is_first=False)
 
     async def after(self, acted: Round, tools: Sequence[Message]) -> Round:
         """The prompt with what came of the tools that the reply to `acted` called.
@@ -172,6 +196,17 @@ class Rounds:
         BudgetError: there is no room for it.
         """
         return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
+
+    def keep_thoughts(self, tools: Sequence[Message], thoughts: Thoughts | None) -> None:
+        """Keep what goes back with calls, to the model that made them, for the rest of the turn."""
+        called = next(one for one in tools if one.tool_calls)
+        self._thoughts[called.tool_calls[0].id] = thoughts or NO_THOUGHTS
+
+    def forget_thoughts(self) -> bool:
+        """Keep nothing that another model thought; True if there was something."""
+        had_any = bool(self._thoughts)
+        self._thoughts = {}
+        return had_any
 
     async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         conversation = self._heard.conversation
@@ -182,6 +217,7 @@ class Rounds:
             access=access,
             heard=self._heard,
             said=said,
+            own_calls=frozenset(self._thoughts),
             asked=self._asked(composed, access, said),
             now=windows(conversation.id),
             is_first=is_first,
@@ -199,6 +235,7 @@ class Rounds:
             max_tokens=access.profile.reply_tokens,
             tools=gathered.request.tools,
             cache_key=f"npc-{gathered.request.npc_ref}",
+            thoughts=self._thoughts,
         )
         made, event = composed.composition, self._heard.event
         request = replace(
@@ -206,6 +243,7 @@ class Rounds:
             breakpoints=prompt.breakpoints,
             speaker=gathered.view.char_name,
             question=self._heard.record.body,
+            may_be_empty=bool(gathered.request.inputs.tools),
         )
         if not access.model.offline:
             return request
@@ -224,6 +262,8 @@ class _Beginning:
     heard: CommittedEvent
     said: Sequence[ChatMessage]
     """The prompt's messages as any model may be sent them."""
+    own_calls: frozenset[str]
+    """The ids of calls of this turn that go out as calls, whatever becomes of older ones."""
     asked: ChatRequest
     now: Window
     """What is kept of the conversation as it is composed."""
@@ -247,7 +287,9 @@ class _Beginning:
         stored = chat_messages(begun.messages)
         asked = self.asked
         if stored != self.said:
-            fitted = self.access.fitted(stored, tools=gathered.request.tools)
+            fitted = self.access.fitted(
+                stored, tools=gathered.request.tools, own_calls=self.own_calls
+            )
             asked = replace(asked, messages=fitted)
         return Round(composed=self.composed, access=self.access, stored=begun.turn, asked=asked)
 

@@ -23,6 +23,8 @@ from twisted.internet.defer import Deferred
 from evennia_ai.endpoints import Access
 from evennia_ai.errors import (
     BudgetError,
+    Fault,
+    ModelRefused,
     ThrashError,
     on_one_line,
 )
@@ -78,6 +80,8 @@ class Turn:
         self._round: Round | None = None  # the one that is not ended yet
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
+        self._has_said_something = False  # beside calls
+        self._is_shortened = False
         self._commits: Final = Commits(mind.ref, live.writer)
         self._ending: Final = Ending(mind, heard, self._commits, live.writer)
         self._cancelled = ""
@@ -150,15 +154,25 @@ class Turn:
         self._toolbox = self._tools()
         if mind.lately.read is None:
             await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
-        composed = await self._composed()  # 2 and 3
+        access = accesses[0]
+        try:
+            composed = await self._composed()  # 2 and 3
+        except BudgetError:
+            # The window that a server named may be too small for this NPC.
+            access = next(
+                (one for one in accesses if one.limit_tokens > access.limit_tokens), access
+            )
+            if access is accesses[0]:
+                raise
+            composed = await self._composed(limit_tokens=access.limit_tokens)
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
-        self._round = await self._rounds.first(composed, access=accesses[0])  # 4
+        self._round = await self._rounds.first(composed, access=access)  # 4
         self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
         return self._asking
 
-    async def _composed(self) -> Composed | None:
+    async def _composed(self, *, limit_tokens: int | None = None) -> Composed | None:
         """The prompt, where need be after a compaction; None: the server stops."""
         live, heard = self._live, self.heard
         return await with_room(
@@ -169,6 +183,7 @@ class Turn:
             compactor=live.compactor,
             meanings=live.meanings,
             waited_for=await live.book_builds.waited_for(self._mind.npc, heard.event),
+            limit_tokens=limit_tokens,
         )
 
     def _tools(self) -> Toolbox:
@@ -231,17 +246,58 @@ class Turn:
                     is_enough=lambda reply: self._acts(reply) or self._has_spoken,
                 )
             except Exception as error:  # whatever a model raises ends the turn, never the server
+                is_over = asking.has_said_the_start or bool(self._is_stale())
+                if not is_over and await self._asks_otherwise(error):
+                    continue
                 other = asking.other(this, error)
-                if other is None or self._is_stale():
+                if other is None or is_over:
                     await self._failed(error, asking)
                     return None
-                await self._ask_instead(error, other)
+                self._rounds.forget_thoughts()  # they are another model's
+                await self._ask_instead(
+                    error, this.composed, access=other, doing=f"{other.name} is asked instead"
+                )
 
-    async def _ask_instead(self, error: Exception, access: Access) -> None:
-        failed, why = self._open_round, f"{on_one_line(error)}; {access.name} is asked instead"
+    async def _asks_otherwise(self, error: Exception) -> bool:
+        """Send the same model what it takes, if its refusal says what that is; once each."""
+        this, access = self._open_round, self._open_round.access
+        composed = this.composed
+        if not isinstance(error, ModelRefused):
+            return False
+        if error.wants_past_thoughts:
+            # First calls of earlier turns, whose thoughts are gone; then those of this one too.
+            if access.tells_past_calls and not self._rounds.forget_thoughts():
+                return False
+            access.learned.tells_past_calls = True
+            doing = f"with earlier calls of tools as text {access.name} is asked again"
+        elif error.fault is Fault.TOO_LONG and not self._is_shortened:
+            self._is_shortened, before = True, access.learned.limit_tokens
+            access.learned.learn_window(
+                window_tokens=error.window_tokens,
+                counted_tokens=error.counted_tokens,
+                sent_tokens=this.prompt.tokens,
+                reply_tokens=access.profile.reply_tokens,
+            )
+            try:
+                composed = composed.within(access.limit_tokens)
+            except BudgetError as too_little:
+                # It would keep this NPC from asking at all, also once the server has more room.
+                access.learned.limit_tokens = before
+                self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
+                return False
+            doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"
+        else:
+            return False
+        await self._ask_instead(error, composed, access=access, doing=doing)
+        return True
+
+    async def _ask_instead(
+        self, error: Exception, composed: Composed, *, access: Access, doing: str
+    ) -> None:
+        failed, why = self._open_round, f"{on_one_line(error)}; {doing}"
         self._log(f"turn {failed.stored.number}: {why}")
         await self._commits.fail(failed.stored, why)
-        instead = partial(self._rounds.instead, failed, access=access)
+        instead = partial(self._rounds.instead, composed, access=access)
         self._round = await self._commits.again(instead)
 
     @property
@@ -257,7 +313,8 @@ class Turn:
 
     @property
     def _has_spoken(self) -> bool:
-        return any(acted.spoke for acted in self._acted)
+        """Whether people heard or saw something of the answer: by a tool, or beside its call."""
+        return self._has_said_something or any(acted.spoke for acted in self._acted)
 
     async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
         """Do what the reply asks for; whether the model is asked once more."""
@@ -273,11 +330,13 @@ class Turn:
         )
         called = await acts.called(reply.tool_calls, text=reply.text)
         asking.say_rest(reply)
+        self._has_said_something = self._has_said_something or bool(reply.text)
         self._acting = acts
         acted = await acts.done(called)
         self._acting = None
         await self._commits.finish(this.stored, outcome=acted.outcome)
         self._acted.append(acted)
+        self._rounds.keep_thoughts(acted.messages, reply.thoughts)
         if acted.spoke:
             self._mind.begun(self.heard)
         if acted.is_end or self._is_stale():

@@ -2,21 +2,21 @@
 
 What does not fit counts as nothing. A server decides what it sends, and the size of a reply in
 bytes alone does not bound the work with it: a megabyte holds three hundred thousand calls of tools.
-What goes beyond a bound here is no reply, and the rest of it is not read. Another attempt is worth
-it where things may be otherwise in a moment: too many requests, a broken server, a connection. A
-request that was turned down or answered with rubbish is not sent again.
+What goes beyond a bound here is no reply, and the rest of it is not read. What a failure is worth
+is judged by `llm.failures`.
 """
 
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelUnavailable
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage, WrittenCall, made_calls
+from evennia_ai.errors import Fault, ModelError, ModelRubbish, ModelUnavailable
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Thoughts, Usage, WrittenCall, made_calls
 from evennia_ai.llm.clients.error_bodies import is_error, readable_start, status_of, words_of
+from evennia_ai.llm.failures import ENDINGS, failure
 from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.http import FailedAttempt, json_object, json_value, retry_after_seconds
 from evennia_ai.prompt.messages import ToolCall
@@ -36,7 +36,8 @@ MOST_PIECES: Final = 100_000
 MOST_UNSEEN_TOKENS: Final = 4_096
 """Tokens that a server may count beside what was sent: its own frames and instructions."""
 
-_TRANSIENT: Final = frozenset({408, 409, 425, 429})
+MOST_THOUGHT_CHARACTERS: Final = 1_000_000
+"""Characters of what a provider wants back with the calls of one reply."""
 
 
 def text_of(value: object) -> str:
@@ -64,6 +65,8 @@ class WrittenInPieces:
     name: str = ""
     written: list[str] = field(default_factory=list)
     """Text, of a call its arguments."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """Fields that go back with it as they came."""
     _depth: int = 0
     _in_string: bool = False
     _escapes: bool = False  # the next character stands for itself
@@ -132,7 +135,10 @@ class ReplyReader(ABC):
         self.model = ""
         self.stop = ""
         self.ended = False
+        self.notes: list[str] = []
+        """What an admin should know of the reply."""
         self._pieces = 0
+        self._thought_characters = 0
         self._argument_characters = 0
 
     @property
@@ -186,14 +192,25 @@ class ReplyReader(ABC):
         endpoint, text = self.endpoint, self.text()
         calls = made_calls(self.written_calls(), self.request)
         finish = self.finish(calls)
-        if not calls and not text.strip():
-            raise self.rubbish(f"the text is empty (finish reason '{finish}'){self.why_empty()}")
+        ending = ENDINGS.get(finish.lower())
+        if isinstance(ending, Fault):
+            raise self.ended_early(ending, finish)
+        if not calls and not text.strip() and not self.request.may_be_empty:
+            why, fault = self.why_empty()
+            problem = f"the text is empty (finish reason '{finish}'){why}"
+            raise ModelRubbish(endpoint.name, problem, fault=fault)
+        if ending is None:
+            self.notes.append(
+                f"model '{endpoint.name}' ended a reply with '{finish}', a reason that is not"
+                " known here; the reply counts as complete"
+            )
         return ChatReply(
             text=text,
             model=endpoint.api_key.quoted(self.model) or self.request.model or endpoint.model,
             tool_calls=calls,
             finish_reason=finish,
             usage=self.usage(),
+            thoughts=self.thoughts() if calls else None,
         )
 
     @abstractmethod
@@ -213,21 +230,44 @@ class ReplyReader(ABC):
     @abstractmethod
     def usage(self) -> Usage | None: ...
 
+    def thoughts(self) -> Thoughts | None:
+        """What goes back with the calls, None for nothing."""
+        return None
+
     def finish(self, calls: Sequence[ToolCall]) -> str:
-        """How the reply ended, in the words that all clients use."""
-        return self.endpoint.api_key.quoted(self.stop, most=40) or "stop"
+        """How the reply ended, in the words that all clients use where the reason is known."""
+        reason = self.endpoint.api_key.quoted(self.stop, most=40)
+        ending = ENDINGS.get(reason.lower())
+        return reason if ending is None or isinstance(ending, Fault) else ending
 
-    def why_empty(self) -> str:
-        """What is known of a reply without a text, behind a colon."""
-        return ""
+    def why_empty(self) -> tuple[str, Fault]:
+        """What is known of a reply without a text, behind a colon, and whose fault it is."""
+        return "", Fault.MALFORMED
 
-    def own_error(self, answer: Mapping[str, Any]) -> ModelError:
+    def ended_early(self, fault: Fault, reason: str) -> ModelError:
+        """The error of a reply that ended for this reason: what came of it is no whole reply."""
+        name = self.endpoint.name
+        if fault is Fault.TEMPORARY:
+            return ModelUnavailable(name, f"it broke off (finish reason '{reason}')")
+        problem = (
+            f"the provider's filter ended it (finish reason '{reason}'); change the prompt, or"
+            " model of the profile"
+        )
+        return ModelRubbish(name, problem, fault=fault)
+
+    def own_error(
+        self, answer: Mapping[str, Any], *, otherwise: Fault = Fault.MALFORMED
+    ) -> ModelError:
         """An error that came with status 200, or in the middle of a stream."""
-        words, status = words_of(answer), status_of(answer)
-        if status is not None:
-            return turned_down(self.endpoint, status, words)
-        said = self.endpoint.api_key.quoted(words) or "no reason given"
-        return self.rubbish(f"the server sent an error: {said}")
+        extra, words = self.request.sampling.extra, words_of(answer)
+        return failure(
+            self.endpoint,
+            status=status_of(answer),
+            words=words,
+            body=answer,
+            extra=extra,
+            otherwise=otherwise,
+        )
 
     def rubbish(self, problem: str) -> ModelRubbish:
         """The error of an answer that is no reply."""
@@ -247,6 +287,14 @@ class ReplyReader(ABC):
         self._argument_characters += len(text)
         self.checked(
             self._argument_characters, what="characters of arguments", most=MOST_ARGUMENT_CHARACTERS
+        )
+        return text
+
+    def thought(self, text: str) -> str:
+        """What is added to what goes back; ModelRubbish: all of it is too long."""
+        self._thought_characters += len(text)
+        self.checked(
+            self._thought_characters, what="characters of thoughts", most=MOST_THOUGHT_CHARACTERS
         )
         return text
 
@@ -291,26 +339,29 @@ class FailedRequest(FailedAttempt):
     error: ModelError
 
 
-def turned_down(
-    endpoint: Endpoint, status: int, words: str, *, retry_in_seconds: float | None = None
-) -> ModelRefused | ModelUnavailable:
-    """The error that an answer with a status of failure is, in the server's own words."""
-    said = endpoint.api_key.quoted(words) or "no reason given"
-    if status in _TRANSIENT or status >= 500:
-        return ModelUnavailable(
-            endpoint.name,
-            f"status {status}: {said}",
-            status=status,
-            retry_in_seconds=retry_in_seconds,
-        )
-    return ModelRefused(endpoint.name, status, said)
-
-
 def failed_with_status(
-    endpoint: Endpoint, status: int, words: str, headers: Mapping[str, str]
+    endpoint: Endpoint,
+    status: int,
+    words: str,
+    headers: Mapping[str, str],
+    *,
+    body: object = None,
+    extra: Collection[str] = (),
 ) -> FailedRequest:
-    """What an answer with a status of failure is; `headers` have names in small letters."""
+    """Return what an answer with a status of failure is.
+
+    Args:
+        endpoint: The server that answered.
+        status: The status of the answer.
+        words: The server's explanation, as people read it.
+        headers: Those of the answer, with names in small letters.
+        body: The answer as JSON, None where it is none.
+        extra: The further fields of the request.
+    """
     wait = retry_after_seconds(headers)
-    error = turned_down(endpoint, status, words, retry_in_seconds=wait)
-    again = isinstance(error, ModelUnavailable) and headers.get("x-should-retry") != "false"
+    error = failure(
+        endpoint, status=status, words=words, body=body, extra=extra, retry_in_seconds=wait
+    )
+    is_worth_it = error.fault is not None and error.fault.is_worth_a_retry
+    again = is_worth_it and headers.get("x-should-retry") != "false"
     return FailedRequest(error=error, again=again, after_seconds=wait)

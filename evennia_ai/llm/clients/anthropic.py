@@ -4,21 +4,24 @@ What is not set is not sent. System messages at the beginning become `system` bl
 no others, so a later one goes framed, as `roles` does it. A tool's result is a block of a user
 message. Neighbours of one role are one message; the first and the last message are a user's.
 
-Thinking has blocks of its own, which are never part of the reply's text. The words of the API
-(reasons to stop, kinds of errors, what counts as input) become those that all clients use. `remote`
+Thinking has blocks of its own, which are never part of the reply's text; they go back with the
+calls that followed from them. A model that thinks may not be made to call a tool, and its thoughts
+are among the tokens of the reply. The words of the API become those that all clients use. `remote`
 does the rest.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, takewhile
+from itertools import chain, groupby, repeat, takewhile
 from typing import Any, Final
 
 from evennia_ai.llm.chat import (
+    NO_THOUGHTS,
     AnswerSchema,
     ChatMessage,
     ChatRequest,
+    Thoughts,
     Usage,
     WrittenCall,
     argument_object,
@@ -78,21 +81,28 @@ def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
 
     A schema is among the tools here, which `body_of` lists with those of the NPC.
     """
+    thinking = object_of(request.sampling.extra.get("thinking"))
+    thinks = thinking.get("type", "disabled") != "disabled"
     parameters = {
         "model": request.model or model,
-        "max_tokens": request.max_tokens,
-        **_sampling(request.sampling),
+        "max_tokens": request.max_tokens + thinks * count_of(thinking.get("budget_tokens")),
+        **_sampling(request.sampling, thinks=thinks),
     }
     if request.schema is not None:
+        name = request.schema.name
+        forced = {"type": "auto"} if thinks else {"type": "tool", "name": name}
         parameters["tools"] = [_schema_tool(request.schema)]
-        parameters["tool_choice"] = {"type": "tool", "name": request.schema.name}
+        parameters["tool_choice"] = forced
     return parameters
 
 
-def _sampling(sampling: Sampling) -> dict[str, Any]:
-    """There is no seed, and a stop sequence must have something to see in it."""
+def _sampling(sampling: Sampling, *, thinks: bool) -> dict[str, Any]:
+    """There is no seed, and a stop sequence must have something to see in it.
+
+    Who thinks has the usual temperature.
+    """
     chosen = {
-        "temperature": sampling.temperature,
+        "temperature": None if thinks else sampling.temperature,
         "top_p": sampling.top_p,
         "stop_sequences": [stop for stop in sampling.stop if stop.strip()] or None,
     }
@@ -119,7 +129,7 @@ def _conversation(request: ChatRequest) -> tuple[list[Block], list[dict[str, Any
     """The system blocks and the messages, with their cache breakpoints."""
     leading = len(list(takewhile(_is_system, request.messages)))
     system, spoken = request.messages[:leading], _spoken(request.messages[leading:])
-    blocks = [_blocks(message) for message in (*system, *spoken)]
+    blocks = [_blocks(message, request) for message in (*system, *spoken)]
     _mark(blocks, request.breakpoints)
     turns = list(_turns(zip(spoken, blocks[leading:], strict=True)))
     first = [] if turns[0]["role"] == "user" else [{"role": "user", "content": [dict(_FILLER)]}]
@@ -140,22 +150,28 @@ def _spoken(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     return adapt(messages, profile=ONE_SYSTEM if later else OPEN)
 
 
-def _blocks(message: ChatMessage) -> list[Block]:
-    """The blocks of one message; an empty text is none, for the API refuses it."""
+def _blocks(message: ChatMessage, request: ChatRequest) -> list[Block]:
+    """The blocks of one message; an empty text is none, for the API refuses it.
+
+    What was thought before a text or a call stands before it again.
+    """
     content = sendable(message.content)
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}]
     texts: list[Block] = [{"type": "text", "text": content}] if content.strip() else []
-    calls: list[Block] = [
-        {
+    if not message.tool_calls:
+        return texts
+    thoughts = request.thoughts.get(message.tool_calls[0].id, NO_THOUGHTS)
+    blocks = [*thoughts.message.get(THOUGHT, ()), *texts]
+    for call, kept in zip(message.tool_calls, chain(thoughts.calls, repeat({})), strict=False):
+        used = {
             "type": "tool_use",
             "id": call.id,
             "name": call.name,
             "input": sendable_json(argument_object(call)),
         }
-        for call in message.tool_calls
-    ]
-    return texts + calls
+        blocks += [*kept.get(THOUGHT, ()), used]
+    return blocks
 
 
 def _mark(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
@@ -184,14 +200,10 @@ def _stands_behind(block: Block) -> bool:
     return bool(block["type"] != "tool_result")
 
 
-_FINISH: Final = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
+THOUGHT: Final = "thought"
+"""Under what the blocks of thinking are kept that stand before a text or a call."""
+
+_THINKING: Final = ("thinking", "redacted_thinking")
 
 _COUNTS: Final = (
     "input_tokens",
@@ -272,8 +284,25 @@ class AnthropicReply(ReplyReader):
             written_tokens=written,
         )
 
+    def thoughts(self) -> Thoughts | None:
+        """The blocks of thinking, each before the text or the call that follows it."""
+        thought: list[Block] = []
+        message: dict[str, Any] = {}
+        calls: list[dict[str, Any]] = []
+        for block in self._in_order():
+            if block.kind in _THINKING:
+                written = {block.kind: "".join(block.written)} if block.kind == "thinking" else {}
+                thought.append({"type": block.kind, **written, **block.kept})
+                continue
+            if self._is_call(block):
+                calls.append({THOUGHT: thought} if thought else {})
+            elif thought:
+                message[THOUGHT] = [*message.get(THOUGHT, ()), *thought]
+            thought = []
+        return Thoughts(message=message, calls=tuple(calls)) if message or any(calls) else None
+
     def finish(self, calls: Sequence[ToolCall]) -> str:
-        made = _FINISH.get(self.stop) or super().finish(calls)
+        made = super().finish(calls)
         return "stop" if made == "tool_calls" and not calls else made  # it answered a schema
 
     def _in_order(self) -> list[WrittenInPieces]:
@@ -294,6 +323,8 @@ class AnthropicReply(ReplyReader):
         """A block with what it holds already; its text, if that is part of the reply's."""
         kind, name = text_of(block.get("type")), text_of(block.get("name"))
         made = WrittenInPieces(kind=kind, id=text_of(block.get("id")), name=name)
+        if kind in _THINKING:
+            self._keep(made, block)
         self._open[index] = made
         self._blocks.append((index, made))
         self.checked(len(self._blocks), what="blocks", most=MOST_BLOCKS)
@@ -313,7 +344,16 @@ class AnthropicReply(ReplyReader):
             block = next((one for _, one in reversed(self._blocks) if self._is_call(one)), None)
         if block is None:
             return ""
+        if block.kind in _THINKING:
+            self._keep(block, delta)
         return self._write(block, text_of(delta.get("text")) or text_of(delta.get("partial_json")))
+
+    def _keep(self, block: WrittenInPieces, piece: Mapping[str, Any]) -> None:
+        """Keep what a block of thinking says, signed or unreadable, as it came."""
+        block.written.append(self.thought(text_of(piece.get("thinking"))))
+        for name in ("signature", "data"):
+            if text := text_of(piece.get(name)):
+                block.kept[name] = self.thought(text)
 
     def _write(self, block: WrittenInPieces, text: str) -> str:
         if self._is_call(block):

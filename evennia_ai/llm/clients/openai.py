@@ -2,19 +2,23 @@
 
 What is not set is not sent. A "compatible" server may answer anything, so nothing is taken for
 granted. Reasoning has fields of its own (`reasoning_content`, `reasoning`), which are never part of
-the text. `remote` does the rest.
+the text. Some providers want theirs back with the calls that followed from it. `remote` does the
+rest.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, Final
 
-from evennia_ai.errors import MAX_CHARACTERS
+from evennia_ai.errors import MAX_CHARACTERS, Fault
 from evennia_ai.llm.chat import (
+    NO_THOUGHTS,
     UNREADABLE,
     AnswerSchema,
     ChatMessage,
     ChatRequest,
+    Thoughts,
     Usage,
     WrittenCall,
     argument_object,
@@ -33,16 +37,13 @@ from evennia_ai.llm.clients.remote import NO_KEY, RemoteChat
 from evennia_ai.llm.profiles import Endpoint, Sampling
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
-NEWER_LIMIT: Final = "max_completion_tokens"
-"""What some models want in the place of `max_tokens`; set as a further field it replaces it."""
-
 
 def body_of(
     request: ChatRequest, *, model: str, stream: bool, session: str | None = None
 ) -> dict[str, Any]:
     """Return the body; a field of `extra` never replaces what the request itself says."""
     body: dict[str, Any] = {
-        "messages": [_wire(message) for message in request.messages],
+        "messages": [_wire(message, request) for message in request.messages],
         **parameters_of(request, model=model),
     }
     if request.tools:
@@ -57,8 +58,7 @@ def body_of(
 def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
     """Return what the body says beside messages and tools, without the fields of `extra`."""
     parameters = {"model": request.model or model, **_sampling(request.sampling)}
-    if NEWER_LIMIT not in request.sampling.extra:
-        parameters["max_tokens"] = request.max_tokens
+    parameters[request.sampling.reply_limit] = request.max_tokens
     if request.schema is not None:
         parameters["response_format"] = _wire_schema(request.schema)
     return parameters
@@ -74,25 +74,32 @@ def _sampling(sampling: Sampling) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-def _wire(message: ChatMessage) -> dict[str, Any]:
+def _wire(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role, "content": sendable(message.content)}
     if message.name is not None:
         wire["name"] = sendable(message.name)
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
-        wire["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+        thoughts = request.thoughts.get(message.tool_calls[0].id, NO_THOUGHTS)
+        calls = zip(message.tool_calls, chain(thoughts.calls, repeat({})), strict=False)
+        wire |= thoughts.message
+        wire["tool_calls"] = [_wire_call(call, kept) for call, kept in calls]
     return wire
 
 
-def _wire_call(call: ToolCall) -> dict[str, Any]:
-    """The call as it was made; arguments no server could read go out inside a JSON object."""
+def _wire_call(call: ToolCall, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The call as it was made, with the fields that came with it.
+
+    Arguments no server could read go out inside a JSON object.
+    """
     read = argument_object(call)
     arguments = (
         json.dumps(read, ensure_ascii=False) if UNREADABLE in read else call.arguments or "{}"
     )
     function = {"name": call.name, "arguments": sendable(arguments)}
-    return {"id": call.id, "type": "function", "function": function}
+    beside = object_of(kept.get("function"))
+    return {**kept, "id": call.id, "type": "function", "function": {**beside, **function}}
 
 
 def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
@@ -133,6 +140,10 @@ def _is_closed(schema: object) -> bool:
 STREAM_END: Final = "[DONE]"
 
 _TEXT_PARTS: Final = ("text", "output_text")
+_REASONING: Final = ("reasoning_content", "reasoning")
+# What a call is made of; all else that stands in one goes back with it.
+_OF_A_CALL: Final = frozenset({"id", "type", "index", "function"})
+_OF_A_FUNCTION: Final = frozenset({"name", "arguments"})
 
 
 class OpenAIReply(ReplyReader):
@@ -149,6 +160,9 @@ class OpenAIReply(ReplyReader):
         self._usage: Usage | None = None
         self._reasoned = False
         self._refusal = ""
+        self._reasoning: list[str] = []
+        self._details: list[dict[str, Any]] = []
+        self._beside: dict[str, Any] = {}
 
     def take_answer(self, answer: Mapping[str, Any]) -> None:
         choices = self.listed(answer.get("choices"), what="choices")
@@ -190,13 +204,30 @@ class OpenAIReply(ReplyReader):
     def usage(self) -> Usage | None:
         return self._usage
 
-    def why_empty(self) -> str:
+    def thoughts(self) -> Thoughts | None:
+        """What DeepSeek, Kimi (`reasoning_content`), OpenRouter and Google want back."""
+        message: dict[str, Any] = {**self._beside}
+        if reasoning := "".join(self._reasoning):
+            message["reasoning_content"] = reasoning
+        if self._details:
+            message["reasoning_details"] = self._details
+        calls = tuple(call.kept for call in self._calls)
+        return Thoughts(message=message, calls=calls) if message or any(calls) else None
+
+    def why_empty(self) -> tuple[str, Fault]:
         if self._refusal:
-            return f": the model refused: {self.endpoint.api_key.quoted(self._refusal)}"
-        return ": the model only reasoned; allow more tokens for a reply" * self._reasoned
+            said = self.endpoint.api_key.quoted(self._refusal)
+            return f": the model refused: {said}", Fault.POLICY
+        advice = ": the model only reasoned; allow more tokens: reply_tokens of the profile"
+        return advice * self._reasoned, Fault.MALFORMED
 
     def _take_frame(self, answer: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
-        """What stands around the message: how it ended, which model, at what cost."""
+        """What stands around the message: how it ended, which model, at what cost.
+
+        OpenRouter puts the error of a provider into the choice, with half a text beside it.
+        """
+        if choice.get("error"):
+            raise self.own_error({"error": choice["error"]}, otherwise=Fault.TEMPORARY)
         self.model = text_of(answer.get("model")) or self.model
         self.stop = text_of(choice.get("finish_reason")) or self.stop
         self._usage = _usage(answer.get("usage")) or self._usage
@@ -210,15 +241,32 @@ class OpenAIReply(ReplyReader):
         self._texts.append(text)
         if len(self._refusal) < MAX_CHARACTERS:
             self._refusal += text_of(message.get("refusal"))
-        self._reasoned = self._reasoned or bool(
-            message.get("reasoning_content") or message.get("reasoning")
-        )
+        self._reasoned = self._reasoned or any(message.get(name) for name in _REASONING)
+        self._reasoning.append(self.thought(text_of(message.get("reasoning_content"))))
+        self._take_details(message.get("reasoning_details"))
+        if beside := object_of(message.get("extra_content")):
+            self._beside["extra_content"] = beside
         calls = self.listed(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
         if not calls and isinstance(message.get("function_call"), dict):  # before there were tools
             calls = [{"function": message["function_call"]}]
         for place, piece in enumerate(calls):
             self._take_call(place, piece, is_whole=is_whole)
         return text
+
+    def _take_details(self, details: object) -> None:
+        """Parts of OpenRouter's reasoning; a stream sends the text of one part in pieces."""
+        for part in self.listed(details, what="parts of reasoning"):
+            last = self._details[-1] if self._details else {}
+            self.thought(json.dumps(part))
+            if not all(part.get(name) == last.get(name) for name in ("type", "index")):
+                self._details.append(dict(part))
+                continue
+            pieces = {
+                name: f"{text_of(last.get(name))}{part[name]}"
+                for name in ("text", "summary", "data")
+                if isinstance(part.get(name), str)
+            }
+            self._details[-1] = {**last, **part, **pieces}
 
     def _take_call(self, place: int, piece: Mapping[str, Any], *, is_whole: bool) -> None:
         """Take in a call, or a piece of one: id and name once, then arguments, if all is well.
@@ -252,6 +300,13 @@ class OpenAIReply(ReplyReader):
             name = call.name + name if not call.written and name != call.name else call.name
         call.name = name or call.name
         call.write(arguments)
+        kept = {name: one for name, one in piece.items() if name not in _OF_A_CALL and one}
+        inner = {name: one for name, one in function.items() if name not in _OF_A_FUNCTION and one}
+        if inner:
+            kept["function"] = {**object_of(call.kept.get("function")), **inner}
+        if kept:
+            self.thought(json.dumps(kept))
+            call.kept |= kept
 
     def _begins_another(
         self, call: WrittenInPieces, call_id: str, name: str, arguments: str

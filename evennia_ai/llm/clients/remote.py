@@ -8,14 +8,21 @@ hold the request, and with it the key.
 """
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.errors import (
+    ModelError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+)
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.clients.answers import (
     FailedRequest,
@@ -24,6 +31,8 @@ from evennia_ai.llm.clients.answers import (
     with_believable_usage,
 )
 from evennia_ai.llm.clients.error_bodies import redirection, words_in
+from evennia_ai.llm.failures import setting_for
+from evennia_ai.llm.learned import Learned, without_fields
 from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.bridge import AsyncBridge, PerLoop
 from evennia_ai.net.events import LARGEST_EVENT_BYTES, BodyStart, EventReader
@@ -34,6 +43,7 @@ from evennia_ai.net.http import (
     answered,
     headers_of,
     http_client,
+    json_value,
     persistently,
     reason_of,
     receive,
@@ -43,6 +53,9 @@ from evennia_ai.prompt.messages import ToolCall
 
 if TYPE_CHECKING:
     import httpx2
+
+T = TypeVar("T")
+log: Final = logging.getLogger(__name__)
 
 ENDING_SECONDS: Final = 2.0
 """How long a stream may go on in silence after the whole text: the usage comes last."""
@@ -84,6 +97,8 @@ class Attempt:
             return self._reply()
         except ModelError as problem:
             return _failed(problem)
+        finally:
+            self._chat.notes += self._reader.notes
 
     @property
     def _is_complete(self) -> bool:
@@ -118,19 +133,28 @@ class Attempt:
             return FailedRequest(error=ModelRubbish(endpoint.name, size, too_much=True))
 
     async def _read(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
-        streams = self._hear is not None
+        streams, extra = self._hear is not None, self._request.sampling.extra
+        body = self._chat.body(self._request, stream=streams)
         request = client.build_request(
             "POST",
             self._chat.address,
             headers=self._headers(),
-            json=self._chat.body(self._request, stream=streams),
+            json=without_fields(body, self._chat.learned.left_out(extra)),
         )
         async with answered(client, request) as response:
             if not response.is_success:
-                words, headers = words_in(await reason_of(response)), headers_of(response)
+                said, headers = await reason_of(response), headers_of(response)
+                words = words_in(said)
                 if response.is_redirect:
                     words = redirection(headers.get("location", ""))
-                return failed_with_status(self._endpoint, response.status_code, words, headers)
+                return failed_with_status(
+                    self._endpoint,
+                    response.status_code,
+                    words,
+                    headers,
+                    body=json_value(said),
+                    extra=extra,
+                )
             self._content_type = response.headers.get("content-type", "")
             self._start = BodyStart(self._content_type)
             self._arrived()
@@ -218,8 +242,10 @@ def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
 
 
 def _failed(error: ModelError) -> FailedRequest:
-    """What a server said inside a reply is worth another attempt where its status would be."""
-    return FailedRequest(error=error, again=isinstance(error, ModelUnavailable))
+    """What a server says inside a reply is worth another attempt where its status would be."""
+    return FailedRequest(
+        error=error, again=error.fault is not None and error.fault.is_worth_a_retry
+    )
 
 
 class RemoteChat(ABC):
@@ -227,8 +253,20 @@ class RemoteChat(ABC):
 
     offline: Final = False
 
-    def __init__(self, endpoint: Endpoint, bridge: AsyncBridge) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        bridge: AsyncBridge,
+        *,
+        learned: Learned | None = None,
+        tell: Callable[[str], object] = log.warning,
+    ) -> None:
+        """`learned` is shared by all who ask the model; `tell` gets what an admin should know."""
         self.endpoint: Final = endpoint
+        self.learned: Final = learned or Learned()
+        self.notes: list[str] = []
+        self._tell: Final = tell
+        self._told: set[str] = set()
         self._bridge = bridge
         self._client = PerLoop(bridge, http_client, lambda client: client.aclose())
 
@@ -263,8 +301,10 @@ class RemoteChat(ABC):
     ) -> Deferred[ChatReply]:
         """The server's reply; fails with a `ModelError`."""
         if listener is None or not self.endpoint.stream:
-            return self._bridge.run(lambda: self._answer(request, None))
-        return self._bridge.run_heard(lambda hear: self._answer(request, hear), listener)
+            asked = self._bridge.run(lambda: self._answer(request, None))
+        else:
+            asked = self._bridge.run_heard(lambda hear: self._answer(request, hear), listener)
+        return asked.addBoth(self._with_notes_told)
 
     def prepare(self) -> Deferred[None]:
         """Import the HTTP library and make the client ahead of the first request."""
@@ -273,6 +313,15 @@ class RemoteChat(ABC):
     def close(self) -> None:
         """Close the connections, if there are any."""
         self._client.close()
+
+    def _with_notes_told(self, outcome: T) -> T:
+        """The outcome, now that an admin was told of what came up, of each thing once."""
+        notes, self.notes = self.notes, []
+        for note in dict.fromkeys(notes):
+            if note not in self._told:
+                self._told.add(note)
+                self._tell(f"evennia_ai: {note}")
+        return outcome
 
     async def _prepared(self) -> None:
         self._client.now()
@@ -291,9 +340,13 @@ class RemoteChat(ABC):
 
         async def attempt() -> ChatReply | FailedRequest:
             nonlocal broken
-            outcome = await Attempt(self, request, hearing.hear).outcome(client)
-            if isinstance(outcome, ChatReply):
-                return outcome
+            while True:
+                outcome = await Attempt(self, request, hearing.hear).outcome(client)
+                if isinstance(outcome, ChatReply):
+                    return outcome
+                # A server may name one field after the other; each is left out once.
+                if hearing.heard or not self._learned_from(outcome.error):
+                    break
             broken += _is_broken(outcome.error)
             is_worth_it = not hearing.heard and (request.schema is None or broken < 2)
             return replace(outcome, again=outcome.again and is_worth_it)
@@ -308,6 +361,23 @@ class RemoteChat(ABC):
         except TimeoutError:
             return ModelTimeout(self.name, request.timeout_seconds)
         return outcome if isinstance(outcome, ChatReply) else outcome.error
+
+    def _learned_from(self, error: ModelError) -> bool:
+        """True if the error names fields that are left out from now on."""
+        refused = error.refused if isinstance(error, ModelRefused) else {}
+        news = {
+            field: instead
+            for field, instead in refused.items()
+            if self.learned.learn_refusal(field, instead=instead)
+        }
+        for field, instead in news.items():
+            change = f"'{instead}' is sent instead" if instead else "it is left out"
+            setting = setting_for({field: instead})
+            self.notes.append(
+                f"model '{self.name}' refuses the field '{field}': {change} until the server"
+                f" restarts; to make it permanent, set {setting} in its profile"
+            )
+        return bool(news)
 
 
 class _Hearing:

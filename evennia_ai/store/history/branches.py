@@ -197,9 +197,13 @@ def _last_round(turn: StoredTurn) -> StoredTurn:
     return last
 
 
+ASKED_NEXT: Final = (" is asked instead", " is asked again")
+"""With what the outcome of a failed round ends after which a model was asked once more."""
+
+
 def goes_on(turn: StoredTurn) -> bool:
-    """Whether another round of the same answer followed: after tools, or with another model."""
-    return turn.outcome.startswith("used ") or turn.outcome.endswith(" is asked instead")
+    """Whether another round of the same answer followed: after tools, or asked otherwise."""
+    return turn.outcome.startswith("used ") or turn.outcome.endswith(ASKED_NEXT)
 
 
 def _end(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:

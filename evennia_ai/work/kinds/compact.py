@@ -11,8 +11,6 @@ from typing import Any, Final, Literal
 
 from evennia_ai.errors import (
     ModelError,
-    ModelTimeout,
-    ModelUnavailable,
     RefusalReason,
     SummaryRefused,
     TranscriptTooLongError,
@@ -195,14 +193,12 @@ class _Making:
             except TranscriptTooLongError as error:  # nobody's failure, and it will stay so
                 self.warnings.append(str(error))
                 return ""
-            except (ModelUnavailable, ModelTimeout) as error:
-                if number == len(accesses):
-                    self._failed(error)
-                else:
-                    self.warnings.append(f"summarising: {error}")
             except ModelError as error:
-                self._failed(error)
-                return ""
+                is_asked_elsewhere = error.fault is not None and error.fault.is_asked_elsewhere
+                if number == len(accesses) or not is_asked_elsewhere:
+                    self._failed(error)
+                    return ""
+                self.warnings.append(f"summarising: {error}")
         return ""
 
     async def _by_model(self, access: Any) -> str:
@@ -274,7 +270,7 @@ def _planned(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
 
 def _request(task: _Task, access: Any) -> SentRequest:
     """What to ask a model; with its answer it must fit what the model takes."""
-    room = access.profile.context_tokens - task.answer_tokens
+    room = access.context_tokens - task.answer_tokens
     messages = summary_request(
         task.plan,
         npc_name=task.given.npc_name,

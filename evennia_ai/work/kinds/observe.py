@@ -222,6 +222,6 @@ def _question(
         npc_name=given.npc_name,
         most=given.most,
         counter=ESTIMATE,
-        most_tokens=min(MOST_REQUEST_TOKENS, access.profile.context_tokens - ANSWER_TOKENS),
+        most_tokens=min(MOST_REQUEST_TOKENS, access.context_tokens - ANSWER_TOKENS),
     )
     return asking(chat_messages(request), Observations, native=access.is_held_to_schemas)

@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.endpoints import Access, Models
-from evennia_ai.errors import ModelTimeout, ModelUnavailable
+from evennia_ai.errors import Fault, ModelError, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota, Quotas
@@ -188,7 +188,8 @@ class WorkerTools:
         if not isinstance(outcome, Failure):
             await self.off(taking.breaker_closed, access.name)
         elif (
-            outcome.check(ModelTimeout, ModelUnavailable)
+            isinstance(outcome.value, ModelError)
+            and outcome.value.fault is Fault.TEMPORARY
             and access.breaker is not None
             and access.breaker.state == "open"
         ):

@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.defer import Deferred
 
-from evennia_ai.errors import ModelTimeout, StoreError
+from evennia_ai.errors import Fault, ModelRubbish, ModelTimeout, StoreError
 from evennia_ai.game.speech import voice
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.history import turns
@@ -85,6 +85,31 @@ def test_a_reply_that_breaks_off_stands_as_far_as_it_was_said(stage, model):
     assert said(stage) == ['Oren says, "Aye, at dusk."']
     assert replies(stage)[-1] == ("assistant", "Aye, at dusk. —")
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"
+
+
+def test_a_filter_that_ends_a_reply_leaves_what_was_said_and_adds_nothing(stage, model, logged):
+    model.writes("Aye, at dusk. Bring")
+    model.asked.errback(ModelRubbish(model.name, "filter", fault=Fault.POLICY))
+    stage.passes()
+
+    assert said(stage) == ['Oren says, "Aye, at dusk."']
+    assert replies(stage)[-1] == ("assistant", "Aye, at dusk. —")
+
+
+@pytest.mark.parametrize(
+    ("whole", "rest"),
+    [
+        ("Aye, at dusk. Bring a coat. It is", 'Oren says, "Bring a coat."'),
+        ("Aye, at dusk. Bring a", 'Oren says, "Aye, at dusk."'),
+    ],
+)
+def test_a_reply_that_was_cut_ends_with_a_sentence_after_its_early_start(stage, model, whole, rest):
+    model.writes("Aye, at dusk. Bring")
+    model.asked.callback(ChatReply(text=whole, model=model.name, finish_reason="length"))
+    stage.passes()
+
+    assert said(stage)[-1] == rest
+    assert turns.last_turn(stage.npc.ai.ref).state == "done"
 
 
 def test_a_crash_after_the_first_sentence_leaves_what_was_said(stage, model):

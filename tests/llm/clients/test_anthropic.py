@@ -168,7 +168,7 @@ def test_a_schema_is_a_tool_that_must_be_called_and_its_input_the_text(
     [
         ("stop_sequence", "stop"),
         ("max_tokens", "length"),
-        ("refusal", "content_filter"),
+        ("model_context_window_exceeded", "length"),
         ("pause_turn", "pause_turn"),
         (None, "stop"),
     ],
@@ -298,8 +298,8 @@ def test_a_stream_that_stalls_runs_into_the_idle_limit(outcome: Outcome) -> None
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
-        ({"type": "overloaded_error", "message": "Busy"}, ModelUnavailable, "status 529: Busy"),
-        ({"type": "invalid_request_error", "message": "No"}, ModelRefused, "status 400: No"),
+        ({"type": "overloaded_error", "message": "Busy"}, ModelUnavailable, "Busy"),
+        ({"type": "invalid_request_error", "message": "No"}, ModelRefused, "No"),
         ({"type": "odd", "message": "Hm"}, ModelRubbish, "sent an error: Hm"),
     ],
 )
