@@ -129,6 +129,10 @@ def apart(text: str, *, as_schema: bool = False, **more: Any) -> tuple[ChatReply
     return reply_from(reply, TOOLS, request=a_request(), as_schema=as_schema)
 
 
+PLAIN = ("Apertus", "a line of Python", "Python in a fence")
+"""Forms that are no call by themselves: only the name of a tool that is offered makes them one."""
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_is_read_in_the_form_of_every_model(form: str) -> None:
     assert read(FORMS[form]) == ([("look", BOAT)], "", ())
@@ -151,7 +155,7 @@ def test_a_call_is_made_whether_or_not_the_server_takes_tools(form: str, as_sche
     assert (spoken(reply.text), dropped) == ("Wait here.", ())
 
 
-@pytest.mark.parametrize("form", set(FORMS) - {"Apertus", "a line of Python", "Python in a fence"})
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in PLAIN])
 def test_no_call_is_said_where_no_tool_is_offered(form: str) -> None:
     assert spoken(FORMS[form]) == ""
     assert spoken(f"Wait here.\n{FORMS[form]}") == "Wait here."
@@ -178,7 +182,7 @@ def test_a_call_that_is_cut_is_neither_said_nor_run(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_of_a_tool_that_is_not_offered_is_left_out_and_named(form: str) -> None:
-    if form in ("Apertus", "a line of Python", "Python in a fence"):
+    if form in PLAIN:
         return  # nothing but the name tells that it is a call
     reply, dropped = apart(f"Wait here.\n{FORMS[form].replace('look', 'dance')}")
     assert (reply.tool_calls, spoken(reply.text)) == ((), "Wait here.")
