@@ -176,10 +176,10 @@ class _Walk:
             return past, False
         opened = _OPENED_FENCE.match(begun[0])
         at = begun.end() if begun["fence"] else begun.start() + (opened.end() if opened else 0)
-        steps: tuple[Callable[[int], int], ...] = (
-            *(self._mark, self._between, self._json, self._python, self._header),
-        )
         self.is_fenced = not begun["mark"] and "```" in begun[0]
+        # Each step takes in one form, and returns the place behind it, or 0 if it is another form.
+        steps: tuple[Callable[[int], int], ...]
+        steps = (self._mark, self._between, self._json, self._python, self._header)
         while at < len(self.text) and not self._end(at):
             after = next(filter(None, (step(at) for step in steps)), 0)
             if not after:
@@ -193,6 +193,7 @@ class _Walk:
             listed = None if is_ended else _LIST_END.match(self.text, self.read_to)
             behind = listed.end() if listed else self.read_to
             return self._behind_ends(at if is_ended else behind), True
+        # It cannot be read: it is left out up to its end.
         self.dropped.append(self.name or begun[0].strip()[:80])
         if is_marked:
             end = (_END_FENCE if self.is_fenced else _END_MARK).search(self.text, at)

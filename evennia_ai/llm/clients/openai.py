@@ -286,15 +286,12 @@ class OpenAIReply(ReplyReader):
         elif at is None and arguments and not name and not call_id and self._calls:
             # The index counts the pieces and not the calls.
             at = None if self._calls[-1].is_written else newest_first[0]
-        if (
-            is_whole
-            or at is None
-            or self._begins_another(self._calls[at], call_id, name, arguments)
-        ):
+        call = None if at is None or is_whole else self._calls[at]
+        if call is None or self._begins_another(call, call_id, name, arguments):
             self.checked(len(self._calls) + 1, what="tool calls", most=MOST_CALLS)
-            at = self._call_at[index if isinstance(index, int) else place] = len(self._calls)
-            self._calls.append(WrittenInPieces())
-        call = self._calls[at]
+            self._call_at[index] = len(self._calls)
+            call = WrittenInPieces()
+            self._calls.append(call)
         call.id = call.id or call_id
         if not name.startswith(call.name):  # the second half of a name
             name = call.name + name if not call.written and name != call.name else call.name
@@ -322,7 +319,8 @@ class OpenAIReply(ReplyReader):
             return bool(call.written) or both or not (is_rest or is_unknown)
         if not call.is_written:
             return False
-        return has_other_id or (not call_id and arguments != "".join(call.written))
+        is_new = bool(arguments) and arguments != "".join(call.written)
+        return has_other_id or (not call_id and is_new)
 
     def _message_text(self, content: object) -> str:
         """The text of a message, which may be one string or a list of parts."""

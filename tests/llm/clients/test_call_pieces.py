@@ -52,6 +52,7 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
         ([(0, "a", "look", '{"at":'), (0, "a", "look", BOAT)], [BOAT]),
         # The name once more, in pieces, or growing.
         ([(0, "a", "look", ""), (0, "a", "look", BOAT)], [BOAT]),
+        ([(0, None, "look", BOAT), (0, None, "look", "")], [BOAT]),
         ([(0, "a", "lo", ""), (0, None, "ok", BOAT)], [BOAT]),
         ([(0, "a", "lo", ""), (0, "a", "look", BOAT)], [BOAT]),
         # Brackets and quotes inside of texts end nothing.
