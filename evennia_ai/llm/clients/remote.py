@@ -125,7 +125,9 @@ class Attempt:
         except ModelError as problem:
             return _failed(problem)
         except NoConnection as problem:
-            return self._unavailable(f"no connection ({endpoint.api_key.quoted(str(problem))})")
+            why = endpoint.api_key.quoted(str(problem))
+            advice = "see whether the server runs, and base_url of the profile"
+            return self._unavailable(f"no connection ({why}); {advice}")
         except BrokenOff as problem:
             return self._unavailable(f"the connection broke off in the reply ({problem})")
         except TooLarge as problem:
