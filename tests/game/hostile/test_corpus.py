@@ -1,4 +1,4 @@
-"""Every hostile text of the corpus, in every way in: none becomes more than its words."""
+"""Every hostile text of the corpus, in two of its ways in: none becomes more than its words."""
 
 import pytest
 
@@ -32,14 +32,10 @@ def like(stage, logged, *, way, roles):
     return _HARMLESS[way, roles]
 
 
-def plays(case):
-    """Each way in with the server that is asked: both kinds where the model itself is hostile."""
-    from tests.game.hostile.playing import ROLES
-    from tests.game.hostile.ways import FROM_MODEL
-
-    for number, way in enumerate(case.into, start=CASES.index(case)):
-        for roles in ROLES if way in FROM_MODEL else (list(ROLES)[number % 2],):
-            yield way, roles
+def ways_of(case):
+    """The first of its ways in, and one of the others: not the same of each case."""
+    first, *others = case.into
+    return [first, *(others and [others[CASES.index(case) % len(others)]])]
 
 
 FIRST = {way: case for case in reversed(CASES) for way in case.into}
@@ -52,19 +48,21 @@ def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged,
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_it_is_nothing_but_text_by_its_other_ways(hostile_stage, logged, case: Case):
-    ways = [way for way in case.into if FIRST[way] is not case]
+def test_it_is_nothing_but_text_by_two_of_its_ways(hostile_stage, logged, case: Case):
+    ways = [way for way in ways_of(case) if FIRST[way] is not case]
     check(hostile_stage, logged, case, ways=ways)
 
 
 def check(hostile_stage, logged, case, *, ways):
-    """Play the case in each of these of its ways, and look at what comes of it."""
-    from tests.game.hostile.invariants import problems
-    from tests.game.hostile.playing import play
+    """Play the case in these of its ways, and look at what comes of it.
 
-    for way, roles in plays(case):
-        if way not in ways:
-            continue
+    The kinds of servers that are asked take turns.
+    """
+    from tests.game.hostile.invariants import problems
+    from tests.game.hostile.playing import ROLES, play
+
+    for way in ways:
+        roles = list(ROLES)[(CASES.index(case) + case.into.index(way)) % len(ROLES)]
         harmless = like(hostile_stage, logged, way=way, roles=roles)
         played = play(
             hostile_stage,
