@@ -174,6 +174,8 @@ class ChatReply:
     usage: Usage | None = None
     offline: bool = False
     is_fallback: bool = False
+    prompt_cut: bool = False
+    """Whether the server says that it left out a part of the prompt."""
 
 
 Listener = Callable[[str], None]

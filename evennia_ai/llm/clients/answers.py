@@ -86,6 +86,7 @@ class ReplyReader(ABC):
         self.model = ""
         self.stop = ""
         self.ended = False
+        self.prompt_cut = False
         self._pieces = 0
         self._argument_characters = 0
 
@@ -116,6 +117,7 @@ class ReplyReader(ABC):
             tool_calls=calls,
             finish_reason=finish,
             usage=self.usage(),
+            prompt_cut=self.prompt_cut,
         )
 
     @abstractmethod
