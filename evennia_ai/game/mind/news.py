@@ -21,6 +21,7 @@ from evennia.objects.models import ObjectDB
 from twisted.internet.defer import CancelledError
 
 from evennia_ai.errors import ModelError, on_one_line
+from evennia_ai.game.models.examining import CHECK
 from evennia_ai.game.models.limits import Refusal
 from evennia_ai.game.models.watching import TurnOutcome, WatchedCall, WatchedTurn, Watcher
 from evennia_ai.game.senses.presence import object_of
@@ -163,7 +164,7 @@ class News(Watcher):
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
         """A call that no person gave up."""
-        if isinstance(error, ModelStopped | CancelledError):
+        if isinstance(error, ModelStopped | CancelledError) or call.key.role == CHECK:
             return
         name = _name(call.key.npc_ref)
         # Whoever spoke is told by the turn, unless another model answers it.

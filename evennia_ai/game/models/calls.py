@@ -105,6 +105,7 @@ class ModelCalls:
         key: CallKey,
         *,
         prompt: Sequence[Message] = (),
+        listener: Listener | None = None,
     ) -> Deferred[ChatReply]:
         """The model's reply to a request that belongs to no turn; its row is written at its end.
 
@@ -118,7 +119,7 @@ class ModelCalls:
                 self.writer.until_written(partial(model_calls.add_alone, call.row), doing)
             return outcome
 
-        return call.ask(request, prompt=prompt).addBoth(kept)
+        return call.ask(request, prompt=prompt, listener=listener).addBoth(kept)
 
     def of_npc(self, npc_ref: str) -> tuple["CountedCall", ...]:
         """The calls that are under way for an NPC."""

@@ -266,8 +266,8 @@ class RemoteChat(ABC):
     ) -> Deferred[ChatReply]:
         """The server's reply; fails with a `ModelError`."""
         if listener is None or not self.endpoint.stream:
-            return self._bridge.run(lambda: self._answer(request, None))
-        return self._bridge.run_heard(lambda hear: self._answer(request, hear), listener)
+            return self._bridge.run(lambda: self.answer(request, None))
+        return self._bridge.run_heard(lambda hear: self.answer(request, hear), listener)
 
     def prepare(self) -> Deferred[None]:
         """Import the HTTP library and make the client ahead of the first request."""
@@ -277,10 +277,15 @@ class RemoteChat(ABC):
         """Close the connections, if there are any."""
         self._client.close()
 
+    async def aclose(self) -> None:
+        """Close the connections, in the thread of the bridge."""
+        await self._client.aclose()
+
     async def _prepared(self) -> None:
         self._client.now()
 
-    async def _answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+    async def answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+        """Return the server's reply; raises a `ModelError`. In the thread of the bridge."""
         answer = await self._asked(_Hearing(hear), request)
         if isinstance(answer, ModelError):
             raise answer

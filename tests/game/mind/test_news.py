@@ -25,7 +25,7 @@ def watcher(told, clock):
 
 
 def a_call(endpoint="fast"):
-    key = SimpleNamespace(npc_ref="999999", profile="default")
+    key = SimpleNamespace(npc_ref="999999", role="speaker", profile="default")
     return SimpleNamespace(endpoint=endpoint, name="speaker", key=key)
 
 
