@@ -46,6 +46,8 @@ def doctor(name: str, *, game: Path, file: Path | None, as_json: bool, **fields:
         given = {**_fields_in(file), **given}
     if given and name:
         raise click.UsageError("name a profile of the game, or describe one; not both")
+    if given and "base_url" not in given and given.get("client") != "anthropic":
+        raise click.UsageError("say where the model is: --base-url URL")
     conf = _conf(game, given)
     name = name or (GIVEN if given else conf.model_roles["speaker"][0])
     if name not in conf.profiles:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from evennia_ai.errors import EvenniaAIError, on_one_line
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, Listener
-from evennia_ai.llm.probes import Answer, Fetch, Probe, entries_of, is_called, name_of
+from evennia_ai.llm.probes import Answer, Fetch, Probe, entries_of, is_called, is_list, name_of
 from evennia_ai.llm.profiles import ModelProfile
 from evennia_ai.llm.structured import json_objects
 from evennia_ai.llm.windows import Window, list_address, window_of
@@ -176,11 +176,11 @@ async def _reached(one: _Examination) -> Answer | None:
             " container itself",
         )
         return None
-    if first.is_json or first.status in (401, 403):
+    if is_list(first) or first.status in (401, 403):
         one.add("address", "ok", f"{base} answers")
         return first
     for other, answer in zip(others, rest, strict=True):
-        if (answer.is_json and _names(answer.json)) or answer.status in (401, 403):
+        if is_list(answer) or answer.status in (401, 403):
             one.add(
                 "address",
                 "FAIL",
@@ -316,7 +316,7 @@ def finding_of_window(profile: ModelProfile, window: Window | None) -> Finding:
             about="window",
             state="note",
             told=f"the server does not say; the profile counts on {used} tokens",
-            advice="Ollama serves 4096 unless OLLAMA_CONTEXT_LENGTH or num_ctx says otherwise",
+            advice="Set context_tokens to what the model can read",
         )
     if window.tokens >= used:
         told = f"{window.tokens} tokens, of which the profile uses {used}"
@@ -325,7 +325,7 @@ def finding_of_window(profile: ModelProfile, window: Window | None) -> Finding:
         about="window",
         state="FAIL",
         told=f"the server reads {window.tokens} tokens, the profile '{profile.name}' sends up to"
-        f" {used}: the start of long prompts is lost",
+        f" {used}: longer ones are cut or refused",
         advice=f"Raise it ({window.setting}), or set context_tokens to {window.tokens}",
     )
 
@@ -334,7 +334,7 @@ def _judge_window(one: _Examination, window: Window | None) -> None:
     one.findings.append(finding_of_window(one.profile, window))
 
 
-_NO_TIME: Final = "not tried, the time of this check was over"
+_NO_TIME: Final = "not known, the time of this check was over"
 
 
 async def _try_tools(one: _Examination) -> None:

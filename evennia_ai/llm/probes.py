@@ -48,10 +48,6 @@ class Answer:
     """Where a redirect leads."""
     problem: str = ""
 
-    @property
-    def is_json(self) -> bool:
-        return 200 <= self.status < 300 and isinstance(self.json, dict | list)
-
 
 Fetch = Callable[[Sequence[Probe], float], Awaitable[Sequence[Answer]]]
 """Sends requests at the same time and gives their answers in order, within so many seconds."""
@@ -103,6 +99,13 @@ async def _answer(
         found = None
     location = headers_of(response).get("location", "")[:MOST_LOCATION]
     return Answer(status=response.status_code, json=found, location=location)
+
+
+def is_list(answer: Answer) -> bool:
+    """True if an answer is a list of models; some servers answer any path with status 200."""
+    found = answer.json
+    listed = found.get("data", found.get("models")) if isinstance(found, dict) else found
+    return 200 <= answer.status < 300 and isinstance(listed, list)
 
 
 def entries_of(listed: Any) -> list[Mapping[str, Any]]:

@@ -336,8 +336,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         if name:
             profiles = {one.profile.name: one for one in live.models.accesses()}
             if name not in profiles:
-                meant = near(name, profiles)
-                raise CommandError(f"There is no profile '{name}'{meant}. ai/profile lists them.")
+                meant = near(name, profiles) or "."
+                raise CommandError(f"There is no profile '{name}'{meant} ai/profile lists them.")
             access = profiles[name]
         done = Deferred.fromCoroutine(examined(live.calls, access))
         waiting = f"The server of '{access.profile.name}' is tried, for ten seconds at most."
