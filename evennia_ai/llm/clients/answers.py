@@ -34,6 +34,9 @@ MOST_PIECES: Final = 100_000
 MOST_UNSEEN_TOKENS: Final = 4_096
 """Tokens that a server may count beside what was sent: its own frames and instructions."""
 
+LONG_PROMPT_BYTES: Final = 8_000
+"""Some servers answer nothing to a prompt that is longer than their window; LM Studio is one."""
+
 _TRANSIENT: Final = frozenset({408, 409, 425, 429})
 
 
@@ -110,7 +113,10 @@ class ReplyReader(ABC):
         calls = made_calls(self.written_calls(), self.request)
         finish = self.finish(calls)
         if not calls and not text.strip():
-            raise self.rubbish(f"the text is empty (finish reason '{finish}'){self.why_empty()}")
+            why = self.why_empty()
+            if not why and _sent_bytes(self.request) > LONG_PROMPT_BYTES:
+                why = ": the prompt may be longer than the server's window; ai/check asks it"
+            raise self.rubbish(f"the text is empty (finish reason '{finish}'){why}")
         return ChatReply(
             text=text,
             model=endpoint.api_key.quoted(self.model) or self.request.model or endpoint.model,
