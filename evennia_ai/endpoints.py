@@ -164,7 +164,7 @@ def _scripted(profile: ModelProfile, around: Surroundings) -> ChatModel:
 
 
 def _offline(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    return OfflineResponder(around.conf.fallback_line, name=OFFLINE)
+    return OfflineResponder(around.conf.unknown_line, name=OFFLINE)
 
 
 _MAKERS: Final[dict[Client, Callable[[ModelProfile, Surroundings], ChatModel]]] = {

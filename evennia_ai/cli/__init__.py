@@ -14,6 +14,7 @@ from typing import Literal
 import click
 
 import evennia_ai as package
+from evennia_ai.cli.doctor import doctor
 from evennia_ai.cli.game import opened_game
 from evennia_ai.cli.library_commands import library
 from evennia_ai.cli.moving import export_folder, import_folder, move
@@ -379,6 +380,7 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
     return pages.export(base, path, target)
 
 
+evennia_ai.add_command(doctor)
 evennia_ai.add_command(library)
 evennia_ai.add_command(preset)
 evennia_ai.add_command(import_folder)

@@ -24,6 +24,7 @@ from evennia_ai.history.records import CONVERSATION, Record
 from evennia_ai.history.turn.manifest import TurnManifest, number_in
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.llm.arrival import cut_in_words
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.turn_sources import source_of, told_by
 from evennia_ai.prompt.messages import Part
@@ -68,11 +69,22 @@ def context_lines(
     title = f": {part}" if part else ""
     when = day_and_time(turn.created_at)
     yield head(f"What {npc.key} was last told, turn {turn.number}, {when}{title}")
+    for told in cut_lines(turn):
+        yield from hanging(f"! {told[0].upper()}{told[1:]}.")
     yield from PARTS[part](report)
     if not part:
         yield from request_lines(turn)
         others = " | ".join([*filter(None, PARTS), CHANGES])
         yield f"More: {command} {named} = {others}"
+
+
+def cut_lines(turn: StoredTurn) -> Iterator[str]:
+    """What each call of the turn says whose prompt did not arrive whole."""
+    for call in model_calls.of_turns(turn.npc_ref, [turn.number]):
+        if call.whole_tokens is not None:
+            yield cut_in_words(
+                counted=call.input_tokens, whole=call.whole_tokens, profile=call.profile
+            )
 
 
 def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Iterator[str | Row]:

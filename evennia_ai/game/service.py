@@ -30,6 +30,7 @@ from evennia_ai.game.command_errors import hide_errors
 from evennia_ai.game.floor.ticks import stored_ticks
 from evennia_ai.game.mind.news import News
 from evennia_ai.game.mind.overview import look_at_all, look_at_everybody
+from evennia_ai.game.mind.window_watch import WindowWatch
 from evennia_ai.game.nicks import bound_nicks
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_done
@@ -194,6 +195,7 @@ def at_server_start() -> None:
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.models.prepare().addErrback(_log_unprepared)
     live.watch.add(News(now=live.clock.seconds))
+    live.watch.add(WindowWatch(live.calls))
     live.watch.open()
     live.work.begin()
     watch_logins()

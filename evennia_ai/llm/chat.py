@@ -197,6 +197,8 @@ class ChatReply:
     is_fallback: bool = False
     thoughts: Thoughts | None = field(default=None, repr=False, compare=False)
     """What goes back with its calls."""
+    prompt_cut: bool = False
+    """Whether the server says that it left out a part of the prompt."""
 
 
 Listener = Callable[[str], None]

@@ -187,7 +187,8 @@ class ModelCall(models.Model):
     `npc_ref` is for whom it was made, `player_ref` whose words it answers, "" where nobody's alone;
     `turn` is the number of the NPC's turn it belongs to. `input_tokens` include those read from the
     provider's cache and those written to it, which are null where it did not tell. `is_estimated`
-    marks tokens that we counted because the provider told none. `outcome` is `answered`,
+    marks tokens that we counted because the provider told none. `whole_tokens` is what the prompt
+    should have had, null unless the server read only part of it. `outcome` is `answered`,
     `cancelled`, `failed:<kind>`, or `unsent:<why>` where no model was asked. `event_record` is what
     was said, where a limit forbade to answer it.
     """
@@ -206,6 +207,7 @@ class ModelCall(models.Model):
     written_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField()
     is_estimated = models.BooleanField(default=False)
+    whole_tokens = models.PositiveIntegerField(null=True, blank=True)
     outcome = models.CharField(max_length=64)
     event_record = models.ForeignKey(
         Record, on_delete=models.PROTECT, null=True, blank=True, db_index=False, related_name="+"

@@ -155,9 +155,10 @@ class PerLoop(Generic[T]):
         """Close it, if it is there; on the reactor's thread."""
         if self._bridge.running:
             # A stop of the bridge right after this cancels it, and closes the thing itself.
-            self._bridge.run(self._closed).addErrback(lambda failure: failure.trap(CancelledError))
+            self._bridge.run(self.aclose).addErrback(lambda failure: failure.trap(CancelledError))
 
-    async def _closed(self) -> None:
+    async def aclose(self) -> None:
+        """Close it, if it is there; in the bridge's thread."""
         known, self._made = self._made, None
         if known is not None and known[0] is asyncio.get_running_loop():
             await self._close(known[1])

@@ -134,7 +134,9 @@ class Conf:
     fallback_line: Annotated[
         kinds.Line, Setting("E014", "I am lost in thought just now. Ask me again in a moment.")
     ]
-    """said where there is no reply; an NPC's own `fallback_line` wins"""
+    """said where a model gave no reply; an NPC's own `fallback_line` wins"""
+    unknown_line: Annotated[kinds.Line, Setting("E122", "I do not know anything about that.")]
+    """said by the [offline responder](offline.md) where nothing that the NPC knows answers"""
     card_folder: Annotated[kinds.Folder, Setting("E015", "world/cards")]
     """where `card/import` and `ai/import` find files and exports go; a relative folder counts
     from the game's"""

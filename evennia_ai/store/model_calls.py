@@ -54,6 +54,8 @@ class NewCall:
     written_tokens: int | None = None
     output_tokens: int = 0
     is_estimated: bool = False
+    whole_tokens: int | None = None
+    """What the prompt should have had, where the server read only part of it."""
     outcome: str = ANSWERED
     event_record_id: int | None = None
     """The record of what was said, where a limit forbade to answer it."""
@@ -159,6 +161,18 @@ def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
     """The calls of these turns of an NPC, the oldest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn__in=numbers)
     return _calls(rows.order_by("started_at", "pk"))
+
+
+def cut_in(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
+    """Return the newest call with a cut prompt of each turn that has one, by the NPC; one query.
+
+    `turns` are the numbers of turns by their NPCs.
+    """
+    rows = models.ModelCall.objects.filter(
+        npc_ref__in=list(turns), turn__in=set(turns.values()), whole_tokens__isnull=False
+    )
+    found = _calls(rows.order_by("pk"))
+    return {call.npc_ref: call for call in found if turns[call.npc_ref] == call.turn}
 
 
 def newest(count: int) -> tuple[NewCall, ...]:

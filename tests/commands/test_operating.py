@@ -490,3 +490,19 @@ def test_what_is_not_easily_taken_back_is_typed_whole(stage, typed, meant):
     assert f"if you mean /{meant}, write the whole word" in told
     assert "Nothing was changed" in told
     assert not is_stopped()
+
+
+# Trying a server
+
+
+def test_only_admins_have_a_server_tried(stage):
+    assert "for Admins" in stage.builds("ai/check")
+
+
+def test_a_profile_is_tried_by_its_name(stage):
+    stage.builder.permissions.add("Admin")
+    for typed in ("ai/check", "ai/check default"):
+        assert "ok    address   the client 'offline' asks no server" in stage.builds(typed)
+    told = stage.builds("ai/check defualt")
+    assert told == "There is no profile 'defualt'; did you mean default? ai/profile lists them."
+    assert "without '='" in stage.builds("ai/check default = 1")

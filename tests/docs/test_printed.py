@@ -9,9 +9,13 @@ import pytest
 from evennia.utils import logger
 
 from evennia_ai.cli import run
+from evennia_ai.llm.chat import ChatReply, Usage
+from evennia_ai.llm.probes import Answer
+from evennia_ai.llm.profiles import ModelProfile
 from evennia_ai.scenario import run_scenario
 from tests.docs.fences import ROOT, Block, blocks
 from tests.game.watch.test_watchdog import Loop, Watched
+from tests.llm.test_doctor import CALLED, IN_FORM, Server, found_by
 
 
 def _trace_of(scenario: str) -> Callable[..., str]:
@@ -79,7 +83,28 @@ def _what_is_slow(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) ->
         loop.stop()
 
 
+def _a_check(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+    """What is found of Ollama with the window that it has by default."""
+    rows = {"data": [{"id": "llama3.2:3b"}]}
+    loaded = {"models": [{"name": "llama3.2:3b", "context_length": 4096}]}
+    reply = ChatReply(
+        text="Grey and windy, with rain from the sea before night.",
+        model="",
+        usage=Usage(input_tokens=30, output_tokens=38),
+    )
+    server = Server(
+        {"/v1/models": Answer(status=200, json=rows), "/api/ps": Answer(status=200, json=loaded)},
+        replies=[reply, CALLED, IN_FORM],
+        seconds=0.4,
+    )
+    where = "http://localhost:11434/v1"
+    profile = ModelProfile(name="default", base_url=where, model="llama3.2:3b")
+    found = found_by(server, profile, has_key=False)
+    return "".join(f"{one.line()}\n" for one in found.values())
+
+
 PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
+    ("cli.md", "`evennia-ai doctor [PROFILE] [--game DIR] [--json]`"): _a_check,
     ("README.md", "What a trace looks like"): _trace_of("oren.yaml"),
     ("README.md", "A card that wants to stand above everything"): _trace_of("hostile_card.yaml"),
     ("lorebook.md", "Why, and why not"): _reasons_of_lore,

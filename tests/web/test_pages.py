@@ -4,6 +4,7 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from evennia_ai.actors import trusted
 from evennia_ai.game.mind import door as game_door
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.minds.parse_cache import parsed_card
+from evennia_ai.store import model_calls
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
@@ -196,7 +198,6 @@ def test_the_village_of_thousands_asks_the_database_what_one_of_fifty_asks(playe
 
 
 def test_who_is_silent_says_why(played, browser):
-    from evennia_ai.store import model_calls
     from evennia_ai.store.model_calls import Used
 
     client = browser("Builder")
@@ -262,6 +263,20 @@ def test_who_watches_sees_each_call(played, browser):
         ("Oren", "speaker", told["calls"][0]["outcome"])
     }
     assert [one["turn"] for one in told["calls"]] == [5, 4, 3, 2, 1]
+
+
+def test_who_watches_sees_a_prompt_that_did_not_arrive_whole(played, browser):
+    client = browser("Builder")
+    assert as_json(client, "/ai/live/")["cut"] == []
+    row = replace(model_calls.newest(1)[0], input_tokens=256, whole_tokens=5700)
+    model_calls.add_alone(row)
+    (cut,) = as_json(client, "/ai/live/")["cut"]
+    assert (cut["name"], cut["turn"]) == ("Oren", 5)
+    page = client.get("/ai/live/").content.decode()
+    assert "the server read 256 of about 5700 tokens" in page
+    assert "256 of about 5700, " in page
+    model_calls.add_alone(replace(row, input_tokens=5700, whole_tokens=None))
+    assert as_json(client, "/ai/live/")["cut"] == []
 
 
 def test_what_is_not_there_is_told(played, browser):

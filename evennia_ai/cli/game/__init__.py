@@ -64,6 +64,13 @@ def opened_with(folder: Path, databases: Callable[[Databases], Databases]) -> Pa
     return path
 
 
+def settings_without_game(**values: Any) -> None:
+    """Have settings with these values alone, and what the environment says; no database."""
+    from django.conf import settings
+
+    settings.configure(**values)
+
+
 def _folder_of_game(folder: Path) -> Path:
     if not is_game(folder):
         raise GameFolderError(

@@ -1,7 +1,9 @@
 """The command `ai`: what an NPC's mind is doing and why its prompt was what it was."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Final
+
+from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.ai.branches import BranchSwitches
 from evennia_ai.commands.ai.chats import FileSwitches, refuse_all_but_admins
@@ -52,8 +54,13 @@ from evennia_ai.commands.turn_shown import (
     turn_lines,
     why_lines,
 )
+from evennia_ai.foreign.fields import near
+from evennia_ai.game.models.examining import examined
+from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC
+from evennia_ai.llm.doctor import Finding
 from evennia_ai.store.history import turns
+from evennia_ai.text.columns import hanging, visible
 
 FULL: Final = "full"
 """What shows a screen with nothing folded."""
@@ -140,6 +147,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
                  without a value is as usual again
       profile  - [<npc> [= <profile>]]: the models there are, and which it speaks
                  with
+      check    - [<profile>]: try its server in ten seconds: address, key, model,
+                 streaming, tools, window, speed, and what to do (Admins)
 
     Limits:
       tell     - [on | off]: whether you are told at once when a call of a model
@@ -180,6 +189,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai/set oren = temperature 0.7
       ai/set oren = temperature
       ai/profile oren = default
+      ai/check default
       ai/verify oren
       ai/export oren = evening
       ai/request oren
@@ -211,7 +221,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         "tell": "tell",
         **alike("context why history replay cache debug compact memory mode tools"),
         "set": "set_one",
-        **alike("profile verify export request undo retry correct reset"),
+        **alike("profile check verify export request undo retry correct reset"),
         "import": "import_file",
         "branch": "branch",
         "branch/prompt": "branch_prompt",
@@ -317,6 +327,24 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
             self.show(profile_lines())
             return
         self._looked_or_set("ai/profile [<npc> [= <profile>]]", profile_of, profile_told)
+
+    def check(self) -> None:
+        refuse_all_but_admins(self.caller, "check")
+        self._refuse_right_side("ai/check [<profile>]")
+        live, name = runtime(), self.args.strip()
+        access = live.access
+        if name:
+            profiles = {one.profile.name: one for one in live.models.accesses()}
+            if name not in profiles:
+                meant = near(name, profiles) or "."
+                raise CommandError(f"There is no profile '{name}'{meant} ai/profile lists them.")
+            access = profiles[name]
+        done = Deferred.fromCoroutine(examined(live.calls, access))
+        waiting = f"The server of '{access.profile.name}' is tried, for ten seconds at most."
+        self.tell_of(done, by=self._show_findings, waiting=waiting)
+
+    def _show_findings(self, findings: Sequence[Finding]) -> None:
+        self.show(line for one in findings for line in hanging(visible(one.line())))
 
     def verify(self) -> None:
         self.show(verify_lines(self._npc("ai/verify <npc>")))

@@ -143,11 +143,12 @@ def _call(call: NewCall) -> str:
         why = _WHY_UNSENT.get(call.outcome, visible(call.outcome))
         return f"{role}{visible(_model(call))}: {why}; it does not count"
     about = "about " if call.is_estimated else ""
+    whole = f" of about {call.whole_tokens} (CUT)" if call.whole_tokens else ""
     cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
     first = f", begun after {call.first_piece_seconds:.1f}" if call.first_piece_seconds else ""
     outcome = "" if call.outcome == ANSWERED else f", {visible(call.outcome)}"
     return (
-        f"{role}{visible(_model(call))}: {about}{call.input_tokens} in{cached},"
+        f"{role}{visible(_model(call))}: {about}{call.input_tokens}{whole} in{cached},"
         f" {call.output_tokens} out, {call.seconds:.1f} s{first}{outcome}"
     )
 

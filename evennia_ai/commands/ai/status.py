@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, counted, day_and_time, in_words, name_of
+from evennia_ai.commands.turn_shown import cut_lines
 from evennia_ai.game.floor.scheduler import Crowd
 from evennia_ai.game.mind import overview
 from evennia_ai.game.mind.npc_list import NPCList
@@ -170,13 +171,18 @@ def _last(row: NPCRow) -> str:
         return "-"
     if row.last.ended_at is None:
         return "under way"
-    return f"{ago(time.time() - row.last.ended_at)}, {row.last.state}"
+    how = "CUT" if row.cut is not None else row.last.state
+    return f"{ago(time.time() - row.last.ended_at)}, {how}"
 
 
 def _legend(rows: Iterable[NPCRow]) -> Iterator[str]:
     rows = tuple(rows)
     if any(row.breaker != "closed" for row in rows):
         yield "! this model failed repeatedly and is left alone for a while"
+    cut = next((row for row in rows if row.cut is not None), None)
+    if cut is not None:
+        name = visible(cut.found.name)
+        yield clipped(f"CUT: the server read only part of the prompt; see ai/context {name}", WIDTH)
     refused = sum(row.refused for row in rows)
     if refused:
         yield f"{refused} answers were refused today because of limits; see ai/limits"
@@ -356,6 +362,8 @@ def status_lines(npc: NPC) -> list[str]:
         f"  conversations  {talks or 'none'}",
         f"  last turn      {_turn_in_words(status.last_turn)}",
     ]
+    if status.last_turn is not None:
+        lines += [f"  PROMPT CUT     {told}" for told in cut_lines(status.last_turn)]
     lines += today_lines(npc, now=time.time())
     lines += [f"  compaction     {line}" for line in compaction_lines(npc)]
     if npc.ai.attention.overflows:

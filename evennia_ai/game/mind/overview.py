@@ -26,10 +26,11 @@ from evennia_ai.game.senses.presence import NPC, HasMind, class_with_mind, minds
 from evennia_ai.game.senses.witness import safely
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.resilience import BreakerState
+from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.knowledge.knowledge_bases import bases
-from evennia_ai.store.model_calls import halts
+from evennia_ai.store.model_calls import NewCall, halts
 
 ENABLED: Final = "ai_enabled"
 
@@ -50,6 +51,8 @@ class NPCRow:
     waiting: int
     waits_because: str
     last: TurnLine | None
+    cut: NewCall | None
+    """The call of its last turn whose prompt did not arrive whole."""
     calls: int
     tokens: int
     refused: int
@@ -101,16 +104,21 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What of NPCs is in the database: their Attributes by id and name, their newest turns."""
+    """What of NPCs is in the database: their Attributes by id and name, their newest turns.
+
+    `cut` are the calls of these turns whose prompts did not arrive whole, by NPC as the turns are.
+    """
 
     attributes: Mapping[int, Mapping[str, Any]]
     newest: Mapping[str, TurnLine]
+    cut: Mapping[str, NewCall]
 
 
 def stored_of(shown: Sequence[ListedNPC]) -> Stored:
     """What of these NPCs is to be read, in any thread; as many queries for one as for a hundred."""
     newest = past_turns.newest_of_each([one.ref for one in shown])
-    return Stored(attributes=_attributes(shown), newest=newest)
+    cut = model_calls.cut_in({ref: line.number for ref, line in newest.items()})
+    return Stored(attributes=_attributes(shown), newest=newest, cut=cut)
 
 
 def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[NPCRow, ...]:
@@ -129,6 +137,7 @@ def rows_from(
             one,
             stored.attributes.get(one.id, {}),
             last=stored.newest.get(one.ref),
+            cut=stored.cut.get(one.ref),
             is_played=one.id in played,
             now=now,
         )
@@ -155,6 +164,7 @@ def _row(
     stored: Mapping[str, Any],
     *,
     last: TurnLine | None,
+    cut: NewCall | None,
     is_played: bool,
     now: float,
 ) -> NPCRow:
@@ -174,6 +184,7 @@ def _row(
         waiting=live.scheduler.waiting(ref),
         waits_because=live.scheduler.why_waits(ref),
         last=last,
+        cut=cut,
         calls=used.calls_per_day,
         tokens=used.tokens_per_day,
         refused=live.limits.refused(ref),

@@ -26,6 +26,7 @@ from evennia_ai.game.models.limits import CallKey, Limits, StartedCall, why_halt
 from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.recording.writer import Writer
 from evennia_ai.knowledge.restricted.mediation import choices_in_answer
+from evennia_ai.llm.arrival import Arrivals
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.structured import json_objects
@@ -95,6 +96,7 @@ class ModelCalls:
     watch: Watch
     clock: Clock
     writer: Writer
+    arrivals: Arrivals = field(default_factory=Arrivals)
     under_way: set["CountedCall"] = field(default_factory=set)
 
     def asked(
@@ -104,6 +106,7 @@ class ModelCalls:
         key: CallKey,
         *,
         prompt: Sequence[Message] = (),
+        listener: Listener | None = None,
     ) -> Deferred[ChatReply]:
         """The model's reply to a request that belongs to no turn; its row is written at its end.
 
@@ -117,7 +120,7 @@ class ModelCalls:
                 self.writer.until_written(partial(model_calls.add_alone, call.row), doing)
             return outcome
 
-        return call.ask(request, prompt=prompt).addBoth(kept)
+        return call.ask(request, prompt=prompt, listener=listener).addBoth(kept)
 
     def of_npc(self, npc_ref: str) -> tuple["CountedCall", ...]:
         """The calls that are under way for an NPC."""
@@ -162,7 +165,7 @@ class CountedCall:
         heard = None if listener is None else self._timed(listener, started.started_at)
         self._asking = maybeDeferred(self._asked, request, heard)
         calls.under_way.add(self)
-        return self._asking.addBoth(self._ended, call, started)
+        return self._asking.addBoth(self._ended, call, started, request)
 
     def give_up(self, why: str) -> None:
         """Have it fail with ModelStopped, if it is under way."""
@@ -187,20 +190,30 @@ class CountedCall:
         return heard
 
     def _ended(
-        self, outcome: ChatReply | Failure, call: WatchedCall, started: StartedCall
+        self,
+        outcome: ChatReply | Failure,
+        call: WatchedCall,
+        started: StartedCall,
+        request: ChatRequest,
     ) -> ChatReply | Failure:
         calls = self._calls
         self._asking = None
         calls.under_way.discard(self)
         if self._given_up and isinstance(outcome, Failure):
             outcome = Failure(ModelStopped(self._access.name, self._given_up))
-        self.row = row = calls.limits.ended(
+        row = calls.limits.ended(
             started,
             usage_of(outcome),
             outcome_word(outcome),
             reply_tokens=reply_tokens_of(outcome),
             first_piece_seconds=self._first_piece_seconds,
         )
+        if isinstance(outcome, ChatReply):
+            profile = self._access.profile
+            where = f"{profile.client} {profile.base_url} {request.model}"
+            whole = calls.arrivals.whole_tokens(where, request, outcome)
+            row = replace(row, whole_tokens=whole)
+        self.row = row
         self._tell(outcome, call, row)
         return outcome
 

@@ -99,6 +99,9 @@ class Watcher:
     def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
         """A turn has ended."""
 
+    def turn_failed(self, npc_ref: str, speaker_ref: str, error: Exception) -> None:
+        """A turn that answers this speaker fails for this reason; nobody wanted it to end."""
+
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
         """A limit was reached: no turn began."""
 
@@ -156,6 +159,10 @@ class Watch:
         if turn is not None:
             now = self._now()
             self._tell(lambda watcher: watcher.turn_ended(turn, outcome, now))
+
+    def turn_failed(self, npc_ref: str, *, speaker_ref: str, error: Exception) -> None:
+        """Tell that a turn fails; `speaker_ref` is "" where nobody spoke."""
+        self._tell(lambda watcher: watcher.turn_failed(npc_ref, speaker_ref, error))
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
         """A limit was reached."""

@@ -132,14 +132,14 @@ class Turn:
             return await self._first_round()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
-            await self._unanswered()
+            await self._unanswered(error)
         except ThrashError as error:
             self._log(f"no model is asked: {error}")
-            await self._unanswered()
+            await self._unanswered(error)
         except DATABASE_ERRORS as error:
             self._again(error)
-        except Exception:  # a game's own hooks may raise anything
-            await self._unanswered()
+        except Exception as error:  # a game's own hooks may raise anything
+            await self._unanswered(error)
             raise
         return None
 
@@ -370,7 +370,7 @@ class Turn:
         except BudgetError as error:
             self._log(f"what came of {', '.join(acted.names)} does not fit: {error}")
             if not self._has_spoken:
-                await self._unanswered()
+                await self._unanswered(error)
             return False
         return True
 
@@ -389,6 +389,7 @@ class Turn:
         stored, stale = self._open_round.stored, self._is_stale()
         if not stale and not is_no_fault(error):
             self._log(f"turn {stored.number}: {on_one_line(error)}")
+            self._tell_failed(error)
         voice = None if asking.has_said_the_start else self._speaking
         self._outcome = await self._ending.failed(stored, error, stale=stale, voice=voice)
 
@@ -404,14 +405,16 @@ class Turn:
         stored = self._open_round.stored
         why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
+        self._tell_failed(error)
         closed = self._commits.close(stored, why)
         self._mind.unanswered(self.heard.event)
         return closed
 
-    async def _unanswered(self) -> None:
+    async def _unanswered(self, error: Exception) -> None:
         """Say the fallback line where there is no turn to end."""
         if self._is_stale():
             return
+        self._tell_failed(error)
         if problem := await self._ending.without_prompt(self._speaking):
             self._log(problem)
             self._mind.unanswered(self.heard.event)
@@ -421,10 +424,15 @@ class Turn:
         self._tries += 1
         if self._tries >= MOST_TRIES:
             self._log(f"given up, the prompt cannot be made or committed: {error}")
+            self._tell_failed(error)
             self._mind.unanswered(self.heard.event)
             return
         self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
         self._mind.put_back(self.heard, delay_seconds=RETRY_SECONDS)
+
+    def _tell_failed(self, error: Exception) -> None:
+        speaker_ref = self.heard.event.speaker_ref
+        self._live.watch.turn_failed(self._npc_ref, speaker_ref=speaker_ref, error=error)
 
     def _is_stale(self) -> str:
         """Why nobody waits for this turn any more, "" while somebody does."""

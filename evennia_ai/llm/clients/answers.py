@@ -39,6 +39,9 @@ MOST_UNSEEN_TOKENS: Final = 4_096
 MOST_THOUGHT_CHARACTERS: Final = 1_000_000
 """Characters of what a provider wants back with the calls of one reply."""
 
+LONG_PROMPT_BYTES: Final = 8_000
+"""Some servers answer nothing to a prompt that is longer than their window; LM Studio is one."""
+
 
 def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
@@ -137,6 +140,7 @@ class ReplyReader(ABC):
         self.ended = False
         self.notes: list[str] = []
         """What an admin should know of the reply."""
+        self.prompt_cut = False
         self._pieces = 0
         self._thought_characters = 0
         self._argument_characters = 0
@@ -197,6 +201,8 @@ class ReplyReader(ABC):
             raise self.ended_early(ending, finish)
         if not calls and not text.strip() and not self.request.may_be_empty:
             why, fault = self.why_empty()
+            if not why and _sent_bytes(self.request) > LONG_PROMPT_BYTES:
+                why = ": the prompt may be longer than the server's window; ai/check asks it"
             problem = f"the text is empty (finish reason '{finish}'){why}"
             raise ModelRubbish(endpoint.name, problem, fault=fault)
         if ending is None:
@@ -211,6 +217,7 @@ class ReplyReader(ABC):
             finish_reason=finish,
             usage=self.usage(),
             thoughts=self.thoughts() if calls else None,
+            prompt_cut=self.prompt_cut,
         )
 
     @abstractmethod

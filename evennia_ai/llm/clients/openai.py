@@ -231,6 +231,7 @@ class OpenAIReply(ReplyReader):
         self.model = text_of(answer.get("model")) or self.model
         self.stop = text_of(choice.get("finish_reason")) or self.stop
         self._usage = _usage(answer.get("usage")) or self._usage
+        self.prompt_cut = self.prompt_cut or answer.get("truncated") is True  # llama.cpp
 
     def finish(self, calls: Sequence[ToolCall]) -> str:
         return "tool_calls" if self.stop == "function_call" else super().finish(calls)

@@ -303,9 +303,9 @@ class RemoteChat(ABC):
     ) -> Deferred[ChatReply]:
         """The server's reply; fails with a `ModelError`."""
         if listener is None or not self.endpoint.stream:
-            asked = self._bridge.run(lambda: self._answer(request, None))
+            asked = self._bridge.run(lambda: self.answer(request, None))
         else:
-            asked = self._bridge.run_heard(lambda hear: self._answer(request, hear), listener)
+            asked = self._bridge.run_heard(lambda hear: self.answer(request, hear), listener)
         return asked.addBoth(self._with_notes_told)
 
     def prepare(self) -> Deferred[None]:
@@ -325,10 +325,15 @@ class RemoteChat(ABC):
                 self._tell(f"evennia_ai: {note}")
         return outcome
 
+    async def aclose(self) -> None:
+        """Close the connections, in the thread of the bridge."""
+        await self._client.aclose()
+
     async def _prepared(self) -> None:
         self._client.now()
 
-    async def _answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+    async def answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+        """Return the server's reply; raises a `ModelError`. In the thread of the bridge."""
         answer = await self._asked(_Hearing(hear), request)
         if isinstance(answer, ModelError):
             raise answer

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import reverse
 
 from evennia_ai.errors import FormatError
+from evennia_ai.llm.arrival import cut_in_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, halts
@@ -65,6 +66,18 @@ class WatchPage(Page):
             "breakers": [
                 {"model": name, "state": state} for name, state in door().breakers().items()
             ],
+            "cut": [
+                {
+                    "name": names.get(call.npc_ref, f"#{call.npc_ref}"),
+                    "ref": call.npc_ref,
+                    "turn": call.turn,
+                    "why": cut_in_words(
+                        counted=call.input_tokens, whole=call.whole_tokens, profile=call.profile
+                    ),
+                }
+                for call in {call.npc_ref: call for call in reversed(calls)}.values()
+                if call.whole_tokens is not None
+            ],
             "calls": [
                 {
                     "ref": call.npc_ref,
@@ -75,6 +88,7 @@ class WatchPage(Page):
                     "at": call.started_at,
                     "seconds": call.seconds,
                     "input_tokens": call.input_tokens,
+                    "whole_tokens": call.whole_tokens,
                     "cached_tokens": call.cached_tokens,
                     "output_tokens": call.output_tokens,
                     "outcome": call.outcome,

@@ -321,3 +321,12 @@ def test_a_game_has_one_random_name_for_ever(stage):
     assert client_of(profile, around).endpoint.game_id == named
     ServerConfig.objects.conf(GAME_ID, delete=True)
     assert game_id() != named
+
+
+def test_not_to_know_and_to_fail_are_different_lines(stage):
+    offline = replace(conf().profiles["default"], client="offline")
+    around = Surroundings(conf=conf(), clock=stage.clock, bridge=AsyncBridge())
+    asked = ChatRequest(messages=(), model="", max_tokens=9, timeout_seconds=1.0, question="Wo?")
+    said = client_of(offline, around).complete(asked).result.text
+    assert said == conf().unknown_line
+    assert said != conf().fallback_line == stage.npc.ai.fallback_line

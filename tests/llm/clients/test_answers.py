@@ -1,12 +1,15 @@
-"""Which answers with a status of failure are worth another attempt, and when."""
+"""Which answers are worth another attempt and when, and what an answer says of the prompt."""
 
+import json
 import time
 from email.utils import formatdate
 
 import pytest
 
-from evennia_ai.errors import ModelRefused, ModelUnavailable
+from evennia_ai.errors import ModelRefused, ModelRubbish, ModelUnavailable
+from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.llm.clients.answers import FailedRequest, failed_with_status
+from evennia_ai.llm.clients.openai import OpenAIReply
 from evennia_ai.llm.profiles import Endpoint
 
 ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")
@@ -65,3 +68,27 @@ def test_a_date_to_come_is_so_many_seconds_away() -> None:
 @pytest.mark.parametrize("date", ["Wed, 99 Foo 99999 99:99:99", "Fri, 31 Dec 99999 23:59:59 GMT"])
 def test_a_date_that_is_none_is_nothing(date: str) -> None:
     assert a_failure(429, retry_after=date).after_seconds is None
+
+
+@pytest.mark.parametrize(("characters", "names_it"), [(200, False), (20_000, True)])
+def test_nothing_in_answer_to_a_long_prompt_names_the_window(
+    characters: int, names_it: bool
+) -> None:
+    request = ChatRequest(
+        messages=(ChatMessage(role="user", content="x" * characters),),
+        model="m",
+        max_tokens=9,
+        timeout_seconds=1.0,
+    )
+    body = b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}'
+    with pytest.raises(ModelRubbish) as raised:
+        OpenAIReply(request, ENDPOINT).whole(body)
+    assert ("longer than the server's window" in str(raised.value)) is names_it
+
+
+@pytest.mark.parametrize("truncated", [True, False, None, "true"])
+def test_llama_cpp_says_that_it_cut_the_prompt(truncated: object) -> None:
+    request = ChatRequest(messages=(), model="m", max_tokens=9, timeout_seconds=1.0)
+    body = {"choices": [{"message": {"content": "Aye."}}], "truncated": truncated}
+    reply = OpenAIReply(request, ENDPOINT).whole(json.dumps(body).encode())
+    assert reply.prompt_cut is (truncated is True)

@@ -1,0 +1,149 @@
+"""`evennia-ai doctor`: try the model server of a profile, with a game's settings or without."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from evennia_ai.cli.options import FILE, JSON
+from evennia_ai.errors import FormatError
+
+if TYPE_CHECKING:
+    from evennia_ai.llm.chat import AnswerSchema, ChatReply, Listener
+    from evennia_ai.llm.doctor import Finding
+    from evennia_ai.llm.probes import Answer, Probe
+    from evennia_ai.llm.profiles import ModelProfile
+    from evennia_ai.prompt.messages import ToolSpec
+    from evennia_ai.settings.game import Conf
+
+GIVEN: Final = "given"
+"""The name of the profile that options or a file describe."""
+RESTART: Final = "then type this again; a running game reads it after `evennia reboot` there"
+
+
+@click.command("doctor")
+@click.argument("name", default="", metavar="[PROFILE]")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+@click.option("--profile", "file", type=FILE, metavar="FILE", help="The profile's fields as JSON.")
+@click.option("--base-url", metavar="URL", help="Where the model is.")
+@click.option("--model", help="Its name there.")
+@click.option("--client", type=click.Choice(["openai", "anthropic"]), help="Default: openai.")
+@click.option("--api-key-env", metavar="NAME", help="The environment variable with the key.")
+@JSON
+def doctor(name: str, *, game: Path, file: Path | None, as_json: bool, **fields: str | None) -> int:
+    """Try the server of a profile in at most ten seconds: status 1 if something does not work.
+
+    PROFILE is one of the game's, by default the one NPCs speak with. Without a game, --profile
+    FILE or options such as --base-url and --model describe it.
+    """
+    given = {field: value for field, value in fields.items() if value is not None}
+    if file is not None:
+        given = {**_fields_in(file), **given}
+    if given and name:
+        raise click.UsageError("name a profile of the game, or describe one; not both")
+    if given and "base_url" not in given and given.get("client") != "anthropic":
+        raise click.UsageError("say where the model is: --base-url URL")
+    conf = _conf(game, given)
+    name = name or (GIVEN if given else conf.model_roles["speaker"][0])
+    if name not in conf.profiles:
+        known = ", ".join(conf.profiles)
+        raise click.UsageError(f"there is no profile '{name}'; the profiles are {known}")
+    findings = asyncio.run(_examined(conf.profiles[name], conf))
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in findings], ensure_ascii=False, indent=2))
+    else:
+        for one in findings:
+            click.echo(one.line())
+    return int(any(one.state == "FAIL" for one in findings))
+
+
+def _fields_in(file: Path) -> dict[str, Any]:
+    from evennia_ai.net.http import json_object
+
+    try:
+        found = json_object(file.read_bytes())
+    except OSError as error:
+        raise FormatError("profile", f"{file}: cannot be read: {error.strerror}") from error
+    if found is None:
+        raise FormatError("profile", f"{file}: is no JSON object of a profile's fields")
+    return found
+
+
+def _conf(game: Path, given: dict[str, Any]) -> "Conf":
+    """The settings of a game, or none but the profile that is given."""
+    from evennia_ai.cli import game as games
+
+    if given:
+        games.settings_without_game(EVENNIA_AI_PROFILES={GIVEN: given})
+    elif games.is_game(game):
+        games.opened_with(game, lambda own: own)
+    else:
+        raise click.UsageError(
+            f"{game}: no game is here; name its folder with --game, or describe the profile with"
+            " --base-url and --model, or --profile FILE"
+        )
+    from evennia_ai.settings.conf import conf
+
+    return conf()
+
+
+async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ...]":
+    from evennia_ai.endpoints import Access, endpoint_of, roles_of
+    from evennia_ai.llm.chat import ChatMessage
+    from evennia_ai.llm.clients.anthropic import AnthropicChat
+    from evennia_ai.llm.clients.openai import OpenAIChat
+    from evennia_ai.llm.doctor import examine
+    from evennia_ai.llm.probes import send_probes
+    from evennia_ai.net.bridge import AsyncBridge
+
+    async def unasked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a profile without a server is not asked")
+
+    if profile.client not in ("openai", "anthropic"):
+        return await examine(
+            profile, has_key=False, restart=RESTART, fetch=unasked, ask=unasked, now=time.monotonic
+        )
+    # The bridge only closes what is opened here: all of it runs in this loop.
+    kind = AnthropicChat if profile.client == "anthropic" else OpenAIChat
+    chat = kind(endpoint_of(profile, conf), AsyncBridge())
+    access = Access(
+        model=chat, model_id=profile.model, roles=roles_of(profile), profile=profile, client=chat
+    )
+
+    def ask(
+        text: str,
+        *,
+        max_tokens: int,
+        seconds: float,
+        tools: "tuple[ToolSpec, ...]" = (),
+        schema: "AnswerSchema | None" = None,
+        hear: "Listener | None" = None,
+    ) -> "Awaitable[ChatReply]":
+        request = access.request(
+            [ChatMessage(role="user", content=text)],
+            max_tokens=max_tokens,
+            most_seconds=seconds,
+            tools=tools,
+            schema=schema,
+        )
+        return chat.answer(request, hear if profile.stream else None)
+
+    def fetch(probes: "Sequence[Probe]", seconds: float) -> "Awaitable[tuple[Answer, ...]]":
+        return send_probes(probes, headers=chat.headers(), seconds=seconds)
+
+    try:
+        return await examine(
+            profile,
+            has_key=bool(chat.endpoint.api_key),
+            restart=RESTART,
+            fetch=fetch,
+            ask=ask,
+            now=time.monotonic,
+        )
+    finally:
+        await chat.aclose()

@@ -1,0 +1,108 @@
+"""`evennia-ai doctor` without a game: what it prints, its status, and that it shows no key."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.cli.processes import evennia_ai
+
+KEY = "sk-very-secret-4711"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """A server with one model that wants a key, knows no tools, and reads 4,096 tokens."""
+
+    def do_GET(self) -> None:
+        known = self.path == "/v1/models" and self._is_keyed()
+        row = {"id": "small", "max_model_len": 4096}
+        status = 200 if known else 401 if self.path == "/v1/models" else 404
+        self._send(status, {"data": [row]} if known else {"error": {"message": f"no {KEY}"}})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if body.get("tools"):
+            self._send(400, {"error": {"message": "tools are not supported"}})
+            return
+        text = '{"colour": "grey"}' if body.get("response_format") else "Grey and windy."
+        message = {"role": "assistant", "content": text}
+        self._send(200, {"choices": [{"message": message, "finish_reason": "stop"}]})
+
+    def _is_keyed(self) -> bool:
+        return bool(self.headers["Authorization"] == f"Bearer {KEY}")
+
+    def _send(self, status: int, told: Any) -> None:
+        body = json.dumps(told).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Silence."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    made = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    made.daemon_threads = True
+    thread = Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_port}"
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
+    called = evennia_ai(
+        *("doctor", "--base-url", f"{server}/v1", "--model", "small", "--api-key-env", "MY_KEY"),
+        MY_KEY=KEY,
+    )
+    lines = dict(reversed(line.split()[:2]) for line in called.out.splitlines())
+    assert (called.status, called.err) == (1, "")
+    assert lines == {
+        **dict.fromkeys(("address", "key", "model", "reply", "speed", "schema"), "ok"),
+        "streaming": "note",
+        "window": "FAIL",
+        "tools": "FAIL",
+    }
+    assert KEY not in called.out
+    assert "set context_tokens to 4096" in called.out
+    assert 'Set tools to "schema"' in called.out
+
+
+def test_a_file_describes_a_profile_and_the_findings_are_json_on_request(
+    server: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "profile.json"
+    file.write_text(json.dumps({"base_url": server, "model": "small", "api_key_env": "NO_KEY"}))
+    called = evennia_ai("doctor", "--profile", str(file), "--json")
+    (address,) = json.loads(called.out)
+    assert called.status == 1
+    assert address["about"] == "address"
+    assert address["advice"] == f'Set base_url to "{server}/v1"'
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("doctor", "--game", "tests"), "no game is here"),
+        (("doctor", "quick", "--model", "m"), "not both"),
+        (("doctor", "--model", "m"), "--base-url"),
+        (("doctor", "--base-url", "http://x/v1"), "has no model"),
+        (("doctor", "--profile", "README.md"), "is no JSON object"),
+        (("doctor", "--profile", "absent.json"), "cannot be read"),
+    ],
+)
+def test_bad_input_is_one_line(words: tuple[str, ...], told: str) -> None:
+    called = evennia_ai(*words)
+    assert (called.status, called.out) == (2, "")
+    assert len(called.err.splitlines()) == 1
+    assert told in called.err
