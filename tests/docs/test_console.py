@@ -34,6 +34,20 @@ ELSEWHERE = {
     "::test_the_error_about_a_missing_model_says_what_the_page_says",
     "export EVENNIA_AI_API_KEY=...": "tests/settings/test_conf.py"
     "::test_the_key_comes_from_the_environment_and_is_never_shown",
+    **dict.fromkeys(
+        (
+            "ollama pull llama3.2:3b",
+            "OLLAMA_CONTEXT_LENGTH=16384 ollama serve",
+            "llama-server -m model.gguf -c 32768 --parallel 2 --jinja --port 8080",
+            "koboldcpp --model model.gguf --contextsize 16384 --port 5001",
+            "vllm serve Qwen/Qwen3-4B-Instruct-2507 --max-model-len 32768 \\",
+            "  --enable-auto-tool-choice --tool-call-parser hermes",
+            "export OPENROUTER_API_KEY=...",
+            "export OPENAI_API_KEY=...",
+            "export ANTHROPIC_API_KEY=...",
+        ),
+        "tests/docs/test_connect.py::test_what_is_copied_gets_an_answer",
+    ),
     ".venv/bin/pytest tests/hostile": "tests/hostile/test_output.py::test_output",
 }
 """What no test of this module can run, and the test or tests that do."""

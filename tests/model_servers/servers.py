@@ -282,6 +282,8 @@ class KoboldCpp(ModelServer):
 
 
 class VLLM(ModelServer):
+    has_tools = False
+    """Whether it was started with `--enable-auto-tool-choice`."""
     model = "Qwen/Qwen3-4B-Instruct-2507"
 
     def model_row(self) -> dict[str, Any]:
@@ -300,7 +302,7 @@ class VLLM(ModelServer):
 
     def checked(self, body: dict[str, Any]) -> None:
         super().checked(body)
-        if body.get("tools") and body.get("tool_choice", "auto") == "auto":
+        if body.get("tools") and body.get("tool_choice", "auto") == "auto" and not self.has_tools:
             raise self.error(
                 400,
                 '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be'
