@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
-from evennia_ai.errors import EvenniaAIError, on_one_line
+from evennia_ai.errors import EvenniaAIError, ModelRefused, on_one_line
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, Listener
 from evennia_ai.llm.probes import Answer, Fetch, Probe, entries_of, is_called, is_list, name_of
 from evennia_ai.llm.profiles import ModelProfile
@@ -357,7 +357,7 @@ async def _try_tools(one: _Examination) -> None:
             tools=(_LOOK,),
         )
     except EvenniaAIError as error:
-        one.add("tools", *_failed(error, advice))
+        one.add("tools", *_failed(error, "tools", advice))
         return
     if reply.tool_calls:
         one.add("tools", "ok", "the model calls them")
@@ -382,7 +382,7 @@ async def _try_schema(one: _Examination) -> None:
             schema=_COLOUR,
         )
     except EvenniaAIError as error:
-        one.add("schema", *_failed(error, advice))
+        one.add("schema", *_failed(error, "schema", advice))
         return
     if any("colour" in found for found in json_objects(reply.text).objects):
         one.add("schema", "ok", "the server holds the model to a JSON schema")
@@ -390,7 +390,9 @@ async def _try_schema(one: _Examination) -> None:
         one.add("schema", "note", "asked for, and the answer has another form", advice)
 
 
-def _failed(error: EvenniaAIError, advice: str) -> tuple[State, str, str]:
+def _failed(error: EvenniaAIError, about: str, advice: str) -> tuple[State, str, str]:
     if getattr(error, "timeout_seconds", None) is not None:
         return "note", _NO_TIME, ""
+    if isinstance(error, ModelRefused) and f"{about} of the profile" in error.advice:
+        return "FAIL", on_one_line(error), ""  # its text says what helps
     return "FAIL", on_one_line(error), advice

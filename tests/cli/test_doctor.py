@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.processes import evennia_ai
+from tests.model_servers.servers import KEY as SERVED_KEY
+from tests.model_servers.servers import serve
 
 KEY = "sk-very-secret-4711"
 
@@ -75,7 +77,40 @@ def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
     }
     assert KEY not in called.out
     assert "set context_tokens to 4096" in called.out
-    assert 'Set tools to "schema"' in called.out
+    assert 'set tools of the profile to "schema"' in called.out
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines"),
+    [
+        ("ollama", {"window": "FAIL OLLAMA_CONTEXT_LENGTH"}),
+        ("llama.cpp", {"window": "FAIL --parallel"}),
+        ("lmstudio", {"window": "FAIL LM Studio"}),
+        ("koboldcpp", {"window": "FAIL --contextsize"}),
+        ("vllm", {"window": "FAIL --max-model-len", "tools": "FAIL --enable-auto-tool-choice"}),
+        ("openrouter", {}),
+        ("openai", {"window": "note the server does not say"}),
+        ("anthropic", {"window": "note the server does not say"}),
+    ],
+)
+def test_servers_as_people_run_them_are_found_as_they_are(kind: str, lines: dict[str, str]) -> None:
+    about = ("address", "key", "model", "reply", "streaming", "speed", "window", "tools", "schema")
+    expected = {**dict.fromkeys(about, "ok"), **lines}
+    with serve(kind) as played:
+        called = evennia_ai(
+            *("doctor", "--base-url", played.base_url, "--model", played.model),
+            *("--client", "anthropic" if kind == "anthropic" else "openai"),
+            *("--api-key-env", "MY_KEY"),
+            MY_KEY=SERVED_KEY,
+            NO_PROXY="127.0.0.1",
+        )
+    found = {line.split()[1]: line for line in called.out.splitlines()}
+    assert (found.keys(), called.err) == (expected.keys(), "")
+    for name, words in expected.items():
+        state, _, told = words.partition(" ")
+        assert found[name].startswith(state), found[name]
+        assert told in found[name]
+    assert called.status == ("FAIL" in str(lines))
 
 
 def test_a_file_describes_a_profile_and_the_findings_are_json_on_request(

@@ -112,16 +112,23 @@ class ModelServer:
 
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
         """The message: a call of the tool that is demanded, an answer in a form, or a sentence."""
-        choice = body.get("tool_choice")
-        tools = body.get("tools") or []
-        if tools and choice not in (None, "auto", "none"):
-            name = tools[0]["function"]["name"]
+        name = self.asked_for(body, [one["function"]["name"] for one in body.get("tools") or ()])
+        if name:
             call = {"id": "call_1", "type": "function"}
             return {"content": None, "tool_calls": [{**call, "function": _call_of(name)}]}
         form = body.get("response_format") or {}
         if form.get("type") == "json_schema":
             return {"content": json.dumps(_example(form["json_schema"]["schema"]))}
         return {"content": SENTENCE}
+
+    def asked_for(self, body: dict[str, Any], names: list[str]) -> str:
+        """The tool that is demanded, by its choice or in the last words; "" for none."""
+        choice = body.get("tool_choice")
+        kind = choice.get("type") if isinstance(choice, dict) else choice
+        if names and kind in ("any", "required", "tool", "function"):
+            return names[0]
+        last = _text_of(body["messages"][-1].get("content"))
+        return next((name for name in names if f'tool "{name}"' in last), "")
 
     def stream(self, message: dict[str, Any], usage: dict[str, Any], body: Any) -> Iterator[bytes]:
         """The events of a reply."""
@@ -432,9 +439,9 @@ class Anthropic(ModelServer):
         raise self.error(400, message, "invalid_request_error")
 
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
-        choice = (body.get("tool_choice") or {}).get("type", "auto")
-        if body.get("tools") and choice not in ("auto", "none"):
-            tool = body["tools"][0]
+        tools = {tool["name"]: tool for tool in body.get("tools") or ()}
+        if name := self.asked_for(body, list(tools)):
+            tool = tools[name]
             wanted = _example(tool.get("input_schema", {}))
             return {"type": "tool_use", "id": "t1", "name": tool["name"], "input": wanted}
         return {"type": "text", "text": SENTENCE}
