@@ -50,6 +50,7 @@ def overview_lines(part: str, number: int) -> list[str]:
         *stop_lines(),
         *_total_lines(overview.totals(live, found), part),
         *_crowd_lines(live.scheduler.crowds()),
+        *[line for told in live.calls.small_windows.values() for line in hanging(f"! {told}")],
         *work_lines(live.work.status, now=time.time()),
         *library_lines(live.library.status),
         _columns(_HEADS),

@@ -67,18 +67,20 @@ class Tell(Protocol):
 
     def __call__(
         self, line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
-    ) -> None:
+    ) -> int:
         """Tell it to those who asked for news and to those in the room of the object `near`.
 
-        `but` is left out. With `to` only the builder with this reference is told, if it is one,
-        and with `knows` only if it did not ask for news, which were told already.
+        How many read it is returned. `but` is left out. With `to` only the builder with this
+        reference is told, if it is one, and with `knows` only if it did not ask for news, which
+        were told already.
         """
 
 
 def tell_builders(
     line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
-) -> None:
-    """Tell the builders that `Tell` says."""
+) -> int:
+    """Tell the builders that `Tell` says; return how many were told."""
+    count = 0
     people = {puppet.id: puppet for puppet in _puppets()}
     if to:
         told = [
@@ -92,6 +94,8 @@ def tell_builders(
     for person in (people[key] for key in told if str(key) != but):
         if person.locks.check_lockstring(person, "perm(ai) or perm(Builder)"):
             person.msg(safe_text(line, max_lines=1))
+            count += 1
+    return count
 
 
 def _told_among(refs: Iterable[int]) -> Iterable[int]:

@@ -97,6 +97,8 @@ class ModelCalls:
     clock: Clock
     writer: Writer
     arrivals: Arrivals = field(default_factory=Arrivals)
+    small_windows: dict[str, str] = field(default_factory=dict)
+    """What is to be told of each profile whose server reads less than the profile sends."""
     under_way: set["CountedCall"] = field(default_factory=set)
 
     def asked(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.commands.ai.status import overview_lines
 from evennia_ai.endpoints import Models
 from evennia_ai.game.mind.window_watch import WindowWatch
 from evennia_ai.game.models.examining import CHECK, examined
@@ -131,12 +132,20 @@ def test_a_server_that_hangs_ends_the_check_in_time(
 def test_builders_learn_of_a_small_window_after_the_first_reply(waits: Any, stage: Any) -> None:
     live = runtime()
     told: list[tuple[str, dict[str, Any]]] = []
-    live.watch.add(
-        watch := WindowWatch(live.calls, tell=lambda line, **whom: told.append((line, whom)))
-    )
+    readers = [0, 1, 1]
+
+    def tell(line: str, **whom: Any) -> int:
+        told.append((line, whom))
+        return readers.pop(0)
+
+    live.watch.add(watch := WindowWatch(live.calls, tell=tell))
     key = SimpleNamespace(profile="default", role="speaker", npc_ref="5")
-    for _ in range(3):
+
+    def answered() -> None:
         watch.answered(SimpleNamespace(key=key), SimpleNamespace(offline=False), None)
+
+    for _ in range(3):
+        answered()
     ends = time.monotonic() + 60
     while not told and time.monotonic() < ends:
         live.models.bridge._reactor.make_waiting_calls()
@@ -146,3 +155,7 @@ def test_builders_learn_of_a_small_window_after_the_first_reply(waits: Any, stag
     assert line.startswith("[ai] the server reads 4096 tokens, the profile 'default' sends up to")
     assert "OLLAMA_CONTEXT_LENGTH" in line
     assert whom == {"near": "5"}
+    for _ in range(3):
+        answered()
+    assert told == 2 * [(line, whom)]  # nobody had read it the first time
+    assert "! the server reads 4096 tokens" in " ".join(overview_lines("", 1))
