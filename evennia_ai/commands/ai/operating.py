@@ -56,7 +56,7 @@ INDEX: Final = (
     ("see what it remembers", "ai/memory mira"),
     ("let it look things up", "kb, kb/bind"),
     ("let it do things", "ai/tools mira = say, look"),
-    ("choose its model", "ai/profile mira = default"),
+    ("choose its model, try it", "ai/profile mira = default, ai/check"),
     ("see who is busy, what it cost", "ai, ai mira, ai/limits"),
     ("stop it, stop everything", "ai/off mira, ai/pause mira, ai/stopall"),
 )
