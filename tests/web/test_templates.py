@@ -23,7 +23,7 @@ _WORDS = """at id of turn number index depth order page pages count tokens revis
 tokens_before changed_tokens limit_tokens sent_tokens stable_tokens shared_tokens input_tokens
 output_tokens cached_tokens changed_messages shared_messages depth_before importance players
 cached_percent failures times entries on constant awake hidden never always waiting passages
-search cells folded left_out in_force older newer previous next shown_revision status
+search whole_tokens cells folded left_out in_force older newer previous next shown_revision status
 ref mark sha256"""
 NUMBERS = frozenset(_WORDS.split())
 """The last words of values that are numbers, or marks and hashes of ours."""

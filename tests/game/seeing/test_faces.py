@@ -100,6 +100,7 @@ SHOWS = {
 SHOWS_NOTHING = {
     *(
         "ai/branch/close",
+        "ai/check",
         "ai/compact",
         "ai/forget",
         "ai/import",
