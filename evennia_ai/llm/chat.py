@@ -200,6 +200,11 @@ class ChatReply:
     prompt_cut: bool = False
     """Whether the server says that it left out a part of the prompt."""
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether its last words are missing, or may be."""
+        return self.finish_reason in ("length", "unended")
+
 
 Listener = Callable[[str], None]
 """Is given the raw text of a reply piece by piece, on the reactor's thread, before the reply."""

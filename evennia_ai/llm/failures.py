@@ -25,7 +25,11 @@ MOST_CHARACTERS: Final = 8_000
 
 Ending = Literal["stop", "length", "tool_calls"] | Fault
 
+UNENDED: Final = "unended"
+"""The reason of a stream that came to its end without one: the last words may be missing."""
+
 ENDINGS: Final[Mapping[str, Ending]] = {
+    UNENDED: "length",
     **dict.fromkeys(("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "end"), "stop"),
     **dict.fromkeys(("complete", "completed", "finished", "finish_reason_stop"), "stop"),
     **dict.fromkeys(("tool_calls", "tool_use", "function_call", "tool_call"), "tool_calls"),

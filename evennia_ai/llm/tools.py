@@ -266,7 +266,7 @@ def reply_from(
     found = read_calls(
         without_thoughts(reply.text, late_end=late_end),
         offered,
-        is_cut=reply.finish_reason == "length",
+        is_cut=reply.is_cut,
         bare_json=not as_schema,
     )
     channels = channel_calls(reply.text, offered)

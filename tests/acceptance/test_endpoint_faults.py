@@ -75,6 +75,11 @@ def ends_in(why: str, *behaviours: Behaviour, reads: str = FALLBACK) -> Fault:
     return Fault(behaviours=behaviours, reads=reads, turns=(("failed", why),))
 
 
+def said(behaviour: Behaviour, *, reads: str) -> Fault:
+    """A stream without an end mark is said, and ends with a sentence: more may be missing."""
+    return Fault(behaviours=(behaviour,), reads=reads, turns=(("done", "answered"),))
+
+
 def goes_on(*behaviours: Behaviour, act: str = "") -> Fault:
     """The fault is got over: the right answer is read."""
     acts = (("done", act),) if act else ()
@@ -109,10 +114,8 @@ FAULTS = {
         "a piece of the stream is not a JSON object", streams(event("{"))
     ),
     "an end too early": ends_in(BROKE_OFF, closes_early),
-    "half a stream": ends_in(BROKE_OFF, streams(event(delta("The")))),
-    "half a stream that was begun to be said": ends_in(
-        BROKE_OFF, streams(BEGUN), reads="The tide turns."
-    ),
+    "half a stream": said(streams(event(delta("The"))), reads="The…"),
+    "half a stream that was begun to be said": said(streams(BEGUN), reads="The tide turns."),
     "no choices": ends_in("the reply has no choices", sends(b'{"choices": []}')),
     "another form": ends_in("the text is empty", sends(b'{"choices": [{"message": [1, 2]}]}')),
     "a list": ends_in("not a JSON object", sends(b"[1, 2]")),

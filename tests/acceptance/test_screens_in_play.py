@@ -63,6 +63,6 @@ def test_a_builder_who_asked_is_told_of_a_failure_also_after_a_reload(game: Even
     with builder_beside_npc(game) as builder:
         assert "You are told when" in shown(builder, "ai/tell on")
         reload(game)
-        told = shown(builder, "say Oren, is there news?", until=r"\[ai\] a call of .* failed")
+        told = shown(builder, "say Oren, is there news?", until=r"\[ai\] a call for .* failed")
         assert told.count("[ai]") == 1
         assert "told nothing" in shown(builder, "ai/tell off")

@@ -48,7 +48,7 @@ def test_workers_make_the_same_as_the_game_and_know_no_evennia(place):
     assert calls == [(401,)]
     for worker in (first, second):
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(30) == 0
+        assert worker.wait(SECONDS) == 0
     assert place.sql("SELECT count(*) FROM evennia_ai_worker") == [(0,)]
 
 
@@ -224,7 +224,7 @@ def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connect
         assert place.ends(game) == {f"ledger:{number}": "applied"}
         until(lambda: place.queued() == 0)
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(30) == 0
+        assert worker.wait(SECONDS) == 0
         found = [[one["point"] for one in told(each) if "point" in one] for each in (game, worker)]
         for points, new in zip(cut.values(), found, strict=True):
             points += new

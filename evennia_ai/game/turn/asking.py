@@ -78,7 +78,7 @@ class Asking:
             await start.committed
         reply = this.read(reply, late_end=start.late_end)
         text = start.whole(reply.text)
-        if reply.finish_reason == "length":
+        if reply.is_cut:
             text = whole_sentences(text)
         if is_silence(text):
             return replace(reply, text="")

@@ -16,7 +16,7 @@ from typing import Any, Final
 from evennia_ai.errors import Fault, ModelError, ModelRubbish, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Thoughts, Usage, WrittenCall, made_calls
 from evennia_ai.llm.clients.error_bodies import is_error, readable_start, status_of, words_of
-from evennia_ai.llm.failures import ENDINGS, failure
+from evennia_ai.llm.failures import ENDINGS, UNENDED, failure
 from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.http import FailedAttempt, json_object, json_value, retry_after_seconds
 from evennia_ai.prompt.messages import ToolCall
@@ -178,6 +178,7 @@ class ReplyReader(ABC):
         if is_error(answer):
             raise self.own_error(answer)
         self.take_answer(answer)
+        self.ended = True
         return self.reply()
 
     def heard(self, data: str) -> str:
@@ -195,7 +196,7 @@ class ReplyReader(ABC):
         """The reply that all that came makes together, if it says or does anything."""
         endpoint, text = self.endpoint, self.text()
         calls = made_calls(self.written_calls(), self.request)
-        finish = self.finish(calls)
+        finish = self.finish(calls) if self.is_complete else UNENDED
         ending = ENDINGS.get(finish.lower())
         if isinstance(ending, Fault):
             raise self.ended_early(ending, finish)

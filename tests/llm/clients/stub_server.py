@@ -13,6 +13,9 @@ from threading import Barrier, BrokenBarrierError, Event, Thread
 from time import monotonic, sleep
 from typing import Any, Self
 
+CHATS = ("/chat/completions", "/messages", "/embeddings")
+"""The paths that it knows."""
+
 Behaviour = Callable[["_Handler"], None]
 
 
@@ -44,8 +47,14 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self.stub.busy.remove(self)
 
+    def do_GET(self) -> None:
+        self.reply(b"404 page not found", status=404)
+
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if not self.path.endswith(CHATS):  # somebody asks what server this is
+            self.reply(b"404 page not found", status=404)
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.seen = Seen(path=self.path, headers=headers, body=json.loads(body))
         self.stub.requests.append(self.seen)

@@ -8,6 +8,7 @@ from twisted.internet.defer import CancelledError
 
 from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, Usage
+from evennia_ai.llm.failures import UNENDED
 from evennia_ai.prompt.messages import ToolCall
 from tests.llm.builders import a_request
 from tests.llm.clients.stub_server import (
@@ -154,7 +155,8 @@ def test_a_stream_is_whole_with_its_finish_reason_or_its_end_mark(
 
 def test_a_text_whose_stream_ends_cleanly_without_a_mark_is_a_reply(hearing: Hearing) -> None:
     reply = hearing(streams(event(delta("The ")), event(delta("ferry."))))
-    assert (reply.text, reply.finish_reason, hearing.text) == ("The ferry.", "stop", "The ferry.")
+    assert (reply.text, reply.finish_reason, hearing.text) == ("The ferry.", UNENDED, "The ferry.")
+    assert reply.is_cut
 
 
 def test_half_a_call_whose_stream_ends_without_a_mark_is_no_reply(hearing: Hearing) -> None:
