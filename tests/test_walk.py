@@ -41,14 +41,14 @@ def said_twice(stage: Any) -> Walk:
 
 
 def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
-    bounded("say", said_twice(stage), files=108, moves=748)
+    bounded("say", said_twice(stage), files=108, moves=751)
 
 
 def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
     lorebooks.attach("harbour", GAME, by=trusted("Mara"))
-    bounded("say_lore", said_twice(stage), files=123, moves=862)
+    bounded("say_lore", said_twice(stage), files=123, moves=865)
 
 
 def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
