@@ -112,6 +112,7 @@ def restarted(game: Prepared, stub: StubServer, *, waits: bool = True) -> Restar
         connection.send(f"say {AGAIN}")
         answer = connection.wait_for(r'^Oren says, ".*$', seconds=60)
         wait_until(lambda: rows_of(game, NEWEST_AGAIN) == [("done",)])
+        wait_until(lambda: "idle, 0 waiting" in shown(connection, "ai oren"))
     told = log.read_bytes()[start:].decode(errors="replace")
     return Restart(dead=dead, log=told, alive=alive, answer=answer)
 
