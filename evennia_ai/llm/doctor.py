@@ -344,24 +344,18 @@ async def _try_tools(one: _Examination) -> None:
         one.add("tools", "ok", f"{how}, as the profile says (tools: {way})")
         return
     advice = 'Set tools to "schema" in the profile'
-    # The form of an answer is tried after it, in what time is left.
-    seconds = one.seconds((one.until - one.now()) / 2)
-    if not seconds:
-        one.add("tools", "note", _NO_TIME)
-        return
-    try:
-        reply = await one.ask(
-            'Call the tool "look" for the word boat. Say nothing else.',
-            max_tokens=min(REPLY_TOKENS, one.profile.reply_tokens),
-            seconds=seconds,
-            tools=(_LOOK,),
-        )
-    except EvenniaAIError as error:
-        one.add("tools", *_failed(error, "tools", advice))
-        return
-    if reply.tool_calls:
+    reply = await _answered(
+        one,
+        "tools",
+        'Call the tool "look" for the word boat. Say nothing else.',
+        # The form of an answer is tried after it, in what time is left.
+        seconds=one.seconds((one.until - one.now()) / 2),
+        advice=advice,
+        tools=(_LOOK,),
+    )
+    if reply is not None and reply.tool_calls:
         one.add("tools", "ok", "the model calls them")
-    else:
+    elif reply is not None:
         one.add("tools", "note", "offered, and the model did not call any", advice)
 
 
@@ -370,19 +364,15 @@ async def _try_schema(one: _Examination) -> None:
         one.add("schema", "ok", "described in the prompt, as the profile says (schema: text)")
         return
     advice = 'Set schema to "text" in the profile'
-    seconds = one.seconds(SECONDS)
-    if not seconds:
-        one.add("schema", "note", _NO_TIME)
-        return
-    try:
-        reply = await one.ask(
-            'Which colour has the sea? Answer as JSON, such as {"colour": "red"}.',
-            max_tokens=min(REPLY_TOKENS, one.profile.reply_tokens),
-            seconds=seconds,
-            schema=_COLOUR,
-        )
-    except EvenniaAIError as error:
-        one.add("schema", *_failed(error, "schema", advice))
+    reply = await _answered(
+        one,
+        "schema",
+        'Which colour has the sea? Answer as JSON, such as {"colour": "red"}.',
+        seconds=one.seconds(SECONDS),
+        advice=advice,
+        schema=_COLOUR,
+    )
+    if reply is None:
         return
     if any("colour" in found for found in json_objects(reply.text).objects):
         one.add("schema", "ok", "the server holds the model to a JSON schema")
@@ -390,9 +380,28 @@ async def _try_schema(one: _Examination) -> None:
         one.add("schema", "note", "asked for, and the answer has another form", advice)
 
 
-def _failed(error: EvenniaAIError, about: str, advice: str) -> tuple[State, str, str]:
-    if getattr(error, "timeout_seconds", None) is not None:
-        return "note", _NO_TIME, ""
-    if isinstance(error, ModelRefused) and f"{about} of the profile" in error.advice:
-        return "FAIL", on_one_line(error), ""  # its text says what helps
-    return "FAIL", on_one_line(error), advice
+async def _answered(
+    one: _Examination,
+    about: str,
+    text: str,
+    *,
+    seconds: float,
+    advice: str,
+    tools: tuple[ToolSpec, ...] = (),
+    schema: AnswerSchema | None = None,
+) -> ChatReply | None:
+    """Ask the model; without a reply the finding is added and None is returned."""
+    if not seconds:
+        one.add(about, "note", _NO_TIME)
+        return None
+    most = min(REPLY_TOKENS, one.profile.reply_tokens)
+    try:
+        return await one.ask(text, max_tokens=most, seconds=seconds, tools=tools, schema=schema)
+    except EvenniaAIError as error:
+        if getattr(error, "timeout_seconds", None) is not None:
+            one.add(about, "note", _NO_TIME)
+        elif isinstance(error, ModelRefused) and f"{about} of the profile" in error.advice:
+            one.add(about, "FAIL", on_one_line(error))  # its text says what helps
+        else:
+            one.add(about, "FAIL", on_one_line(error), advice)
+        return None

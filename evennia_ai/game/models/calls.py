@@ -211,9 +211,7 @@ class CountedCall:
             first_piece_seconds=self._first_piece_seconds,
         )
         if isinstance(outcome, ChatReply):
-            profile = self._access.profile
-            where = f"{profile.client} {profile.base_url} {request.model}"
-            whole = calls.arrivals.whole_tokens(where, request, outcome)
+            whole = calls.arrivals.whole_tokens(self._access.where, request, outcome)
             row = replace(row, whole_tokens=whole)
         self.row = row
         self._tell(outcome, call, row)
