@@ -202,7 +202,7 @@ class Access:
 
     @property
     def where(self) -> tuple[str, str, str]:
-        """What is one and the same to its server: client, address and model."""
+        """Client, address and model: accesses with the same ones ask the same model."""
         return _where(self.profile)
 
     @property
@@ -213,7 +213,7 @@ class Access:
 
     @property
     def limit_tokens(self) -> int:
-        """How many tokens a prompt for it may have, by its profile and by what its server said."""
+        """Tokens that a prompt may have, by the profile and by the window that the server named."""
         return self.learned.prompt_limit(self.profile.limit_tokens)
 
     @property
@@ -396,7 +396,7 @@ class Models:
         return tuple(role for role, names in self._roles.items() if name in names)
 
     def sentences(self) -> Sentences:
-        """What turns texts into vectors: the server that the settings name, or the packaged model.
+        """Return what turns texts into vectors: the server in the settings, or the packaged model.
 
         SentenceModelError: there is none.
         """

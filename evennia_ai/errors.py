@@ -175,7 +175,7 @@ class EndpointError(EvenniaAIError):
 
 
 class Fault(StrEnum):
-    """Whose fault a call without a usable reply is; it decides what is done next."""
+    """Who is to blame where a call gives no usable reply; it decides what is done next."""
 
     TEMPORARY = "temporary"
     """The server is away, overloaded or broken."""

@@ -79,7 +79,7 @@ def context_lines(
 
 
 def cut_lines(turn: StoredTurn) -> Iterator[str]:
-    """What each call of the turn says whose prompt did not arrive whole."""
+    """Tell of each call of the turn whose prompt was cut by the server."""
     for call in model_calls.of_turns(turn.npc_ref, [turn.number]):
         if call.whole_tokens is not None:
             yield cut_in_words(

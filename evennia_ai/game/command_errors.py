@@ -38,7 +38,7 @@ def hide_errors() -> None:
 
 
 class ReportedError(cmdhandler.ErrorReported):
-    """What Evennia raises after it reported an error; the line that was typed is not kept."""
+    """Evennia raises it after it reported an error. It keeps the length of the typed line alone."""
 
     def __init__(self, raw_string: str) -> None:
         super().__init__(f"{len(raw_string)} characters, which are not logged")

@@ -16,7 +16,7 @@ leave out what it had cached.
 
 import json
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
@@ -113,9 +113,9 @@ class Arrivals:
     """What the prompts of this process were counted by the servers that were asked."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[Hashable, deque[_Seen]] = OrderedDict()
+        self._seen: OrderedDict[str, deque[_Seen]] = OrderedDict()
 
-    def whole_tokens(self, where: Hashable, request: ChatRequest, reply: ChatReply) -> int | None:
+    def whole_tokens(self, where: str, request: ChatRequest, reply: ChatReply) -> int | None:
         """Return the tokens that the prompt should have had, None unless it was cut.
 
         In the server's tokens, as far as the ratio is known, and always more than it counted.

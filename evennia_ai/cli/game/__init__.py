@@ -65,7 +65,7 @@ def opened_with(folder: Path, databases: Callable[[Databases], Databases]) -> Pa
 
 
 def settings_without_game(**values: Any) -> None:
-    """Have settings with these values alone, and what the environment says; no database."""
+    """Set Django up with these settings and those of the environment, and without a database."""
     from django.conf import settings
 
     settings.configure(**values)

@@ -104,7 +104,7 @@ def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
 
 
 def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
-    """Who waits because a model has as many turns as it may."""
+    """Name the NPCs that wait because a model has as many turns under way as it may."""
     for crowd in crowds:
         found = (object_of(key) for key in crowd.keys[:MOST_WAITING])
         names = [visible(npc.key) for npc in found if npc is not None]

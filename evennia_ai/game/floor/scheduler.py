@@ -161,7 +161,7 @@ class Scheduler:
         return 0.0 if line is None else max(0.0, line.rests_until - self._clock.seconds())
 
     def why_waits(self, key: str) -> str:
-        """Why what waits for this key has not started, "" where nothing waits or it starts now."""
+        """Return why the key's next turn has not started; "" if none waits, or it starts now."""
         line = self._lines.get(key)
         if line is None or not len(line):
             return ""
@@ -177,7 +177,7 @@ class Scheduler:
         return ""
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """The models for which more turns wait than may be under way."""
+        """Return the models that have all their places taken while keys wait for one."""
         return tuple(
             Crowd(model.name, model.running, model.keys)
             for model in self._models.values()
@@ -309,7 +309,7 @@ class Scheduler:
             self._settle_model(where)
 
     def _settle_model(self, where: Hashable) -> None:
-        """After a change: a key of the model may start, or it waits, or the model is forgotten."""
+        """Open a model with keys and a free place; forget one with neither keys nor turns."""
         model = self._models[where]
         if model.has_keys and not model.is_full:
             self._open.setdefault(where)

@@ -98,7 +98,7 @@ class ModelCalls:
     writer: Writer
     arrivals: Arrivals = field(default_factory=Arrivals)
     small_windows: dict[str, str] = field(default_factory=dict)
-    """What is to be told of each profile whose server reads less than the profile sends."""
+    """By profile: what builders read if its server reads fewer tokens than the profile sends."""
     under_way: set["CountedCall"] = field(default_factory=set)
 
     def asked(
@@ -211,7 +211,9 @@ class CountedCall:
             first_piece_seconds=self._first_piece_seconds,
         )
         if isinstance(outcome, ChatReply):
-            whole = calls.arrivals.whole_tokens(self._access.where, request, outcome)
+            profile = self._access.profile
+            where = f"{profile.client} {profile.base_url} {request.model}"
+            whole = calls.arrivals.whole_tokens(where, request, outcome)
             row = replace(row, whole_tokens=whole)
         self.row = row
         self._tell(outcome, call, row)

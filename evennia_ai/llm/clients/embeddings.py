@@ -94,7 +94,9 @@ class EmbeddingServer:
                     if len(came) > MOST_BYTES:
                         raise self._problem(f"its answer is larger than {MOST_BYTES} bytes")
         except httpx2.HTTPError as error:
-            raise self._problem(type(error).__name__) from None  # it holds the request and the key
+            raise self._problem(
+                type(error).__name__
+            ) from None  # httpx2's error holds the request and the key
         if response.status_code != 200:
             words = key.quoted(came[:2_000].decode("utf-8", "replace"))
             raise self._problem(f"status {response.status_code}: {words or 'no reason given'}")
@@ -105,7 +107,7 @@ class EmbeddingServer:
 
 
 def _sendable(text: str) -> str:
-    """The beginning of a text, without lone surrogates; a server refuses an empty one."""
+    """Return the start of a text without lone surrogates. Servers refuse "", so it becomes " "."""
     return text[:MOST_CHARACTERS].encode("utf-8", "replace").decode() or " "
 
 
