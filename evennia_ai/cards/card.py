@@ -254,12 +254,7 @@ def _card(raw: Any, notices: list[str]) -> Card:
     data, where = (raw, WHERE) if spec == "v1" else (raw.get("data"), f"{WHERE}.data")
     if not isinstance(data, dict):
         raise FormatError("card", f"{where}: must be an object")
-    readable = {**data, **_mended(data, notices)}
-    notices += (problem for problem in _unread(readable))
-    try:
-        read = vars(_DATA.model_validate(readable))
-    except ValidationError as error:
-        raise as_format_error(error, kind="card", where=where) from error
+    read = _read({**data, **_mended(data, notices)}, where, notices)
     notices += _doubts(data, read)
     if data is not raw and "character_book" in raw and not data.get("character_book"):
         notices.append(
@@ -314,16 +309,21 @@ def _mended(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]:
     return mended
 
 
-def _unread(data: dict[str, Any]) -> Iterator[str]:
-    """Remove the optional members of `data` that cannot be read; yield a notice for each."""
+def _read(data: dict[str, Any], where: str, notices: list[str]) -> dict[str, Any]:
+    """The members of `data`; an optional one that cannot be read is left out, with a notice."""
     try:
-        _DATA.model_validate(data)
+        return vars(_DATA.model_validate(data))
     except ValidationError as error:
-        for one in error.errors(include_url=False, include_input=False):
-            name = str(one["loc"][0])
-            if name in _SPARED and data.pop(name, None) is not None:
-                _, problem = place_and_problem(one)
-                yield f"{name} {problem}: it is ignored, and kept for the export"
+        problems = error.errors(include_url=False, include_input=False)
+    for one in problems:
+        name = str(one["loc"][0])
+        if name in _SPARED and data.pop(name, None) is not None:
+            _, problem = place_and_problem(one)
+            notices.append(f"{name} {problem}: it is ignored, and kept for the export")
+    try:
+        return vars(_DATA.model_validate(data))
+    except ValidationError as error:
+        raise as_format_error(error, kind="card", where=where) from error
 
 
 def _texts_in(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:

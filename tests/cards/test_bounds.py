@@ -1,6 +1,8 @@
 """What the worst file costs: two seconds of the processor and 200 MB beside the file, no more.
 
-The seconds are those of the machine that `tests/effort.py` takes as usual.
+The seconds are those of the machine that `tests/effort.py` takes as usual. These tests allow twice
+as many, as how slow a busy machine is just now is only guessed; a file that costs more than it is
+long takes far longer still.
 """
 
 import json
@@ -16,7 +18,7 @@ from tests.cards.worst import WORST
 
 pytestmark = pytest.mark.minutes(1)
 
-SECONDS = 2
+SECONDS = 4
 MIB = 200
 
 
