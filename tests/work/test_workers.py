@@ -245,6 +245,14 @@ def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connect
     assert len(place.ledger()) == len(set(place.ledger())) == number + 1
 
 
+def test_a_worker_ends_though_the_pool_of_connections_loses_the_cancellation_of_its_beat(place):
+    """As `asyncio.wait_for` of Python 3.11 does when what it waits for comes at that moment."""
+    worker = place.worker("w1", loses_cancellation=True)
+    until(lambda: place.sql("SELECT count(*) FROM evennia_ai_worker") == [(1,)])
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(SECONDS) == 0
+
+
 def test_a_worker_of_another_version_leaves_jobs_alone_and_names_what_it_refuses(place):
     game = place.game(jobs=[a_job(1)], seconds=SECONDS)
     other = place.worker("old", version=0)

@@ -1,11 +1,12 @@
 """A worker with the kinds of these tests, which may die, or be of another version.
 
 It is given {"address": ..., "settings": {...}, "name": ...} and what it does besides: {"version":
-..., "any_queue": ..., "at_once": ..., "until_idle": ..., "die_at": "offered", "mark": ...}, and
-what `points` takes.
+..., "any_queue": ..., "at_once": ..., "until_idle": ..., "loses_cancellation": ..., "die_at":
+"offered", "mark": ...}, and what `points` takes.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -52,6 +53,12 @@ def live(given):
             die_once(given["mark"])
         return done
 
+    async def losing(_life):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    if given.get("loses_cancellation"):
+        living._Life._tell_of_other_versions = losing
     proposals.offer = doomed
     points.of_workers(living)
     points.end_at(given)

@@ -141,7 +141,6 @@ class _Life:
 
     async def _worked(self, app: App) -> None:
         """Work until there is an end, or the connection is lost."""
-        beating = asyncio.create_task(self._beat(app))
         self._working = asyncio.create_task(
             app.run_worker_async(
                 queues=self._queues,
@@ -155,6 +154,7 @@ class _Life:
                 install_signal_handlers=False,
             )
         )
+        beating = asyncio.create_task(self._beat(app))
         try:
             await self._working
         except asyncio.CancelledError:
@@ -166,8 +166,12 @@ class _Life:
             await asyncio.gather(beating, return_exceptions=True)
 
     async def _beat(self, app: App) -> None:
-        """Show that it lives, and hand out again what dead workers left."""
-        while True:
+        """Show that it lives, and hand out again what dead workers left, while it works.
+
+        To cancel it only makes the end come sooner. Before Python 3.12 `asyncio.wait_for`, by which
+        the pool of connections waits, may lose a cancellation that comes as its wait ends.
+        """
+        while self._working is not None:
             try:
                 await self._threads.run(self._show, self._seen())
                 await self._tell_of_other_versions()
