@@ -22,6 +22,7 @@ from evennia_ai.prompt.report import (
     broken_words,
     calls_in_words,
     fates,
+    hidden_lines,
     indented,
     number_of,
     shares,
@@ -46,6 +47,7 @@ def folded(report: Report) -> Iterator[str | Row]:
         f" {counted(len(report.messages), 'message')}, layout {report.layout}"
     )
     yield from _bar(report)
+    yield from hidden_lines(report)
     for run in runs(report):
         if len(run) > 1 or _is_said(report.messages[run[0]]):
             yield run_in_words(report, run)

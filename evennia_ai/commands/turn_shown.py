@@ -22,20 +22,21 @@ from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import CONVERSATION, Record
 from evennia_ai.history.turn.manifest import TurnManifest, number_in
-from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.llm.arrival import cut_in_words
 from evennia_ai.lorebook.book import names_of
+from evennia_ai.minds.looking import foreseen, sent
+from evennia_ai.minds.recomposing import PastReader
 from evennia_ai.minds.turn_sources import source_of, told_by
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import (
     Report,
     ReportMessage,
     explain_lines,
+    hidden_lines,
     message_called,
     number_of,
     origins_meant,
-    report_of,
 )
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import record_rows, turns
@@ -95,6 +96,7 @@ def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Ite
     records = _records(turn)
     report = _report(caller, npc, turn)
     yield from _head(caller, npc, turn, records)
+    yield from hidden_lines(report)
     for run in runs(report):
         if is_full or len(run) == 1:
             for index in run:
@@ -107,8 +109,7 @@ def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Ite
 
 def _report(caller: Any, npc: NPC, turn: StoredTurn) -> Report:
     """The account of the turn's prompt as `caller` may see it."""
-    records = record_rows.records(turn.manifest.record_ids)
-    return seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records))
+    return sent(seer_for(caller, npc.ai.ref), turn, PastReader())
 
 
 def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
@@ -122,7 +123,7 @@ def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:
     newest = turns.last_turn(npc.ai.ref)
     if newest is not None:
         return _item(caller, npc, item, newest, _records(newest))
-    report = seer_for(caller, npc.ai.ref).report(report_of(npc.ai.preview()))
+    report = foreseen(seer_for(caller, npc.ai.ref), npc.ai.foreseen())[1]
     told = wrapped(_NOT_YET.format(name=npc.key), WIDTH)
     return [*told, *explain_lines(report, item, names=names_of(npc.ai.view().books))]
 
@@ -136,16 +137,15 @@ def _item(
     lines = explain_lines(report, item, names=names)
     index = message_called(report, item)
     if index is not None:
-        sources = _sources(report.messages[index], turn, _record(turn.manifest, index, records))
-        return [*lines, *_recorded(turn, index, records), *sources]
+        message = report.messages[index]
+        return [*lines, *_recorded(message, records), *_sources(message, turn, records)]
     for origin in origins_meant(report, item, names=names)[:1]:
         lines += _stored(origin, turn)
-        for index, message in enumerate(report.messages):
+        for message in report.messages:
             parts = [part for part in message.parts if part.origin == origin]
             if parts:
-                lines += _recorded(turn, index, records)
-                record = _record(turn.manifest, index, records)
-                lines += _told(origin, _text(message, parts), turn, record)
+                lines += _recorded(message, records)
+                lines += _told(origin, _text(message, parts), turn, _record(message, records))
     return lines
 
 
@@ -173,26 +173,32 @@ def _about_message(
     yield clipped(
         f"{number_of(report, index):>7} {message.role}{who} {first_line(message.content)}", WIDTH
     )
-    yield from _recorded(turn, index, records)
-    yield from _sources(message, turn, _record(turn.manifest, index, records))
+    yield from _recorded(message, records)
+    yield from _sources(message, turn, records)
 
 
-def _recorded(turn: StoredTurn, index: int, records: Mapping[str, Record]) -> list[str]:
+def _recorded(message: ReportMessage, records: Mapping[str, Record]) -> list[str]:
     """The record of a message, and since when the NPC knew it."""
-    record = _record(turn.manifest, index, records)
+    record = _record(message, records)
+    if record is None:
+        return []
     since = day_and_time(record.created_at)
     how = "recorded" if record.kind in CONVERSATION else "first told to it"
     return [f"       record #{record.id} ({record.kind}), {how} {since}"]
 
 
-def _record(manifest: TurnManifest, index: int, records: Mapping[str, Record]) -> Record:
-    return records[manifest.messages[index].record]
+def _record(message: ReportMessage, records: Mapping[str, Record]) -> Record | None:
+    """The record that was sent as this message; none where its text was made for who looks."""
+    return records.get(message.record or "")
 
 
-def _sources(message: ReportMessage, turn: StoredTurn, record: Record) -> Iterator[str]:
+def _sources(
+    message: ReportMessage, turn: StoredTurn, records: Mapping[str, Record]
+) -> Iterator[str]:
     """What each piece of a message came from; what was said has its record alone."""
     if message.block == "history" and not message.injected:
         return
+    record = _record(message, records)
     for origin in dict.fromkeys(part.origin for part in message.parts):
         parts = [part for part in message.parts if part.origin == origin]
         told = _told(origin, _text(message, parts), turn, record)
@@ -214,8 +220,10 @@ def _stored(origin: str, turn: StoredTurn) -> list[str]:
     return _indented(f"{origin}: {found.what}, revision {found.number} {made}")
 
 
-def _told(origin: str, text: str, turn: StoredTurn, record: Record) -> list[str]:
+def _told(origin: str, text: str, turn: StoredTurn, record: Record | None) -> list[str]:
     """What told a piece that nobody stored, when, and where that is recorded."""
+    if record is None:
+        return []
     when, where = day_and_time(record.created_at), f"record #{record.id}"
     return [
         line

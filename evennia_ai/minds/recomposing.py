@@ -71,6 +71,8 @@ class PastInputs:
     """Who spoke in its event, "" where nobody did."""
     inputs: Inputs
     view: NPCView
+    hidden: tuple[str, ...] = ()
+    """What is hidden from who looks and is not in the inputs, in words."""
 
 
 class NotReadBackError(ReplayError):
@@ -345,30 +347,35 @@ def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
     return compose(reader.inputs(turn).inputs)
 
 
-def compared(turn: StoredTurn, edit: Edit, reader: PastReader) -> Comparison:
-    """What `edit` would have changed in the prompt of this turn."""
+def compared(
+    turn: StoredTurn, edit: Edit, reader: PastReader, as_seen: Callable[[PastInputs], PastInputs]
+) -> Comparison:
+    """What `edit` would have changed in the prompt of this turn.
+
+    `as_seen` takes out of what the turn was composed from what is hidden from who asks: the edit is
+    then compared with the prompt that would have been sent without it.
+    """
     try:
         past = reader.inputs(turn)
-        edited = compose(edit(past))
+        seen = as_seen(past)
+        edited = compose(edit(seen))
     except EvenniaAIError as error:
         return _unknown(turn, str(error))
     sent = storable_messages(edited.messages)
-    if digest(sent) == turn.manifest.sha256:
-        return _same(turn)
-    return _changed(turn, past, edited, sent)
-
-
-def _changed(
-    turn: StoredTurn, past: PastInputs, edited: Prompt, sent: Sequence[Message]
-) -> Comparison:
-    before = storable_messages(compose(past.inputs).messages)
-    if digest(before) != turn.manifest.sha256:
+    if not seen.hidden and digest(sent) == turn.manifest.sha256:
+        return _same(turn, turn.manifest.tokens, len(turn.manifest.messages))
+    again = compose(past.inputs)
+    if digest(storable_messages(again.messages)) != turn.manifest.sha256:
         return _unknown(turn, "without the edit it would not be what was sent either")
+    prompt = compose(seen.inputs) if seen.hidden else again
+    before = storable_messages(prompt.messages)
+    if digest(before) == digest(sent):
+        return _same(turn, prompt.tokens, len(before))
     shared = shared_messages(before, sent)
     return Comparison(
         number=turn.number,
         outcome="changed",
-        tokens_before=turn.manifest.tokens,
+        tokens_before=prompt.tokens,
         tokens=edited.tokens,
         shared_messages=shared,
         shared_tokens=sum(message.tokens(edited.counter) for message in sent[:shared]),
@@ -377,14 +384,18 @@ def _changed(
     )
 
 
-def _same(turn: StoredTurn) -> Comparison:
-    tokens = turn.manifest.tokens
+def whole(past: PastInputs) -> PastInputs:
+    """All that a turn was composed from, for who may see all of the game."""
+    return past
+
+
+def _same(turn: StoredTurn, tokens: int, messages: int) -> Comparison:
     return Comparison(
         number=turn.number,
         outcome="unchanged",
         tokens_before=tokens,
         tokens=tokens,
-        shared_messages=len(turn.manifest.messages),
+        shared_messages=messages,
         shared_tokens=tokens,
         sha256=turn.manifest.sha256,
     )

@@ -1,36 +1,47 @@
 """The one place that says what somebody may see of what an NPC was sent, said and learnt.
 
 What an NPC knows does not depend on who looks at it, so its prompts and records hold texts that a
-lock hides from some builders. Every screen of them goes through a `Seer`, which leaves those texts
-out and says so in their place; hashes stay those of what was sent.
+lock hides from some builders. Their words come back under other names: a component may repeat what
+was whispered, a key of lore may look for it, a reason may quote it. So no finished prompt is
+cleaned. A `Seer` takes what is hidden out of the *inputs* of a prompt, and the prompt is composed
+of what is left: what somebody is shown is a function of what they may see (Devriese and Piessens,
+"Noninterference through secure multi-execution", 2010).
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.projection import message_of, record_of
+from evennia_ai.history.records import BOOKKEEPING, Record
 from evennia_ai.inputs import Inputs
+from evennia_ai.lorebook.activation.timers import NO_STATE
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.memory.memories import Memory
 from evennia_ai.minds.withheld.knowledge import META_PROMPT, HiddenKnowledge
 from evennia_ai.minds.withheld.lore import HiddenLore, alias_of
 from evennia_ai.minds.withheld.pages import HiddenPages
 from evennia_ai.minds.withheld.viewer import Viewer
 from evennia_ai.minds.withheld.whispers import HiddenWhispers
-from evennia_ai.prompt.messages import Part
-from evennia_ai.prompt.report import Report, ReportMessage
-from evennia_ai.prompt.trace import Verdict
-from evennia_ai.store.history import record_rows
+from evennia_ai.prompt.blocks import DynamicBlock
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Memo
+from evennia_ai.prompt.messages import Message
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
-HIDDEN: Final = "(hidden by its lock)"
+EARLIER_TEXT: Final = "[a text of a prompt, which may tell what is hidden from you]"
 _LORE: Final = "lore:"
-_MEMORY: Final = "memory:"
-# What was said, in a text that repeats it as it was sent: with another name, or in quotes.
-_SAID: Final = "history:"
-# Texts that lore or memories may have become a part of: an outlet in a component, a note.
-_MAY_HOLD: Final = ("component:", "note:")
+_BLOCK: Final = "block:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The inputs of a prompt without what is hidden from somebody."""
+
+    inputs: Inputs
+    hidden: tuple[str, ...] = ()
+    """What was taken out, such as "2 entries of lore"; empty: these are the inputs themselves."""
 
 
 class Seer:
@@ -41,33 +52,68 @@ class Seer:
         self._knowledge: Final = HiddenKnowledge(viewer, npc_ref)
         self._whispers: Final = HiddenWhispers(viewer, npc_ref)
 
-    def report(self, report: Report) -> Report:
-        """The account of a prompt, without what may not be seen in its texts and reasons."""
-        marks = self._marks(report)
-        hides = self._knowledge.is_there or self._whispers.are_some
-        if not (marks or hides):
-            return report
-        placed = {part.origin for message in report.messages for part in message.parts}
-        kept = {verdict.item for verdict in report.verdicts if verdict.kept}
-        loose = bool((marks.keys() & kept) - placed)  # its text stands in that of something else
-        records = self._records(report) if hides else {}
-        marks = {**marks, **self._marks_of_repeated(report, records)}
-        messages = []
-        for message in report.messages:
-            record = records.get(message.record or "")
-            shown = self._without_record(message, record, records.values())
-            messages.append(self._without_parts(shown, record, marks, loose=loose))
-        seen = replace(
-            report,
-            messages=tuple(messages),
-            verdicts=tuple(_without_reason(verdict, marks) for verdict in report.verdicts),
-            by_origin={o: cost for o, cost in report.by_origin.items() if o not in marks},
+    @cached_property
+    def may_hide(self) -> bool:
+        """Whether anything that the NPC was told may be hidden; mostly nothing is."""
+        return self._lore.are_some or self._knowledge.is_there or self._whispers.are_hidden
+
+    def seen(self, inputs: Inputs) -> Seen:
+        """The inputs without what is hidden: words have a mark in their place, the rest is away.
+
+        What was said in private and may be read is written to the security log.
+        """
+        shown = [*inputs.history, *inputs.tools, *([inputs.event] if inputs.event else [])]
+        records = [record for message in shown if (record := record_of(message)) is not None]
+        if not self.may_hide:
+            self.note_reading(records)
+            return Seen(inputs=inputs)
+        now = {m.record: self._message(m, records) for m in shown if m.record}
+        messages = sum(now.get(m.record, m) is not m for m in shown)
+        books = self.books(inputs.books)
+        memories = tuple(memory for memory in inputs.memories if not self.memory(memory))
+        is_private = any(map(self._whispers.hides, records))
+        # A provider of facts is given what was said, so in private any of them may repeat it.
+        blocks = () if is_private else tuple(b for b in inputs.blocks if not self._hides_block(b))
+        gone = (
+            (messages, "message", "messages"),
+            (_entries(inputs.books) - _entries(books), "entry of lore", "entries of lore"),
+            (len(inputs.memories) - len(memories), "memory", "memories"),
+            (len(inputs.blocks) - len(blocks), "fact", "facts"),
         )
-        return _without_names(seen, [one for one in marks if one.startswith(_LORE)])
+        hidden = tuple(f"{n} {one if n == 1 else several}" for n, one, several in gone if n)
+        if not hidden:
+            return Seen(inputs=inputs)
+        history = inputs.history
+        left = {memory.id for memory in memories}
+        without = replace(
+            inputs,
+            history=History(
+                [now.get(message.record, message) for message in history],
+                earlier=history.earlier,
+                earlier_users=history.earlier_users,
+                earlier_replies=history.earlier_replies,
+                segment=history.segment,
+            ),
+            event=inputs.event and now.get(inputs.event.record, inputs.event),
+            tools=tuple(now.get(message.record, message) for message in inputs.tools),
+            books=books,
+            memories=memories,
+            near=tuple(one for one in inputs.near if one[0] in left),
+            blocks=blocks,
+            lore_state=NO_STATE,  # hidden words may have woken an entry that stays or rests
+        )
+        return Seen(inputs=without, hidden=hidden)
+
+    def books(self, books: Iterable[Lorebook]) -> tuple[Lorebook, ...]:
+        """The books without the entries that are hidden."""
+        if not self._lore.are_some:
+            return tuple(books)
+        return tuple(map(self._book, books))
 
     def origin(self, origin: str) -> str:
         """Return the origin of a text, with another name where its lore is hidden."""
-        return alias_of(origin) if origin.startswith(_LORE) and self._mark(origin) else origin
+        is_hidden = origin.startswith(_LORE) and self._lore.covers(origin)
+        return alias_of(origin) if is_hidden else origin
 
     def revisions(self, revisions: Mapping[str, str]) -> dict[str, str]:
         """Return which revisions a prompt was made from, as far as they may be seen."""
@@ -75,33 +121,17 @@ class Seer:
 
     def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
         """The record as it may be seen; `beside` are those that are shown with it."""
-        mark = self._knowledge.mark_of_record(record) or self._mark_of_repeated(record)
+        if record.kind in BOOKKEEPING:
+            return self._text(record)
+        mark = self._knowledge.mark_of_record(record)
         heard = self._whispers.without_words(record)
         seen = self._knowledge.without_hidden_calls(heard, beside)
         return replace(seen, body=mark) if mark else seen
 
-    def _mark_of_repeated(self, record: Record) -> str:
-        """The mark of a text that repeats what may not be seen, "" for every other record."""
-        if record.kind not in _TEXTS or _SAID not in str(record.meta.get("parts", "")):
-            return ""
-        origins = [part[0] for part in record.meta["parts"]]
-        return next(iter(self._marks_of_said(origins).values()), "")
-
-    def _marks_of_repeated(
-        self, report: Report, records: Mapping[str, Record]
-    ) -> Mapping[str, str]:
-        """What stands in place of what was said where a text of the prompt repeats it."""
-        said = {record.id for record in records.values() if record.kind not in _TEXTS}
-        texts = (message for message in report.messages if message.record not in said)
-        return self._marks_of_said(part.origin for message in texts for part in message.parts)
-
-    def _marks_of_said(self, origins: Iterable[str]) -> Mapping[str, str]:
-        """The marks of those origins that are records which may not be seen."""
-        named = (one.removeprefix(_SAID) for one in origins if one.startswith(_SAID))
-        ids = [one for one in named if one.isdecimal()]
-        known = record_rows.records(ids) if ids else ()
-        seen = {f"{_SAID}{record.id}": (record, self.record(record)) for record in known}
-        return {origin: now.body for origin, (was, now) in seen.items() if now.body != was.body}
+    def note_reading(self, records: Iterable[Record]) -> None:
+        """Write to the security log what of these records was said in private."""
+        for record in records:
+            self._whispers.without_words(record)
 
     def memory(self, memory: Memory) -> str:
         """What stands in place of a memory's text, "" where it may be seen."""
@@ -116,94 +146,47 @@ class Seer:
         known = tuple(records)
         return any(self.record(record, known) != record for record in known)
 
-    def hides_some_input(self, inputs: Inputs) -> bool:
-        """True if the viewer may not see something that a prompt is composed from.
+    def _text(self, record: Record) -> Record:
+        """A text of a prompt as it may be seen: what it was made of is not known any more."""
+        if not self.may_hide or record.is_erased:
+            return record
+        origins = [str(part[0]) for part in record.meta.get("parts", ())]
+        are_facts = bool(origins) and all(origin.startswith(_BLOCK) for origin in origins)
+        if are_facts and not self._whispers.hides(record):
+            if not self._knowledge.is_there or not self._knowledge.mark_of_text(record.body):
+                return record
+        elif not (self._lore.are_some or self._knowledge.is_there or self._whispers.hides(record)):
+            return record
+        return replace(record, body=EARLIER_TEXT, meta={**record.meta, "parts": []})
 
-        What was said is not looked at: `hides_some` does that for the records of the conversation.
-        """
-        entries = (entry.origin for book in inputs.books for entry in book.entries)
-        if self._lore.are_some and any(map(self._lore.covers, entries)):
-            return True
-        if any(map(self.memory, inputs.memories)):
-            return True
-        blocks = ((f"block:{block.key}", block.text) for block in inputs.blocks)
-        return any(self._mark_of_text(origin, text) for origin, text in blocks)
-
-    def _marks(self, report: Report) -> Mapping[str, str]:
-        """What stands in place of the texts of these origins."""
-        if not (self._lore.are_some or self._knowledge.is_there or self._whispers.are_some):
-            return {}
-        items = dict.fromkeys(
-            [
-                *(verdict.item for verdict in report.verdicts),
-                *(part.origin for message in report.messages for part in message.parts),
-            ]
-        )
-        marks = {item: self._mark(item) for item in items}
-        return {item: mark for item, mark in marks.items() if mark}
-
-    def _mark(self, origin: str) -> str:
-        if origin.startswith(_LORE):
-            return HIDDEN if self._lore.covers(origin) else ""
-        if origin.startswith(_MEMORY):
-            number = origin.removeprefix(_MEMORY)
-            whispered = self._whispers.mark_of_memory_id(number)
-            return whispered or self._knowledge.mark_of_memory_id(number)
-        return ""
-
-    def _records(self, report: Report) -> Mapping[str, Record]:
-        ids = [message.record for message in report.messages if message.record]
-        return {record.id: record for record in record_rows.records(ids)}
-
-    def _without_record(
-        self, message: ReportMessage, record: Record | None, beside: Iterable[Record]
-    ) -> ReportMessage:
-        """The message without what its record may not tell."""
-        if record is None or record.kind in _TEXTS:
+    def _message(self, message: Message, records: Sequence[Record]) -> Message:
+        """A message of the conversation as it may be seen: the same object where all of it may."""
+        record = record_of(message)
+        if record is None:
             return message
-        seen = self.record(record, beside)
-        calls = tuple(f"{c['name']} {c['arguments']}" for c in seen.meta.get("tool_calls", ()))
-        shown = replace(message, calls=calls)
-        if seen.body == record.body:
-            return shown
-        origin = message.parts[0].origin if message.parts else message.block
-        part = Part(origin=origin, start=0, end=len(seen.body))
-        return replace(shown, content=seen.body, parts=(part,), tokens=0)
+        seen = self.record(record, records)
+        if seen == record:
+            return message
+        shown = message_of(replace(seen, memo=Memo()))
+        if shown is None:
+            return message
+        return replace(shown, block=message.block, origin=message.origin, injected=message.injected)
 
-    def _without_parts(
-        self,
-        message: ReportMessage,
-        record: Record | None,
-        marks: Mapping[str, str],
-        *,
-        loose: bool,
-    ) -> ReportMessage:
-        """The message with a mark in place of each stretch that may not be seen."""
-        is_said = record is not None and record.kind not in _TEXTS
-        content, at = "", 0
-        parts: list[Part] = []
-        for part in message.parts:
-            text = message.content[part.start : part.end]
-            mark = marks.get(part.origin, "")
-            if not mark and loose and part.origin.startswith(_MAY_HOLD):
-                mark = HIDDEN
-            text = mark or ("" if is_said else self._mark_of_text(part.origin, text)) or text
-            content += message.content[at : part.start]
-            parts.append(replace(part, start=len(content), end=len(content) + len(text)))
-            content += text
-            at = part.end
-        return replace(message, content=content + message.content[at:], parts=tuple(parts))
+    def _book(self, book: Lorebook) -> Lorebook:
+        kept = tuple(entry for entry in book.entries if not self._lore.covers(entry.origin))
+        if len(kept) == len(book.entries):
+            return book
+        return replace(book, entries=kept, memo=Memo(), of_entries=Memo())
 
-    def _mark_of_text(self, origin: str, text: str) -> str:
-        """The mark of a text that was made for the prompt; what was just said has none."""
-        if origin.partition(":")[0] in ("history", "event") or not self._knowledge.is_there:
-            return ""
-        of_block = self._knowledge.mark_of_block(text) if origin == META_PROMPT else ""
-        return of_block or self._knowledge.mark_of_text(text)
+    def _hides_block(self, block: DynamicBlock) -> bool:
+        if not self._knowledge.is_there:
+            return False
+        told = self._knowledge.mark_of_block(block.text) if block.origin == META_PROMPT else ""
+        return bool(told or self._knowledge.mark_of_text(block.text))
 
 
-# Texts of prompts: each stretch of them has an origin of its own.
-_TEXTS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.NOTE_ANCHOR)
+def _entries(books: Iterable[Lorebook]) -> int:
+    return sum(len(book.entries) for book in books)
 
 
 def may_see_package(viewer: Viewer, context_meta: Mapping[str, Any]) -> bool:
@@ -212,48 +195,3 @@ def may_see_package(viewer: Viewer, context_meta: Mapping[str, Any]) -> bool:
     told = (*context_meta.get("pages", ()), *context_meta.get("dropped", ()))
     of_bases = [(one["base"], one["page"]) for one in told if one["base"]]
     return not any(pages.covers(base, page) for base, page in of_bases)
-
-
-def _without_reason(verdict: Verdict, marks: Mapping[str, str]) -> Verdict:
-    if verdict.item not in marks:
-        return verdict
-    return replace(verdict, reason=marks[verdict.item], cause=None, tokens=0)
-
-
-def _without_names(report: Report, hidden: Sequence[str]) -> Report:
-    """The report with another name for each of these entries: their own tell a book and an uid.
-
-    Reasons of other items name an entry by its label, such as "in the text of vault#0".
-    """
-    if not hidden:
-        return report
-    aliases = {origin: alias_of(origin) for origin in hidden}
-    labels = sorted((one.removeprefix(_LORE) for one in hidden), key=len, reverse=True)
-    named = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, labels)) + r")(?!\w)")
-
-    def renamed(text: str) -> str:
-        return named.sub(lambda found: alias_of(_LORE + found[0]).removeprefix(_LORE), text)
-
-    messages = (
-        replace(
-            message,
-            parts=tuple(replace(p, origin=aliases.get(p.origin, p.origin)) for p in message.parts),
-        )
-        for message in report.messages
-    )
-    verdicts = (
-        replace(
-            one,
-            item=aliases.get(one.item, one.item),
-            reason=renamed(one.reason),
-            cause=one.cause and renamed(one.cause),
-        )
-        for one in report.verdicts
-    )
-    broken = report.broken_by
-    return replace(
-        report,
-        messages=tuple(messages),
-        verdicts=tuple(verdicts),
-        broken_by=broken and aliases.get(broken, broken),
-    )

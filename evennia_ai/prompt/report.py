@@ -76,6 +76,8 @@ class Report(PromptFigures):
 
     messages: tuple[ReportMessage, ...]
     verdicts: tuple[Verdict, ...]
+    hidden: tuple[str, ...] = ()
+    """What is hidden from who looks, such as "2 messages"; the prompt was composed without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +91,39 @@ class Share:
     cells: int
 
 
-def report_of(prompt: Prompt, *, older: Sent | Sequence[Message] | None = None) -> Report:
-    """The account of `prompt`; `older` is the conversation's prompt before."""
+def report_of(
+    prompt: Prompt,
+    *,
+    older: Sent | Sequence[Message] | None = None,
+    hidden: tuple[str, ...] = (),
+) -> Report:
+    """The account of `prompt`; `older` is the conversation's prompt before.
+
+    `hidden` is what of the NPC's own prompt was left out of this one for who looks.
+    """
     account = prompt.account(older) if older is not None else None
     messages = map(reported, prompt.messages, costs(prompt.messages, prompt.counter))
-    return Report(messages=tuple(messages), verdicts=prompt.verdicts, **prompt.figures(account))
+    return Report(
+        messages=tuple(messages),
+        verdicts=prompt.verdicts,
+        hidden=hidden,
+        **prompt.figures(account),
+    )
+
+
+def hidden_in_words(report: Report) -> str:
+    """What a screen says of what is hidden, "" where nothing is."""
+    if not report.hidden:
+        return ""
+    return (
+        f"Hidden from you: {', '.join(report.hidden)}. This is what the prompt would be without;"
+        " the NPC's own has it."
+    )
+
+
+def hidden_lines(report: Report, *, width: int = WIDTH) -> list[str]:
+    """The same as lines; none where nothing is hidden."""
+    return wrapped(hidden_in_words(report), width) if report.hidden else []
 
 
 def number_of(report: Report, index: int) -> str:
@@ -182,6 +212,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
     percent = 100 * report.tokens // max(report.limit_tokens, 1)
     yield f"[{bar.ljust(cells, '.')}] {percent:3} %"[:width]
     yield from comma_lines([f"{share.mark} {share.label} {share.tokens}" for share in parts], width)
+    yield from hidden_lines(report, width=width)
 
 
 def _drawn(report: Report, width: int) -> Iterator[str]:

@@ -251,7 +251,7 @@ def test_prompts_are_shown_without_texts_that_a_lock_hides(stage, harbour):
         told = stage.builds(*looks)
         assert "accident" not in told
         assert "'wreck'" not in told  # which key woke it
-        assert "(hidden by its lock)" in told
+        assert "Hidden from you: 1 entry of lore." in told
         assert "At dusk." in told
         assert SECRET in locked(stage, "ai/context Oren = full")
 

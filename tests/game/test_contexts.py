@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.actors import trusted
 from evennia_ai.game.floor.ticks import QUIET, tick_of
-from evennia_ai.minds.recomposing import PastReader, compared, composed_again
+from evennia_ai.minds.recomposing import PastReader, compared, composed_again, whole
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
@@ -98,7 +98,7 @@ def test_past_turns_have_what_was_off_in_their_context_then(tired) -> None:
     assert len(past) == 6
     for turn in past:
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
-        assert compared(turn, lambda past: past.inputs, reader).outcome == "unchanged"
+        assert compared(turn, lambda past: past.inputs, reader, whole).outcome == "unchanged"
     told = [turn.manifest.inputs["made_of"]["context"] for turn in past]
     assert sorted(told) == ["autonomous"] * 2 + ["conversation"] * 2 + ["whisper"] * 2
 

@@ -16,6 +16,7 @@ from evennia_ai.minds.recomposing import (
     PastReader,
     compared,
     composed_again,
+    whole,
 )
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.authored import cards
@@ -275,7 +276,8 @@ def test_the_edit_that_changes_nothing_changes_nothing(furnished):
     play(furnished, rounds=1)
     reader = PastReader()
     outcomes = {
-        compared(turn, lambda past: past.inputs, reader).outcome for turn in turns_of(furnished)
+        compared(turn, lambda past: past.inputs, reader, whole).outcome
+        for turn in turns_of(furnished)
     }
     assert outcomes == {"unchanged"}
 

@@ -59,16 +59,32 @@ def test_no_page_names_a_hidden_book_or_its_entries(played, locked, browser, for
     assert named >= 5
 
 
-def test_hidden_entry_has_one_name_on_every_page_and_no_revision(played, locked, browser):
+def test_hidden_entry_is_in_no_prompt_that_is_shown_and_has_no_revision(played, locked, browser):
     client, npc = browser("Builder"), f"/ai/npc/{played.npc.ai.ref}/"
     told = client.get(f"{npc}turn/{locked}/?format=json").json()
-    alias = alias_of("lore:vaultbook#0")
-    assert alias in [one["item"] for one in told["kept"]]
+    assert told["hidden"].startswith("Hidden from you: 2 entries of lore.")
+    assert told["sha256"] != turns.turn(played.npc.ai.ref, locked).manifest.sha256
     assert "book:vaultbook" not in told["revisions"] and "book:open" in told["revisions"]
     made_of = client.get(f"{npc}?format=json").json()["made_of"]
     assert "vaultbook" not in [one["name"] for one in made_of]
-    changes = client.get(f"{npc}diff/{locked - 1}/{locked}/?format=json").json()["changes"]
-    assert alias in [one["item"] for one in changes]
+    assert client.get(f"{npc}diff/{locked - 1}/{locked}/?format=json").json()["hidden"]
+
+
+def test_entry_that_only_hidden_text_woke_is_not_awake(played, locked, browser):
+    """What is awake because of a hidden text tells what stands in that text."""
+    npc = f"/ai/npc/{played.npc.ai.ref}/"
+    for rank, is_awake in (("Admin", True), ("Builder", False)):
+        client = browser(rank)
+
+        def told(address, client=client):
+            return client.get(f"{address}format=json").json()
+
+        kept = [one["item"] for one in told(f"{npc}turn/{locked}/?")["kept"]]
+        assert ("lore:open#0" in kept) is is_awake
+        tried = told("/ai/lore/open/entry/0/?say=ferry&npc=oren&")["tried"]
+        assert tried["wakes"] is is_awake
+        assert bool(told("/ai/lore/open/?")["newest"]["awake"]) is is_awake
+        assert ("R" in told("/ai/lore/open/turns/?")["letters"]) is is_awake
 
 
 def test_entry_that_is_hidden_alone_keeps_its_book_in_view(played, locked, browser):

@@ -27,7 +27,7 @@ from evennia_ai.history.chats.chat_records import ChatSource, played_in
 from evennia_ai.history.turn.manifest import number_in, request_in_words
 from evennia_ai.history.turn.replay import Replay
 from evennia_ai.minds.edits import AsOfToday, ProposedEdit, read_edit_file
-from evennia_ai.minds.recomposing import Comparison, PastReader, compared, composed_again
+from evennia_ai.minds.recomposing import Comparison, PastReader, compared, composed_again, whole
 from evennia_ai.minds.view import char_name_of
 from evennia_ai.store.history import conversations, past_turns, record_rows, turns, verifying
 from evennia_ai.store.history.chats import import_chat, is_of_name_alone
@@ -154,7 +154,7 @@ def replay_turn(npc: str, number: int, *, with_diff: bool, as_json: bool) -> int
     npc_ref = _with_turns(npc)
     turn = turns.turn(npc_ref, number)
     rebuilt = past_turns.replayed(turn)
-    today = compared(turn, AsOfToday(), PastReader()) if with_diff else None
+    today = compared(turn, AsOfToday(), PastReader(), whole) if with_diff else None
     if as_json:
         write_json(_replayed_object(turn, rebuilt, today), indent=2)
     else:
@@ -327,11 +327,11 @@ def _comparisons(
     """
     reader = PastReader()
     if number is not None:
-        return 1, iter([compared(turns.turn(npc_ref, number), edit, reader)])
+        return 1, iter([compared(turns.turn(npc_ref, number), edit, reader, whole)])
     total = past_turns.count_of_turns(npc_ref)
     stream = past_turns.turns_in_order(npc_ref, newest=newest)
     count = total if newest is None else min(newest, total)
-    return count, (compared(turn, edit, reader) for turn in stream)
+    return count, (compared(turn, edit, reader, whole) for turn in stream)
 
 
 def _again(turn: StoredTurn) -> str:

@@ -21,12 +21,13 @@ from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.chats.chat_records import is_source, source_in_words
 from evennia_ai.history.records import CONVERSATION, Record, RecordKind
 from evennia_ai.history.turn.manifest import number_in
-from evennia_ai.history.turn.replay import Fault, report_of_turn, shared_prefix
+from evennia_ai.history.turn.replay import Fault, shared_prefix
+from evennia_ai.minds.looking import sent
+from evennia_ai.minds.recomposing import PastReader
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
-from evennia_ai.prompt.report import Report, number_of
+from evennia_ai.prompt.report import Report, hidden_lines, number_of
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.control import controls_since
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.past_turns import (
@@ -204,9 +205,10 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
         return [head, *wrapped(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
     same = "the same bytes as were sent, rebuilt from records alone"
-    records = record_rows.records(turn.manifest.record_ids)
-    report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records))
-    lines: list[str | Row] = [head, same, f"sha256 {rebuilt.sha256}"]
+    report = sent(seer_for(caller, npc.ai.ref), turn, PastReader())
+    # By a hash of all of it a short hidden text could be guessed.
+    lines: list[str | Row] = [head, same]
+    lines += hidden_lines(report) or [f"sha256 {rebuilt.sha256}"]
     lines += [*request_lines(turn), *message_lines(report, is_full=is_full)]
     if not is_full:
         lines += ["", f"What was said, too: ai/replay {npc.key} = {turn.number} full"]

@@ -35,7 +35,7 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
         raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
     try:
         past = PastReader().inputs(turn)
-        if seer_for(caller, npc.ai.ref).hides_some_input(past.inputs):
+        if seer_for(caller, npc.ai.ref).seen(past.inputs).hidden:
             raise CommandError(
                 f"Turn {turn.number} of {npc.key} was made from lore, memories or facts that locks"
                 f" hide from you. {_NOTHING} Somebody who may see them can write it."

@@ -30,8 +30,9 @@ from evennia_ai.commands.setup.component_shown import (
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.errors import StaticComponentError, UnknownComponentError
 from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.minds.looking import foreseen
 from evennia_ai.prompt.components import PromptComponent, Scope
-from evennia_ai.prompt.report import Report, number_of, report_of, trace_lines
+from evennia_ai.prompt.report import Report, number_of, trace_lines
 from evennia_ai.store.authored import components as store
 from evennia_ai.text.columns import WIDTH, wrapped
 
@@ -165,9 +166,9 @@ class CmdComponent(ComponentFields):
             raise
         except CommandError:
             raise unknown from None
-        prompt = npc.ai.preview(None, self.caller)
-        report = seer_for(self.caller, npc.ai.ref).report(report_of(prompt))
-        self.show(column(npc, report, pieces=prompt.pieces))
+        seer = seer_for(self.caller, npc.ai.ref)
+        made, report = foreseen(seer, npc.ai.foreseen(None, self.caller))
+        self.show(column(npc, report, pieces=made.prompt.pieces))
 
     def create(self) -> None:
         registry = store.registry()
@@ -245,8 +246,8 @@ class CmdComponent(ComponentFields):
 
     def _would_send(self, usage: str) -> tuple[Any, Report]:
         npc = npc_named(self.caller, self.wanted(usage))
-        made = report_of(npc.ai.preview(self.rhs or None, self.caller))
-        return npc, seer_for(self.caller, npc.ai.ref).report(made)
+        inputs = npc.ai.foreseen(self.rhs or None, self.caller)
+        return npc, foreseen(seer_for(self.caller, npc.ai.ref), inputs)[1]
 
     def context(self) -> None:
         if not self.lhs:

@@ -23,7 +23,7 @@ from evennia_ai.prompt.components import (
     depth_in_words,
 )
 from evennia_ai.prompt.pieces import Claim, Piece
-from evennia_ai.prompt.report import Report
+from evennia_ai.prompt.report import Report, hidden_lines
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.authored.cards import StoredCard, card_of
 from evennia_ai.store.authored.presets import preset_for
@@ -46,6 +46,7 @@ def column(npc: NPC, report: Report, *, pieces: Iterable[Piece]) -> Iterator[str
     `pieces` are those of the prompt: what stands in the history does so at the depth they ask for.
     """
     yield head(f"What {npc.key}'s next prompt is made of, top to bottom:")
+    yield from hidden_lines(report)
     yield f"{'place':>6} {'role':9} {'tokens':>6} {'what':{_ITEM}} to change it"
     books = frozenset(lorebooks.book_names())
     claims = {piece.claim.origin: piece.claim for piece in pieces}

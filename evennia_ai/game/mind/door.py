@@ -23,7 +23,7 @@ from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
 from evennia_ai.game.mind.actors import actor_of
 from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named, object_names
-from evennia_ai.game.mind.viewers import viewer_of
+from evennia_ai.game.mind.viewers import seer_for, viewer_of
 from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import HasMind, object_of
@@ -31,7 +31,8 @@ from evennia_ai.game.tools.knowledge import USUAL_HITS
 from evennia_ai.game.tools.registry import choice_of
 from evennia_ai.knowledge.pages.page import BackendError
 from evennia_ai.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
-from evennia_ai.prompt.report import Report, report_of
+from evennia_ai.minds.looking import foreseen
+from evennia_ai.prompt.report import Report
 from evennia_ai.store.knowledge import knowledge_bases
 
 __all__ = [
@@ -77,13 +78,14 @@ def played_by(account: Any) -> tuple[str, ...]:
 def preview(ref: str, line: str, *, account: Any) -> Report:
     """Return the account of the prompt that an NPC would send now if the account said the line.
 
-    "" is for no line. Nothing is stored and no model is asked. NotStoredError: there is no such
-    NPC. BudgetError: the turn would fail with it.
+    It is the prompt as the account may see it; "" is for no line. Nothing is stored and no model is
+    asked. NotStoredError: there is no such NPC. BudgetError: the turn would fail with it.
     """
 
     def composed() -> Report:
         speaker = next(iter(played_by(account)), "")
-        return report_of(_npc(ref).ai.preview(line or None, object_of(speaker)))
+        inputs = _npc(ref).ai.foreseen(line or None, object_of(speaker))
+        return foreseen(seer_for(account, ref), inputs)[1]
 
     found: Report = _in_the_reactor(composed)
     return found

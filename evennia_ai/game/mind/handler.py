@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
-from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.compose import compose
 from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.facts import standing_facts
@@ -24,6 +24,7 @@ from evennia_ai.game.senses.perception import client_of, heard_text, perceived
 from evennia_ai.game.senses.presence import NPC, is_on, rank_of, room_ref_of, scopes_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.turn.replay import report_of_turn
+from evennia_ai.inputs import Inputs
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.view import NPCView, char_name_of, sources_of, view_of
 from evennia_ai.prompt.names import SOMEONE
@@ -198,14 +199,14 @@ class AIHandler:
 
         Nothing is committed or changed by looking. BudgetError: the turn would fail with it.
         """
-        return self.preview_composition(question, speaker).prompt
+        return compose(self.foreseen(question, speaker))
 
-    def preview_composition(self, question: str | None = None, speaker: Any = None) -> Composition:
-        """The same prompt with the activation of lore it was made with."""
+    def foreseen(self, question: str | None = None, speaker: Any = None) -> Inputs:
+        """What that prompt is composed from; a screen shows it by `minds.looking.foreseen`."""
         room_ref = room_ref_of(self.npc)
         talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
         event = None if question is None else self._imagined(question, speaker, room_ref)
-        return compose_with_lore(gather.foreseen_inputs(self.npc, self.view(), talk, event=event))
+        return gather.foreseen_inputs(self.npc, self.view(), talk, event=event)
 
     def _imagined(self, question: str, speaker: Any, room_ref: str) -> Event:
         return Event(

@@ -19,7 +19,6 @@ from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.minds.withheld.pages import HiddenPages
 from evennia_ai.minds.withheld.viewer import Viewer, withheld
-from evennia_ai.store import memories
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge import knowledge_searches
@@ -71,15 +70,6 @@ class HiddenKnowledge:
         if memory.turn and self._is_of_hidden(memory.turn):
             return withheld("learnt from a knowledge base")
         return self.mark_of_text(memory.text)
-
-    def mark_of_memory_id(self, number: str) -> str:
-        """The same for the memory of this number; of one that is gone nothing is known."""
-        if not self.is_there or not self._hidden:
-            return ""
-        if not number.isdecimal():
-            return withheld("a memory")
-        found = memories.held_by(self._npc_ref).find(int(number))
-        return withheld("a memory that is gone") if found is None else self.mark_of_memory(found)
 
     def mark_of_block(self, text: str) -> str:
         """The same for what a prompt tells of the bases there are for the NPC."""

@@ -4,23 +4,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.records import BOOKKEEPING, Record, RecordKind
 from evennia_ai.memory.memories import Memory
 from evennia_ai.minds.withheld.viewer import WHISPERED, Viewer
 from evennia_ai.store import memories
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.branches import npc_of
 
-# Texts of prompts, of which each stretch has an origin of its own, and what builders did.
-NOT_SAID: Final = frozenset(
-    {
-        RecordKind.CONTEXT_BLOCK,
-        RecordKind.COMPONENT_REV,
-        RecordKind.NOTE_ANCHOR,
-        RecordKind.ERASURE,
-        RecordKind.CONTROL,
-    }
-)
+# Texts of prompts, which a `Seer` judges by the turn they are of, and what builders did.
+_NOT_SAID: Final = BOOKKEEPING | {RecordKind.ERASURE, RecordKind.CONTROL}
 
 
 class HiddenWhispers:
@@ -51,6 +43,18 @@ class HiddenWhispers:
         """
         return "private" in self._kinds.values()
 
+    @cached_property
+    def are_hidden(self) -> bool:
+        """Whether anything was said or learnt in private that may not be read."""
+        if not self._hides:
+            return False
+        learnt = memories.held_by(self._npc_ref).memories
+        return self.are_some or any(memory.learnt == "private" for memory in learnt)
+
+    def hides(self, record: Record) -> bool:
+        """Whether the record is of a conversation in private that may not be read."""
+        return self.are_hidden and self._is_private(record)
+
     def _read(self, what: str) -> None:
         """Log that words were read, once for each `what`."""
         if what not in self._noted:
@@ -59,7 +63,7 @@ class HiddenWhispers:
 
     def without_words(self, record: Record) -> Record:
         """Return the record as it may be seen; log it if its words were said in private."""
-        if not self.are_some or record.kind in NOT_SAID or not self._is_private(record):
+        if not self.are_some or record.kind in _NOT_SAID or not self._is_private(record):
             return record
         if not self._hides:
             self._read(f"conversation {record.conversation}")
@@ -81,12 +85,3 @@ class HiddenWhispers:
             self._read("memories")
             return ""
         return WHISPERED
-
-    def mark_of_memory_id(self, number: str) -> str:
-        """The same for the memory of this number; of one that is gone nothing is known."""
-        if not self.are_some or not number.isdecimal():
-            return ""
-        found = memories.held_by(self._npc_ref).find(int(number))
-        if found is not None:
-            return self.mark_of_memory(found)
-        return WHISPERED if self._hides else ""

@@ -12,10 +12,9 @@ from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import lorebooks
-from evennia_ai.store.history import past_turns
 from evennia_ai.web.site.book_editing import book_seen, edit_ticked
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.lore_turns import item_of, judged, usual_npc
+from evennia_ai.web.site.lore_turns import item_of, newest_judged, usual_npc
 from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
 PAGE_ENTRIES: Final = 50
@@ -67,7 +66,7 @@ class BookPage(Page):
         wanted = self.request.GET.get("find", "")[:80]
         shown = self.request.GET.get("show", "")
         seen = [e for e in book.entries if may_view(locks.get(e.uid, ""))]
-        newest = _newest(name, seen)
+        newest = _newest(name, seen, self.request.user)
         found = [entry for entry in seen if _has(entry, wanted.casefold())]
         if shown == AWAKE:
             found = [entry for entry in found if entry.uid in newest["awake"]]
@@ -141,19 +140,20 @@ def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, i
     }
 
 
-def _newest(name: str, seen: Sequence[LoreEntry]) -> dict[str, Any]:
+def _newest(name: str, seen: Sequence[LoreEntry], account: Any) -> dict[str, Any]:
     """The newest turn of the NPC that is looked at first, and which entries were in its prompt."""
     ref = usual_npc(name)
-    turn = next(iter(past_turns.newest_turns(ref, 1)), None) if ref else None
-    if turn is None:
+    newest = newest_judged(account, ref, 1) if ref else {}
+    if not newest:
         return {"ref": ref, "npc": "", "turn": None, "awake": {}, "tokens": 0}
-    last = {item: told[-1] for item, told in judged(turn.manifest.verdicts).items()}
+    ((number, by_item),) = newest.items()
+    last = {item: told[-1] for item, told in by_item.items()}
     here = ((entry.uid, last.get(item_of(name, entry))) for entry in seen)
     awake = {uid: told.tokens or 0 for uid, told in here if told is not None and told.kept}
     return {
         "ref": ref,
         "npc": name_of(ref),
-        "turn": turn.number,
+        "turn": number,
         "awake": awake,
         "tokens": sum(awake.values()),
     }

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evennia_ai.cards.loading import load_card
-from evennia_ai.compose import compose
 from evennia_ai.errors import FormatError
 from evennia_ai.minds.edits import ProposedEdit
+from evennia_ai.minds.looking import tried
 from evennia_ai.prompt.components import ALLOWS, in_order
-from evennia_ai.prompt.report import report_of
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.history import turns
@@ -38,9 +37,8 @@ class PreviewPage(Page):
         granted = frozenset(g for g in ALLOWS if g in self.request.GET.getlist("grant"))
         _, file = card_revisions.revision(name, number)
         found = load_card(file.content, limits=conf().card_limits)
-        past = past_of(newest)
-        inputs = ProposedEdit(card=found.card, grants=granted)(past)
-        report = report_of(compose(inputs), older=compose(past.inputs).messages)
+        edit = ProposedEdit(card=found.card, grants=granted)
+        report = tried(seer_for(self.request.user, ref), past_of(newest), edit)
         return {
             "name": name,
             "number": number,
@@ -48,7 +46,7 @@ class PreviewPage(Page):
             "npc": name_of(ref),
             "turn": newest.number,
             "granted": list(in_order(granted)),
-            **column_of(seer_for(self.request.user, ref).report(report)),
+            **column_of(report),
         }
 
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:

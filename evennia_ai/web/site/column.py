@@ -14,6 +14,7 @@ from evennia_ai.prompt.report import (
     broken_words,
     calls_in_words,
     fates,
+    hidden_in_words,
     number_of,
     shares,
 )
@@ -34,6 +35,7 @@ def column_of(report: Report) -> dict[str, Any]:
         "limit_tokens": report.limit_tokens,
         "layout": report.layout,
         "counter": report.counter,
+        "hidden": hidden_in_words(report),
         "sha256": report.sha256,
         "by_origin": dict(report.by_origin),
         "bar": list(_bar(report)),

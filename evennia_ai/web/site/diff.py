@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from evennia_ai.minds.looking import sent, tried
 from evennia_ai.minds.trials import Trial
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.changes import changes, said_between
-from evennia_ai.prompt.report import Report, number_of
+from evennia_ai.prompt.report import Report, hidden_in_words, number_of
 from evennia_ai.store.history import turns
-from evennia_ai.web.site.looking import past_of, records_of, seer_for, sent, tried
+from evennia_ai.web.site.looking import past_of, past_reader, seer_for
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.trying import trial_in
 
@@ -20,7 +21,7 @@ class DiffPage(Page):
     def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
         seer, trial = seer_for(self.request.user, ref), trial_in(self.request)
         first = turns.turn(ref, older)
-        before = sent(seer, first, records_of(first))
+        before = sent(seer, first, past_reader())
         after = self._newer(seer, ref, newer, trial)
         came, gone = said_between(before, after)
         shared = _shared(before, after)
@@ -30,6 +31,7 @@ class DiffPage(Page):
             "older": older,
             "newer": newer,
             "trial": list(trial.lines),
+            "hidden": hidden_in_words(after if after.hidden else before),
             "tokens_before": before.tokens,
             "tokens": after.tokens,
             "changes": [
@@ -53,7 +55,7 @@ class DiffPage(Page):
         turn = turns.turn(ref, number)
         if trial.edits:
             return tried(seer, past_of(turn), trial)
-        return sent(seer, turn, records_of(turn))
+        return sent(seer, turn, past_reader())
 
 
 def _shared(before: Report, after: Report) -> int:

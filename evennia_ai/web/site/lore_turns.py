@@ -1,10 +1,13 @@
 """Lore over turns: which entries of a book were awake in the newest turns of an NPC, and why."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evennia_ai.errors import ReplayError
 from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.minds.looking import verdicts_seen
 from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks
@@ -12,6 +15,7 @@ from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.web.site.book_editing import book_seen
 from evennia_ai.web.site.door import door
+from evennia_ai.web.site.looking import past_reader, seer_for
 from evennia_ai.web.site.page import Page, name_of, named_npc
 
 TURNS: Final = 12
@@ -62,13 +66,12 @@ class LoreTurnsPage(Page):
         locks = lorebooks.entry_locks(name)
         may_view = door().viewer_of(self.request.user).may_view
         entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
-        turns = past_turns.newest_turns(ref, TURNS) if ref else ()
-        by_turn = [judged(turn.manifest.verdicts) for turn in turns]
-        touched = frozenset(item for one in by_turn for item in one)
+        by_turn = newest_judged(self.request.user, ref, TURNS) if ref else {}
+        touched = frozenset(item for one in by_turn.values() for item in one)
         rows = [
-            _Row(entry, tuple(letter_of(one.get(item_of(name, entry), ())) for one in by_turn))
+            _Row(entry, tuple(letter_of(one.get(item, ())) for one in by_turn.values()))
             for entry in entries
-            if item_of(name, entry) in touched
+            if (item := item_of(name, entry)) in touched
         ]
         awake = [row for row in rows if row.was_awake]
         page, pages = self.paged(len(awake), PAGE_ENTRIES)
@@ -76,7 +79,7 @@ class LoreTurnsPage(Page):
             "book": name,
             "ref": ref,
             "npc": name_of(ref) if ref else "",
-            "turns": [turn.number for turn in turns],
+            "turns": list(by_turn),
             "letters": dict(_used(awake)),
             "rows": [
                 {
@@ -108,7 +111,23 @@ def letter_of(verdicts: Sequence[Verdict]) -> str:
     return next((letter for words, letter in _KEPT if words in verdicts[0].reason), "K")
 
 
-def judged(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
+Judged = Mapping[str, Sequence[Verdict]]
+
+
+def newest_judged(account: Any, ref: str, count: int) -> dict[int, Judged]:
+    """By the numbers of an NPC's newest turns what an account may see of what each tells of lore.
+
+    A turn of which nobody can say what is hidden is not among them.
+    """
+    seer, reader = seer_for(account, ref), past_reader()
+    found: dict[int, Judged] = {}
+    for turn in past_turns.newest_turns(ref, count):
+        with suppress(ReplayError):
+            found[turn.number] = judged(verdicts_seen(seer, turn, reader))
+    return found
+
+
+def judged(verdicts: Iterable[Verdict]) -> Judged:
     """What each stage said of each entry of lore, in the order of the stages."""
     found: dict[str, list[Verdict]] = {}
     for verdict in verdicts:

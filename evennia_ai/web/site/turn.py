@@ -6,6 +6,7 @@ with it and nothing is stored, until the form of the page saves it as revisions.
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -14,17 +15,16 @@ from django.urls import reverse
 from evennia_ai.errors import EvenniaAIError, ReplayError
 from evennia_ai.history.turn.manifest import request_in_words
 from evennia_ai.history.turn.replay import Replay
+from evennia_ai.minds.looking import past_seen, sent, tried
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
-from evennia_ai.minds.trials import Place, Trial, places
+from evennia_ai.minds.trials import Trial, places
 from evennia_ai.minds.visibility import Seer
-from evennia_ai.minds.withheld.lore import HiddenLore
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, rows
-from evennia_ai.web.site.door import door
-from evennia_ai.web.site.looking import past_of, past_reader, records_of, seer_for, sent, tried
+from evennia_ai.web.site.looking import past_of, past_reader, seer_for
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
 from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in, undone
@@ -41,21 +41,21 @@ class TurnPage(Page):
 
     template = "evennia_ai/turn.html"
     _turn: StoredTurn
+    _seer: Seer
     _past: PastInputs | None = None
 
     def told(self, ref: str, number: int) -> dict[str, Any]:
         turn = turns.turn(ref, number)
         trial = trial_in(self.request)
         self._turn = turn
-        records = records_of(turn)
-        seer = seer_for(self.request.user, ref)
+        seer = self._seer = seer_for(self.request.user, ref)
         unreadable, column = "", {}
         if trial.edits:
-            self._past = past_of(turn)
+            self._past = past_seen(seer, past_of(turn))
             column = column_of(tried(seer, self._past, trial))
         else:
             try:
-                column = column_of(sent(seer, turn, records))
+                column = column_of(sent(seer, turn, past_reader()))
             except ReplayError as error:  # above all, its words were erased
                 unreadable = str(error)
         return {
@@ -70,7 +70,7 @@ class TurnPage(Page):
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
             "unreadable": unreadable,
-            "replay": _replayed(past_turns.replayed(turn)),
+            "replay": _replayed(past_turns.replayed(turn), is_whole=not column.get("hidden")),
             "request": dict(turn.manifest.request),
             "revisions": seer.revisions(turn.manifest.revisions),
             "cut": turn.manifest.cut,
@@ -89,13 +89,13 @@ class TurnPage(Page):
             return pages
         problem = ""
         try:
-            self._past = self._past or past_of(self._turn)
+            self._past = self._past or past_seen(self._seer, past_of(self._turn))
         except NotReadBackError as error:
             problem = str(error)
-        found = {} if self._past is None else self._seen_places(trial_inputs(self._past, trial))
+        found = places(trial_inputs(self._past, trial)) if self._past else {}
         here = {o: p for o, p in found.items() if o in told["by_origin"]}
         said = sum(message["said"] for message in told["messages"])
-        there = self._seen_places(self._past.inputs) if self._past else {}
+        there = places(self._past.inputs) if self._past else {}
         edited = [there[edit.origin] for edit in trial.edits if edit.origin in there]
         return {
             "rows": list(rows(told["messages"], everything="all" in self.request.GET)),
@@ -124,25 +124,16 @@ class TurnPage(Page):
             ],
         }
 
-    def _seen_places(self, inputs: Any) -> dict[str, Place]:
-        """Return the places of a turn without those of lore that is hidden from who looks."""
-        hidden = HiddenLore(door().viewer_of(self.request.user))
-        return {
-            origin: place
-            for origin, place in places(inputs).items()
-            if place.holder != "book" or not hidden.covers(origin)
-        }
-
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
         """Save the trial that the form holds."""
         trial = trial_in(request)
-        found = self._seen_places(past_of(turns.turn(ref, number)).inputs)
+        past = past_seen(seer_for(request.user, ref), past_of(turns.turn(ref, number)))
         saver = Saver(
             by=self.actor,
             npc_ref=npc_of(ref),
             seen=seen_in(request.POST.getlist(SEEN)),
         )
-        saver.save(trial, found)
+        saver.save(trial, places(past.inputs))
         where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
         return HttpResponseRedirect(f"{where}?{query_of(trial, saved=str(len(trial.edits)))}")
 
@@ -171,8 +162,10 @@ def _neighbours(ref: str, number: int) -> tuple[int | None, int | None]:
     return (number - 1 or None), (number + 1 if newest and newest.number > number else None)
 
 
-def _replayed(rebuilt: Replay) -> dict[str, Any]:
-    return {"same": rebuilt.is_same, "problem": rebuilt.problem, "sha256": rebuilt.sha256}
+def _replayed(rebuilt: Replay, *, is_whole: bool) -> dict[str, Any]:
+    """Whether a turn can be replayed; a hash of all of it would let a hidden text be guessed."""
+    sha256 = rebuilt.sha256 if is_whole else ""
+    return {"same": rebuilt.is_same, "problem": rebuilt.problem, "sha256": sha256}
 
 
 def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
@@ -213,10 +206,10 @@ class AgainstPage(Page):
         before = int(text) if text.isdecimal() and len(text) < 10 else top + 1
         lowest = max(0, top - MOST_AGAINST)
         begun = time.monotonic()
-        reader = past_reader()
+        reader, seer = past_reader(), seer_for(self.request.user, ref)
         done: list[dict[str, Any]] = []
         for number in range(before - 1, max(lowest, before - 1 - SLICE), -1):
-            done.append(_compared(ref, number, trial, reader))
+            done.append(_compared(ref, number, trial, reader, seer))
             if time.monotonic() - begun > SLICE_SECONDS:
                 break
         rest = done[-1]["number"] if done else lowest
@@ -234,9 +227,12 @@ class AgainstPage(Page):
         return {"more": more, "is_slice": "before" in self.request.GET}
 
 
-def _compared(ref: str, number: int, trial: Trial, reader: PastReader) -> dict[str, Any]:
+def _compared(
+    ref: str, number: int, trial: Trial, reader: PastReader, seer: Seer
+) -> dict[str, Any]:
     try:
-        found = compared(turns.turn(ref, number), trial, reader)
+        turn, as_seen = turns.turn(ref, number), partial(past_seen, seer)
+        found = compared(turn, trial, reader, as_seen)
     except EvenniaAIError as error:
         return {"number": number, "outcome": "unknown", "problem": str(error)}
     return {

@@ -301,11 +301,14 @@ def test_who_may_not_see_what_was_said_cannot_have_it_told_in_a_branch(searched,
     assert "Branch of Oren from turn" in looks("Admin", "ai/branch oren/3")
 
 
-def test_the_hash_is_that_of_what_was_sent(stage, searched, looks):
+def test_who_may_not_see_all_of_a_prompt_is_not_given_a_hash_of_all_to_guess_with(
+    stage, searched, looks
+):
     sent = turns.turn(stage.npc.ai.ref, 2).manifest.sha256
     told = looks("Builder", "ai/replay oren = 2 full")
-    assert f"sha256 {sent}" in told
-    assert "the same bytes as were sent" in told
+    assert "the same bytes as were sent" in told and sent not in told
+    assert "Hidden from you: 2 messages, 1 fact." in _flat(told)
+    assert f"sha256 {sent}" in looks("Admin", "ai/replay oren = 2 full")
 
 
 @pytest.mark.parametrize("typed", ["ai/export oren/{conversation}", "ai/request oren/3"])

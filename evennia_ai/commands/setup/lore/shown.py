@@ -19,7 +19,7 @@ from evennia_ai.commands.setup.lore.named import (
     stored_book,
 )
 from evennia_ai.compose import Composition
-from evennia_ai.game.mind.viewers import viewer_of
+from evennia_ai.game.mind.viewers import seer_for, viewer_of
 from evennia_ai.game.senses.presence import NPC, HasMind
 from evennia_ai.lorebook.activation.activation import Activation
 from evennia_ai.lorebook.book import names_of, packed
@@ -32,8 +32,9 @@ from evennia_ai.lorebook.editing.typed import (
 )
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
+from evennia_ai.minds.looking import foreseen
 from evennia_ai.minds.withheld.lore import HiddenLore
-from evennia_ai.prompt.report import origins_called
+from evennia_ai.prompt.report import hidden_lines, origins_called
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks as store
@@ -169,22 +170,20 @@ def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
     """What `text` would wake in `npc`, said by `caller` here and now; nothing is changed."""
     if not npc.ai.view().books:
         return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
-    made: Composition = npc.ai.preview_composition(text, caller)
+    made, report = foreseen(seer_for(caller, npc.ai.ref), npc.ai.foreseen(text, caller))
     names = names_of(npc.ai.view().books)
-    hidden = HiddenLore(viewer_of(caller))
     touched = made.lore.calling(made.prompt.called).touched
-    seen = [verdict for verdict in touched if not hidden.covers(verdict.item)]
-    awake = [verdict for verdict in _in_order(made.lore, seen) if verdict.kept]
-    others = [verdict for verdict in seen if not verdict.kept]
+    awake = [verdict for verdict in _in_order(made.lore, touched) if verdict.kept]
+    others = [verdict for verdict in touched if not verdict.kept]
     head = f"If {caller.key} said this to {npc.key} now; nothing was changed."
-    lines = [*_indented(head, 0), f"{len(awake)} awake:"]
+    lines = [*_indented(head, 0), *hidden_lines(report), f"{len(awake)} awake:"]
     left_out = _left_out(made)
     for verdict in awake:
         lines += _judged(verdict, names, late=left_out.get(verdict.item, ""))
     lines.append(f"{len(others)} concerned and silent:")
     told = ["\n".join(_judged(verdict, names)) for verdict in others]
     lines += and_more(told, most=_MOST_SHOWN)
-    return [*lines, *_silent(made.lore, hidden)]
+    return [*lines, *_silent(made.lore)]
 
 
 def item_to_explain(caller: Any, npc: NPC, text: str) -> str:
@@ -222,16 +221,15 @@ def _left_out(made: Composition) -> dict[str, str]:
     return {verdict.item: verdict.reason for verdict in reversed(later)}
 
 
-def _silent(lore: Activation, hidden: HiddenLore) -> Iterator[str]:
+def _silent(lore: Activation) -> Iterator[str]:
     touched = {verdict.item for verdict in lore.touched}
     count = len(lore.verdicts) - len(touched)
     yield f"{count} more stay silent, and nothing concerns them."
     for silence in lore.silent:
-        labels = (label for label in silence.labels() if f"lore:{label}" not in touched)
-        seen = [label for label in labels if not hidden.covers(f"lore:{label}")]
-        if seen:
-            uids = packed(label.removeprefix(f"{silence.book}#") for label in seen)
-            told = f"{silence.book}, {counted(len(seen), 'entry', 'entries')}"
+        labels = [label for label in silence.labels() if f"lore:{label}" not in touched]
+        if labels:
+            uids = packed(label.removeprefix(f"{silence.book}#") for label in labels)
+            told = f"{silence.book}, {counted(len(labels), 'entry', 'entries')}"
             line = f"  {told}: {silence.reason}: {uids}"
             yield clipped(visible(line), WIDTH)
 

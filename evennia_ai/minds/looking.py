@@ -1,0 +1,64 @@
+"""Prompts as somebody may see them: of a past turn, of a trial, of a turn that is only foreseen.
+
+Commands, pages and their JSON show no prompt but by these functions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from evennia_ai.compose import Composition, compose, compose_with_lore
+from evennia_ai.history.turn.replay import report_of_turn
+from evennia_ai.inputs import Inputs
+from evennia_ai.minds.recomposing import PastInputs, PastReader
+from evennia_ai.minds.visibility import Seer
+from evennia_ai.prompt.report import Report, report_of
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.store.history import record_rows
+from evennia_ai.store.history.turns import StoredTurn
+
+
+def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
+    """The account of a past turn's prompt: of what was sent, or of what it would be without what is
+    hidden.
+
+    ReplayError: the prompt cannot be rebuilt. NotReadBackError: something may be hidden, and what
+    the turn was composed from cannot be read back, so nobody can tell what.
+    """
+    records = record_rows.records(turn.manifest.record_ids)
+    report = report_of_turn(turn.manifest, records)
+    if not seer.may_hide:
+        seer.note_reading(records)
+        return report
+    past = past_seen(seer, reader.inputs(turn))
+    return report_of(compose(past.inputs), hidden=past.hidden) if past.hidden else report
+
+
+def past_seen(seer: Seer, past: PastInputs) -> PastInputs:
+    """What a past turn was composed from, as far as it may be seen."""
+    seen = seer.seen(past.inputs)
+    return replace(past, inputs=seen.inputs, hidden=seen.hidden) if seen.hidden else past
+
+
+def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[Verdict]:
+    """What a past turn tells of what was touched, kept and left out. NotReadBackError as `sent`."""
+    if not seer.may_hide:
+        return turn.manifest.verdicts
+    past = past_seen(seer, reader.inputs(turn))
+    return compose(past.inputs).touched if past.hidden else turn.manifest.verdicts
+
+
+def tried(seer: Seer, past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
+    """The account of a past turn's prompt with an edit, beside what it would be without.
+
+    FormatError, ComponentValueError: the edit cannot be, as far as who looks may see.
+    """
+    seen = past_seen(seer, past)
+    before = compose(seen.inputs)
+    return report_of(compose(edit(seen)), older=before.messages, hidden=seen.hidden)
+
+
+def foreseen(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:
+    """A prompt that is made of these inputs for who looks, and its account."""
+    seen = seer.seen(inputs)
+    made = compose_with_lore(seen.inputs)
+    return made, report_of(made.prompt, hidden=seen.hidden)
