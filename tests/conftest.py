@@ -182,9 +182,12 @@ def forget_objects() -> None:
     from django.apps import apps
     from evennia.utils.idmapper.models import SharedMemoryModel
 
+    from evennia_ai.minds.looking import forget_past
+
     for model in apps.get_models():
         if issubclass(model, SharedMemoryModel):
             model.flush_instance_cache(force=True)
+    forget_past()
 
 
 @pytest.fixture

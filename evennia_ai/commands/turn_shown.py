@@ -21,12 +21,11 @@ from evennia_ai.commands.screens import Row, head
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import CONVERSATION, Record
-from evennia_ai.history.turn.manifest import TurnManifest, number_in
+from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.llm.arrival import cut_in_words
 from evennia_ai.lorebook.book import names_of
-from evennia_ai.minds.looking import foreseen, sent
-from evennia_ai.minds.recomposing import PastReader
+from evennia_ai.minds.looking import foreseen, past_reader, sent
 from evennia_ai.minds.turn_sources import source_of, told_by
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import (
@@ -109,7 +108,7 @@ def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Ite
 
 def _report(caller: Any, npc: NPC, turn: StoredTurn) -> Report:
     """The account of the turn's prompt as `caller` may see it."""
-    return sent(seer_for(caller, npc.ai.ref), turn, PastReader())
+    return sent(seer_for(caller, npc.ai.ref), turn, past_reader())
 
 
 def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
@@ -262,7 +261,7 @@ def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
     mediated = [call for call in calls if call.role == MEDIATOR]
     lines = [
         head,
-        *_facts(last.manifest),
+        *_facts(last.manifest, _report(caller, npc, last)),
         *_searched(_calls_shown(last), searches, marks),
         *_summaries(searches, mediated, marks),
         *_outcome(searches, last, marks),
@@ -291,9 +290,9 @@ def _answers_the_same(one: StoredTurn, other: StoredTurn) -> bool:
     return one.event_record is not None and one.event_record == other.event_record
 
 
-def _facts(manifest: TurnManifest) -> Iterator[str]:
+def _facts(manifest: TurnManifest, report: Report) -> Iterator[str]:
     """Step 1: whether the facts were in the request, where, and which."""
-    places = [i for i, message in enumerate(manifest.messages) if message.block == "dynamic"]
+    places = [i for i, message in enumerate(report.messages) if message.block == "dynamic"]
     blocks = [key for key, text in manifest.inputs.get("blocks", ()) if text.strip()]
     if not places:
         yield "1. dynamic_context: NOT in the request."
@@ -303,8 +302,8 @@ def _facts(manifest: TurnManifest) -> Iterator[str]:
             else "no provider had anything to tell; EVENNIA_AI_CONTEXT_PROVIDERS names them"
         )
         return
-    where = ", ".join(number_in(manifest, place) for place in places)
-    last = number_in(manifest, len(manifest.messages) - 1)
+    where = ", ".join(number_of(report, place) for place in places)
+    last = number_of(report, len(report.messages) - 1)
     yield f"1. dynamic_context: message {where}, the last being {last}; role user."
     yield f"{_INDENT}blocks: {', '.join(blocks) or 'none of a provider'}"
 

@@ -5,6 +5,8 @@ Commands, pages and their JSON show no prompt but by these functions.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from threading import local
+from typing import Final
 
 from evennia_ai.compose import Composition, compose, compose_with_lore
 from evennia_ai.history.turn.replay import report_of_turn
@@ -15,6 +17,32 @@ from evennia_ai.prompt.report import Report, report_of
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.turns import StoredTurn
+
+
+class _OfThread(local):
+    """Each thread reads past turns for itself."""
+
+    def __init__(self) -> None:
+        self.reader = PastReader()
+
+
+_of_thread: Final = _OfThread()
+
+
+def past_reader() -> PastReader:
+    """Reads past turns back for one screen: what never changes is kept from those before."""
+    _of_thread.reader.forget_histories()
+    return _of_thread.reader
+
+
+def forget_past() -> None:
+    """Read all of the past anew in this thread: what is there is another game, as in tests."""
+    _of_thread.reader = PastReader()
+
+
+def past_of(turn: StoredTurn) -> PastInputs:
+    """What the turn was composed from; NotReadBackError says what of it is gone."""
+    return past_reader().inputs(turn)
 
 
 def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
@@ -45,6 +73,23 @@ def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[
         return turn.manifest.verdicts
     past = past_seen(seer, reader.inputs(turn))
     return compose(past.inputs).touched if past.hidden else turn.manifest.verdicts
+
+
+def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[str, str]:
+    """Which revisions a past turn's prompt was made from, as far as they may be seen.
+
+    `report` is what `sent` gave, None where nothing of the prompt can be shown: a text has a
+    revision there only because it was in the prompt, which may tell what a hidden one says.
+    """
+    shown = seer.revisions(turn.manifest.revisions)
+    if report is not None and not report.hidden:
+        return shown
+    placed = report.by_origin if report is not None else {}
+    return {
+        what: number
+        for what, number in shown.items()
+        if what in placed or what.partition(":")[0] not in ("component", "note", "lore")
+    }
 
 
 def tried(seer: Seer, past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:

@@ -30,7 +30,6 @@ from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
-EARLIER_TEXT: Final = "[a text of a prompt, which may tell what is hidden from you]"
 _LORE: Final = "lore:"
 _BLOCK: Final = "block:"
 
@@ -69,6 +68,7 @@ class Seer:
             return Seen(inputs=inputs)
         now = {m.record: self._message(m, records) for m in shown if m.record}
         messages = sum(now.get(m.record, m) is not m for m in shown)
+        texts = {record.id for record in records if self.leaves_out(record)}
         books = self.books(inputs.books)
         memories = tuple(memory for memory in inputs.memories if not self.memory(memory))
         is_private = any(map(self._whispers.hides, records))
@@ -80,20 +80,24 @@ class Seer:
             (len(inputs.memories) - len(memories), "memory", "memories"),
             (len(inputs.blocks) - len(blocks), "fact", "facts"),
         )
-        hidden = tuple(f"{n} {one if n == 1 else several}" for n, one, several in gone if n)
+        hidden = [f"{n} {one if n == 1 else several}" for n, one, several in gone if n]
+        if texts:  # how many would tell whether a hidden text woke one that stays
+            hidden.append("texts of earlier prompts")
         if not hidden:
             return Seen(inputs=inputs)
-        history = inputs.history
-        left = {memory.id for memory in memories}
+        history, left = inputs.history, {memory.id for memory in memories}
+        before_cut = history.between(history.earlier, max(history.earlier, inputs.cut))
         without = replace(
             inputs,
             history=History(
-                [now.get(message.record, message) for message in history],
+                [now.get(m.record, m) for m in history if m.record not in texts],
                 earlier=history.earlier,
                 earlier_users=history.earlier_users,
                 earlier_replies=history.earlier_replies,
                 segment=history.segment,
             ),
+            cut=inputs.cut - sum(message.record in texts for message in before_cut),
+            anchors={},
             event=inputs.event and now.get(inputs.event.record, inputs.event),
             tools=tuple(now.get(message.record, message) for message in inputs.tools),
             books=books,
@@ -102,7 +106,7 @@ class Seer:
             blocks=blocks,
             lore_state=NO_STATE,  # hidden words may have woken an entry that stays or rests
         )
-        return Seen(inputs=without, hidden=hidden)
+        return Seen(inputs=without, hidden=tuple(hidden))
 
     def books(self, books: Iterable[Lorebook]) -> tuple[Lorebook, ...]:
         """The books without the entries that are hidden."""
@@ -119,10 +123,24 @@ class Seer:
         """Return which revisions a prompt was made from, as far as they may be seen."""
         return self._lore.shown_revisions(revisions)
 
+    def leaves_out(self, record: Record) -> bool:
+        """Whether a record is not shown at all: a text of a prompt that hidden ones may be in.
+
+        What it was made of is not known any more. Facts alone are not made of anything else.
+        """
+        if record.kind not in BOOKKEEPING or record.is_erased or not self.may_hide:
+            return False
+        if self._whispers.hides(record):
+            return True
+        origins = [str(part[0]) for part in record.meta.get("parts", ())]
+        if origins and all(origin.startswith(_BLOCK) for origin in origins):
+            return bool(self._knowledge.mark_of_text(record.body))
+        return self._lore.are_some or self._knowledge.is_there
+
     def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
         """The record as it may be seen; `beside` are those that are shown with it."""
         if record.kind in BOOKKEEPING:
-            return self._text(record)
+            return record
         mark = self._knowledge.mark_of_record(record)
         heard = self._whispers.without_words(record)
         seen = self._knowledge.without_hidden_calls(heard, beside)
@@ -144,20 +162,7 @@ class Seer:
     def hides_some(self, records: Iterable[Record]) -> bool:
         """Whether something of these records may not be seen."""
         known = tuple(records)
-        return any(self.record(record, known) != record for record in known)
-
-    def _text(self, record: Record) -> Record:
-        """A text of a prompt as it may be seen: what it was made of is not known any more."""
-        if not self.may_hide or record.is_erased:
-            return record
-        origins = [str(part[0]) for part in record.meta.get("parts", ())]
-        are_facts = bool(origins) and all(origin.startswith(_BLOCK) for origin in origins)
-        if are_facts and not self._whispers.hides(record):
-            if not self._knowledge.is_there or not self._knowledge.mark_of_text(record.body):
-                return record
-        elif not (self._lore.are_some or self._knowledge.is_there or self._whispers.hides(record)):
-            return record
-        return replace(record, body=EARLIER_TEXT, meta={**record.meta, "parts": []})
+        return any(self.leaves_out(one) or self.record(one, known) != one for one in known)
 
     def _message(self, message: Message, records: Sequence[Record]) -> Message:
         """A message of the conversation as it may be seen: the same object where all of it may."""

@@ -22,8 +22,7 @@ from evennia_ai.history.chats.chat_records import is_source, source_in_words
 from evennia_ai.history.records import CONVERSATION, Record, RecordKind
 from evennia_ai.history.turn.manifest import number_in
 from evennia_ai.history.turn.replay import Fault, shared_prefix
-from evennia_ai.minds.looking import sent
-from evennia_ai.minds.recomposing import PastReader
+from evennia_ai.minds.looking import past_reader, sent
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report, hidden_lines, number_of
@@ -93,7 +92,8 @@ def _nothing(npc: NPC, number: int) -> str:
 def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]:
     """The records; a line before each change of the conversation says which one it is."""
     fate = _fates(page.records)
-    for where, members in groupby(page.records, key=lambda record: record.conversation):
+    shown = [record for record in page.records if not seer.leaves_out(record)]
+    for where, members in groupby(shown, key=lambda record: record.conversation):
         yield (Span(clipped(f"-- {in_words(page.conversations[where])}", WIDTH), "component"),)
         for is_folded, run in groupby(members, key=lambda r: not is_full and _is_behind(r)):
             records = list(run)
@@ -205,7 +205,7 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
         return [head, *wrapped(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
     same = "the same bytes as were sent, rebuilt from records alone"
-    report = sent(seer_for(caller, npc.ai.ref), turn, PastReader())
+    report = sent(seer_for(caller, npc.ai.ref), turn, past_reader())
     # By a hash of all of it a short hidden text could be guessed.
     lines: list[str | Row] = [head, same]
     lines += hidden_lines(report) or [f"sha256 {rebuilt.sha256}"]

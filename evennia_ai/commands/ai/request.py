@@ -14,7 +14,7 @@ from evennia_ai.execution_request import execution_request
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.turn.sending import storable_messages
-from evennia_ai.minds.recomposing import PastReader
+from evennia_ai.minds.looking import past_of
 from evennia_ai.prompt.messages import digest
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.history.past_turns import replayed
@@ -34,7 +34,7 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     if sent.problem:
         raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
     try:
-        past = PastReader().inputs(turn)
+        past = past_of(turn)
         if seer_for(caller, npc.ai.ref).seen(past.inputs).hidden:
             raise CommandError(
                 f"Turn {turn.number} of {npc.key} was made from lore, memories or facts that locks"

@@ -11,6 +11,7 @@ from evennia_ai.store.authored import lorebooks
 
 _BOOK: Final = "book:"
 _LORE: Final = "lore:"
+_NOT_ALL: Final[frozenset[str]] = frozenset()
 _PLACE: Final = "evennia_ai.hidden_lore"
 
 
@@ -27,24 +28,38 @@ class HiddenLore:
     """Which entries the locks of books and entries hide from somebody."""
 
     def __init__(self, viewer: Viewer) -> None:
-        self._viewer = viewer
-        self._names = frozenset(lorebooks.book_names())
-        self._books: dict[str, bool] = {}
-        self._entries: dict[str, frozenset[str]] = {}
+        self._may_view: Final = viewer.may_view
 
     @cached_property
+    def _hidden(self) -> dict[str, frozenset[str] | None]:
+        """By its name each book of which something is hidden: these entries, or None for all."""
+        found: dict[str, frozenset[str] | None] = {}
+        for name, (locks, of_entries) in lorebooks.all_locks().items():
+            if not self._may_view(locks):
+                found[name] = None
+            elif hidden := [uid for uid, lock in of_entries.items() if not self._may_view(lock)]:
+                found[name] = frozenset(hidden)
+        return found
+
+    @property
     def are_some(self) -> bool:
         """Whether anything of the game's lorebooks is hidden; mostly nothing is."""
-        return any(self._covers_book(name) or self._entries[name] for name in self._names)
+        return bool(self._hidden)
 
     def covers(self, origin: str) -> bool:
         """Whether the entry of this origin may not be seen."""
         label = origin.removeprefix(_LORE)
         return any(
-            self._covers_book(label[:at]) or label[at + 1 :] in self._entries[label[:at]]
+            self._covers(label[:at], label[at + 1 :])
             for at, letter in enumerate(label)
             if letter == "#"
         )
+
+    def _covers(self, book: str, uid: str) -> bool:
+        if book not in self._hidden:
+            return False
+        entries = self._hidden[book]
+        return entries is None or uid in entries
 
     def shown_revisions(self, revisions: Mapping[str, str]) -> dict[str, str]:
         """Return the revisions a prompt was made from, without those of hidden lore."""
@@ -52,16 +67,5 @@ class HiddenLore:
 
     def _names_hidden(self, what: str) -> bool:
         if what.startswith(_BOOK):
-            return self._covers_book(what.removeprefix(_BOOK))
+            return self._hidden.get(what.removeprefix(_BOOK), _NOT_ALL) is None
         return what.startswith(_LORE) and self.covers(what)
-
-    def _covers_book(self, name: str) -> bool:
-        if name not in self._books:
-            is_stored = name in self._names
-            locks = lorebooks.get_book(name).locks if is_stored else ""
-            entries = lorebooks.entry_locks(name) if is_stored else {}
-            self._books[name] = not self._viewer.may_view(locks)
-            self._entries[name] = frozenset(
-                uid for uid, lock in entries.items() if not self._viewer.may_view(lock)
-            )
-        return self._books[name]

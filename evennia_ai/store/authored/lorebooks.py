@@ -242,6 +242,12 @@ def entry_locks(name: str) -> dict[str, str]:
     return _entry_locks(_row(name))
 
 
+def all_locks() -> dict[str, tuple[str, dict[str, str]]]:
+    """By name the lock string of each lorebook, and those of its entries by their uid."""
+    rows = models.Lorebook.objects.values_list("name", "locks", "entry_locks")
+    return {name: (locks, json.loads(entries)) for name, locks, entries in rows}
+
+
 def set_entry_locks(name: str, uid: str, locks: str, *, by: Actor) -> None:
     """Say who may see and change one entry; "" takes it away."""
     check_locks(locks)

@@ -6,13 +6,13 @@ from typing import Any
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import FormatError
 from evennia_ai.minds.edits import ProposedEdit
-from evennia_ai.minds.looking import tried
+from evennia_ai.minds.looking import past_of, tried
 from evennia_ai.prompt.components import ALLOWS, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.history import turns
 from evennia_ai.web.site.column import column_of, rows
-from evennia_ai.web.site.looking import past_of, seer_for
+from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of, named_npc
 
 

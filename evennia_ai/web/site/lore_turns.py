@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evennia_ai.errors import ReplayError
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.minds.looking import verdicts_seen
+from evennia_ai.minds.looking import past_reader, verdicts_seen
 from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.store.authored import lorebooks
@@ -15,7 +15,7 @@ from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.web.site.book_editing import book_seen
 from evennia_ai.web.site.door import door
-from evennia_ai.web.site.looking import past_reader, seer_for
+from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of, named_npc
 
 TURNS: Final = 12

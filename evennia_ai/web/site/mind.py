@@ -1,19 +1,23 @@
 """The mind of one NPC: its turns, what it is made of, what it used; pausing it."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import FormatError, NotStoredError
+from evennia_ai.errors import FormatError, NotStoredError, ReplayError
+from evennia_ai.minds.looking import past_reader, revisions_seen, sent
+from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import notes
 from evennia_ai.store.authored.cards import card_of
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import builder_of, npc_of
+from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import DAY_SECONDS, halts
 from evennia_ai.web.site.door import door
 from evennia_ai.web.site.looking import seer_for
@@ -56,7 +60,7 @@ class MindPage(Page):
                 }
                 for note in notes.notes_for(npc_ref)
             ],
-            "made_of": list(_made_of(seer.revisions(newest.manifest.revisions))) if newest else [],
+            "made_of": list(_made_of(seer, newest)) if newest else [],
             "today": {"calls": used.calls, "tokens": used.tokens},
             "page": page,
             "has_older": found.has_older,
@@ -98,8 +102,11 @@ class PauseView(Page):
         return HttpResponseRedirect(reverse("evennia_ai:mind", kwargs={"ref": ref}))
 
 
-def _made_of(revisions: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _made_of(seer: Seer, newest: StoredTurn) -> Iterator[dict[str, Any]]:
     """Which revision of each card, book and component took part in the newest turn."""
-    for what, revision in revisions.items():
+    report = None
+    with suppress(ReplayError):  # its words were erased, or nobody can say what of it is hidden
+        report = sent(seer, newest, past_reader())
+    for what, revision in revisions_seen(seer, newest, report).items():
         kind, _, name = what.partition(":")
         yield {"kind": kind, "name": name, "revision": revision}

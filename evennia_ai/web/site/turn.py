@@ -15,7 +15,7 @@ from django.urls import reverse
 from evennia_ai.errors import EvenniaAIError, ReplayError
 from evennia_ai.history.turn.manifest import request_in_words
 from evennia_ai.history.turn.replay import Replay
-from evennia_ai.minds.looking import past_seen, sent, tried
+from evennia_ai.minds.looking import past_of, past_reader, past_seen, revisions_seen, sent, tried
 from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
 from evennia_ai.minds.trials import Trial, places
 from evennia_ai.minds.visibility import Seer
@@ -24,7 +24,7 @@ from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, rows
-from evennia_ai.web.site.looking import past_of, past_reader, seer_for
+from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
 from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in, undone
@@ -49,15 +49,16 @@ class TurnPage(Page):
         trial = trial_in(self.request)
         self._turn = turn
         seer = self._seer = seer_for(self.request.user, ref)
-        unreadable, column = "", {}
+        unreadable, report = "", None
         if trial.edits:
             self._past = past_seen(seer, past_of(turn))
-            column = column_of(tried(seer, self._past, trial))
+            report = tried(seer, self._past, trial)
         else:
             try:
-                column = column_of(sent(seer, turn, past_reader()))
+                report = sent(seer, turn, past_reader())
             except ReplayError as error:  # above all, its words were erased
                 unreadable = str(error)
+        is_whole = report is not None and not report.hidden
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -70,13 +71,13 @@ class TurnPage(Page):
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
             "unreadable": unreadable,
-            "replay": _replayed(past_turns.replayed(turn), is_whole=not column.get("hidden")),
+            "replay": _replayed(past_turns.replayed(turn), is_whole=is_whole),
             "request": dict(turn.manifest.request),
-            "revisions": seer.revisions(turn.manifest.revisions),
+            "revisions": revisions_seen(seer, turn, report),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
             "reply": _reply(seer, turn),
-            **column,
+            **(column_of(report) if report else {}),
         }
 
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
