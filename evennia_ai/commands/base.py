@@ -33,6 +33,7 @@ from evennia_ai.game.mind.actors import actor_of, addresses_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import shown_block
 from evennia_ai.history.records import storable
+from evennia_ai.prompt.names import guise_in, wearer_of
 from evennia_ai.store.history.chats import is_of_name_alone
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
@@ -68,8 +69,10 @@ def in_words(conversation: ConversationRef) -> str:
 
 def name_of(ref: str) -> str:
     """What somebody or something is called now, its number where it is gone."""
-    found = search_object(f"#{ref}") if ref.isdecimal() else ()
-    return f"{plain_name(found[0].key)} (#{ref})" if found else f"#{ref}"
+    person, guise = wearer_of(ref), guise_in(ref)
+    found = search_object(f"#{person}") if person.isdecimal() else ()
+    named = f"{plain_name(found[0].key)} (#{person})" if found else f"#{person}"
+    return f"{named} in guise {guise}" if guise else named
 
 
 def revision_in_words(change: Any) -> str:

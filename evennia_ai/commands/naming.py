@@ -105,10 +105,14 @@ def npc_named(caller: Any, name: str) -> Any:
     return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, HasMind))
 
 
-def npc_here(caller: Any, name: str) -> Any:
-    """The NPC with a mind that `name` means among those who are where `caller` is."""
+def npc_here(caller: Any, name: str, *, hook: str = "") -> Any:
+    """The NPC with a mind that `name` means among those who are where `caller` is.
+
+    With `hook` it may also be somebody without one who has a method of this name.
+    """
     there = caller.search(name, location=caller.location, quiet=True)
-    found = {f"{name}-{n}": it for n, it in enumerate(there, start=1) if isinstance(it, HasMind)}
+    meant = [it for it in there if isinstance(it, HasMind) or (hook and hasattr(it, hook))]
+    found = {f"{name}-{n}": it for n, it in enumerate(meant, start=1)}
     return _only(found, name, nobody=f"There is nobody called '{name}' here to talk to.")
 
 

@@ -5,10 +5,13 @@ from typing import Any, Final
 from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import npc_here
 from evennia_ai.game.senses.happenings import item_name
+from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import show, talk
 from evennia_ai.game.writings import Writing
 
+OF_CONTRIB: Final = "at_talked_to"
+"""How `talk` of `evennia.contrib.rpg.llm` tells its NPCs what is said; that command has our key."""
 MOST_OF_NAME: Final = 4
 """Words of a name that stands before what is said, without anything between."""
 
@@ -142,6 +145,12 @@ class CmdTalk(StrictCommand):
         npc, text = self._to_whom()
         if not talk(self.caller, npc, text):
             raise CommandError("You cannot say that.")
+        if not isinstance(npc, HasMind):
+            getattr(npc, OF_CONTRIB)(text, self.caller)
+
+    def _hearer(self, name: str) -> Any:
+        """The one here who is called so: an NPC of ours, or one of Evennia's contrib."""
+        return npc_here(self.caller, name, hook=OF_CONTRIB)
 
     def _to_whom(self) -> tuple[Any, str]:
         """The NPC that is meant, and what is said: behind the "=", else behind its name."""
@@ -153,7 +162,7 @@ class CmdTalk(StrictCommand):
         if self.caller.location is None:
             raise CommandError("You are nowhere, so nobody can hear you.")
         try:
-            return (npc_here(self.caller, name), text) if name else self._behind_name(words)
+            return (self._hearer(name), text) if name else self._behind_name(words)
         except CommandError:
             if len(name.split()) < 2:
                 raise
@@ -163,8 +172,8 @@ class CmdTalk(StrictCommand):
         """The same where nothing stands between: the longest name that is somebody's counts."""
         for many in range(min(MOST_OF_NAME, len(words) - 1), 1, -1):
             try:
-                found = npc_here(self.caller, " ".join(words[:many]))
+                found = self._hearer(" ".join(words[:many]))
             except CommandError:
                 continue
             return found, " ".join(words[many:])
-        return npc_here(self.caller, words[0]), " ".join(words[1:])
+        return self._hearer(words[0]), " ".join(words[1:])

@@ -22,6 +22,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.names import in_guise
 
 # What no database stores or no encoding writes: the null character and halves of pairs.
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
@@ -132,6 +133,15 @@ class Record:
     def is_erased(self) -> bool:
         """Whether its words were erased on request."""
         return not self.body and not self.name and self.meta == ERASED
+
+
+GUISE: Final = "guise"
+"""In the meta of a record: what hid from the NPC who spoke, beside "speaker", who it was."""
+
+
+def speaker_known_in(record: NewRecord | Record) -> str:
+    """The reference of whom the NPC took the one for who said or did it, "" for nobody."""
+    return in_guise(str(record.meta.get("speaker", "")), str(record.meta.get(GUISE, "")))
 
 
 def calls_of(record: NewRecord | Record) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeVar
 from evennia_ai.compose import compose
 from evennia_ai.errors import EvenniaAIError, NotStoredError, ReplayError
 from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import canonical_json
+from evennia_ai.history.records import canonical_json, speaker_known_in
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.replay import Difference, differences, shared_messages
 from evennia_ai.history.turn.sending import storable_messages
@@ -170,7 +170,7 @@ class PastReader:
 
 def _speaker_ref(inputs: Inputs) -> str:
     record = record_of(inputs.event) if inputs.event else None
-    return str(record.meta.get("speaker", "")) if record else ""
+    return speaker_known_in(record) if record else ""
 
 
 def _check_told(manifest: TurnManifest) -> None:

@@ -92,6 +92,24 @@ def spelt(name: str) -> str:
     return " ".join("".join(c if c.isalnum() or _is_mark(c) else " " for c in _latin(name)).split())
 
 
+_GUISE: Final = "~"
+
+
+def in_guise(ref: str, guise: str) -> str:
+    """The reference of somebody in a guise; that of the person where `guise` is ""."""
+    return f"{ref}{_GUISE}{guise}" if guise else ref
+
+
+def wearer_of(ref: str) -> str:
+    """The reference of the person behind a guise; any other reference as it is."""
+    return ref.partition(_GUISE)[0]
+
+
+def guise_in(ref: str) -> str:
+    """The guise in a reference, "" where it is a person's own."""
+    return ref.partition(_GUISE)[2]
+
+
 def _latin(name: str) -> str:
     """A name in small letters, with those of ours for all that look like them."""
     if name.isascii():

@@ -351,6 +351,11 @@ class Conf:
     ]
     """what tells NPCs the facts of the moment, in this order, see
     [dynamic-context.md](dynamic-context.md)"""
+    ooc_marks: Annotated[
+        kinds.Texts,
+        Setting("E123", ["((", "(ooc", "[ooc", "ooc:", "ooc "], 'a list of texts, such as ["(("]'),
+    ]
+    """how a line begins that is said out of character: NPCs do not hear it"""
     persona_characters: Annotated[kinds.WholeNumber, Setting("E095", 1000)]
     """the longest [persona](personas.md) a player may write; 0: NPCs are told of none"""
     elsewhere_tokens: Annotated[

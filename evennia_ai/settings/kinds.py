@@ -170,6 +170,7 @@ Variable = Annotated[str, Must("the name of an environment variable", str.isiden
 DottedPath = Annotated[str, Must("a dotted path", _is_path)]
 PathOrNone = Annotated[str, Must("a dotted path", lambda value: not value or _is_path(value))]
 Paths = Annotated[tuple[str, ...], _list_of(_is_path)]
+Texts = Annotated[tuple[str, ...], _list_of(lambda one: isinstance(one, str) and bool(one.strip()))]
 NamesOrPaths = Annotated[tuple[str, ...], _list_of(_is_name_or_path)]
 Folder = Annotated[
     Path, PlainValidator(_folder), Must("a folder; a relative one counts from the game's folder")

@@ -30,6 +30,7 @@ from evennia_ai.history.turn.manifest import TurnManifest, without_block, withou
 from evennia_ai.history.turn.seals import SEALS
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.models import ERASED_META
+from evennia_ai.prompt.names import in_guise, wearer_of
 from evennia_ai.prompt.personas import persona_key, persona_origin
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
@@ -98,7 +99,8 @@ def _counted(found: Iterable[ConversationRef]) -> Erased:
 def private_partners() -> tuple[str, ...]:
     """The references of all who ever had a private conversation, also of those who are gone."""
     rows = models.Conversation.objects.filter(kind="private").order_by("partner_ref")
-    return tuple(rows.values_list("partner_ref", flat=True).distinct())
+    refs = rows.values_list("partner_ref", flat=True).distinct()
+    return tuple(dict.fromkeys(map(wearer_of, refs)))
 
 
 def erase_conversation(conversation: ConversationRef, *, by: Actor) -> Erased:
@@ -146,7 +148,7 @@ def erase_branches(npc_ref: str, by_ref: str, *, by: Actor) -> Erased:
 
 
 def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
-    rows = models.Conversation.objects.filter(kind="private", partner_ref=partner_ref)
+    rows = models.Conversation.objects.filter(_is_of("partner_ref", partner_ref), kind="private")
     if npc_ref is not None:
         rows = rows.filter(npc_ref=npc_ref)
     return [ref_of(row) for row in rows.order_by("pk")]
@@ -303,6 +305,12 @@ def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> 
     return _changed_turns(showing, partial(without_block, key=key, source=source))
 
 
+def _is_of(field: str, person_ref: str) -> Q:
+    """Whether a field names a person, or a guise of theirs."""
+    in_any = in_guise(person_ref, "x").removesuffix("x")
+    return Q(**{field: person_ref}) | Q(**{f"{field}__startswith": in_any})
+
+
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:
     """How many memories about a person have words, those that only revisions tell of included."""
     return len(_ids(_revisions(person_ref, npc_ref).exclude(value="")))
@@ -311,7 +319,8 @@ def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:
 def people() -> tuple[str, ...]:
     """The references of all that something was ever remembered of."""
     rows = models.MemoryRevision.objects.exclude(about="").exclude(value="")
-    return tuple(rows.order_by("about").values_list("about", flat=True).distinct())
+    refs = rows.order_by("about").values_list("about", flat=True).distinct()
+    return tuple(dict.fromkeys(map(wearer_of, refs)))
 
 
 def erase_about(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> int:
@@ -320,7 +329,7 @@ def erase_about(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> in
     return _erase_memories(
         revisions,
         by=by,
-        is_gone=lambda memory: memory.about == person_ref,
+        is_gone=lambda memory: wearer_of(memory.about) == person_ref,
         doing=f"erasing the memories of {person_ref}",
     )
 
@@ -400,7 +409,7 @@ def _erase_memories(
 
 def _revisions(person_ref: str, npc_ref: str | None) -> Any:
     """The changes of all that is about a person, which must be one: the world has no such right."""
-    rows = models.MemoryRevision.objects.filter(about=person_ref).exclude(about="")
+    rows = models.MemoryRevision.objects.filter(_is_of("about", person_ref)).exclude(about="")
     return rows if npc_ref is None else rows.filter(npc_ref=npc_ref)
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from evennia_ai.game.senses.events import NOBODYS, Event, asks_for_answer
 from evennia_ai.llm.offline.asked import Kind, asked
+from evennia_ai.prompt.names import wearer_of
 from evennia_ai.settings.npc import Mode
 from evennia_ai.text.words import COMMON_WORDS
 
@@ -147,7 +148,7 @@ _OF_SOMEBODY: Final = re.compile(r"\w+['’]s\b")
 
 def _of_words(event: Event, listener: Listener) -> Address:
     """The same for what is said aloud and to nobody in particular."""
-    named_at = place_of(event.text, listener.names)
+    named_at = called_at(event.text, listener.names)
     if named_at is not None:
         return Address(claim=Addressed.MEANT, why="called by name", named_at=named_at)
     if event.hops:
@@ -166,6 +167,55 @@ def _of_nobody(event: Event, listener: Listener) -> Address:
     if listener.is_among_npcs and asked(event.text, of="").kind is Kind.GREETING:
         return Address(claim=Addressed.WILLING, why="a greeting to all of them")
     return _none("not named")
+
+
+# What may stand right before a name where somebody is called by it.
+_LEADS: Final = frozenset(
+    {
+        *("hey", "hi", "hello", "hallo", "hullo", "ho", "yo", "oh", "ah"),
+        *("ok", "okay", "well", "so", "and", "but", "no", "yes", "aye"),
+        *("please", "thanks", "you", "there", "dear", "good", "old", "master", "mistress"),
+        *("sir", "lady", "greetings", "hail", "morning", "evening", "day", "night", "afternoon"),
+        *("welcome", "farewell", "goodbye", "bye", "sorry", "listen", "look", "friend", "ask"),
+    }
+)
+# What stands right behind a name at the start of a sentence that only tells of its bearer.
+_TELLS: Final = re.compile(
+    r"\s+(?:is|was|isn['’]t|wasn['’]t|has|had|says|said|went|goes|looks|seems)\b[^?]*\Z",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(r"[.!?…;:]+[\s\"'”’)]*|\n+")
+
+
+def called_at(text: str, names: Iterable[str]) -> int | None:
+    """Where in `text` somebody is called by one of `names`; None: nowhere, or it is only told of.
+
+    "I met Fig yesterday" and "Is this Clo's hat?" call nobody: the name stands between other words,
+    or something is its bearer's. A name calls at the start or the end of a sentence, beside a comma
+    and behind words such as "hey". A sentence that ends with a full stop behind the name, as in
+    "I met Fig.", only tells of them.
+    """
+    for pattern in _any_of(tuple(names)):
+        for found in pattern.finditer(text):
+            if _calls(text, *found.span()):
+                return found.start()
+    return None
+
+
+def _calls(text: str, start: int, end: int) -> bool:
+    before, after = text[:start], text[end:]
+    sentence = re.split(_SENTENCE, before)[-1].strip(" \"'“”‘’(*-–—")
+    rest = re.split(_SENTENCE, after)[0]
+    if re.match(r"['’]s\b", after):
+        return False
+    if not sentence:
+        return not _TELLS.match(rest + after[len(rest) : len(rest) + 1])
+    last = sentence.split()[-1]
+    if sentence.endswith(",") or last.casefold().strip(",") in _LEADS or re.match(r"\s*,", after):
+        return True
+    if rest.strip(" \"'”’)*"):
+        return False
+    return not after.lstrip(" \"'”’)*").startswith(".") or after.lstrip().startswith("...")
 
 
 def mentions(text: str, names: Iterable[str]) -> bool:
@@ -234,18 +284,18 @@ class Engagement:
         """
         self._with = {ref: one for ref, one in self._with.items() if one.until > now}
         if event.speaker_ref and not event.hops:
-            self._with[event.speaker_ref] = _Engaged(event.room_ref, now, now + lasts_seconds)
+            self._with[event.known_ref] = _Engaged(event.room_ref, now, now + lasts_seconds)
 
     def since(self, event: Event, *, now: float) -> float | None:
         """When the speaker was last addressed or answered here; None: not in conversation."""
-        known = self._with.get(event.speaker_ref)
+        known = self._with.get(event.known_ref)
         if known is None or known.room_ref != event.room_ref or now >= known.until:
             return None
         return known.since
 
     def end(self, speaker_ref: str) -> None:
         """The speaker left."""
-        self._with.pop(speaker_ref, None)
+        self._with = {ref: one for ref, one in self._with.items() if wearer_of(ref) != speaker_ref}
 
     def clear(self) -> None:
         """The NPC left."""

@@ -91,7 +91,7 @@ class BookBuilds:
         Those are books that nothing stands in for: the first of a name, the player's, the card's.
         The card and the preset are waited for, too.
         """
-        player, scopes = event.speaker_ref, scopes_of(npc)
+        player, scopes = event.known_ref, scopes_of(npc)
         theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
         begun = {one.name: self._begun(one) for one in books_for(scopes)}
         first = {name: reading for name, reading in begun.items() if reading and reading.is_first}

@@ -15,6 +15,7 @@ from evennia.utils import gametime, logger
 from evennia_ai.game.recording.heard import game_time
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, ZONE, bystanders, can_see
+from evennia_ai.game.senses.recognition import known_ref
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,
@@ -163,7 +164,7 @@ def hours_now() -> float:
 
 def moment(event: Event | None) -> Moment:
     """When it is, and who is spoken with in private."""
-    confidant = event.speaker_ref if event is not None and event.private else ""
+    confidant = event.known_ref if event is not None and event.private else ""
     return Moment(hours=hours_now(), confidant_ref=confidant)
 
 
@@ -173,8 +174,8 @@ def candidates(npc: NPC, event: Event | None) -> tuple[Memory, ...]:
     if not held.memories:
         return ()
     present = [
-        str(other.id)
+        ref
         for other in bystanders(npc)
-        if held.is_about(str(other.id)) and can_see(npc, other)
+        if held.is_about(ref := known_ref(npc, other)) and can_see(npc, other)
     ]
-    return held.candidates(speaker_ref=event.speaker_ref if event else "", present_refs=present)
+    return held.candidates(speaker_ref=event.known_ref if event else "", present_refs=present)

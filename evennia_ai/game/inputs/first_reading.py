@@ -51,7 +51,7 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
     The thread has told the reactor all that it had committed before, so nothing that is read is
     older. StoreError: it cannot be read.
     """
-    speaker = heard.event.speaker_ref
+    speaker = heard.event.known_ref
     of_speaker = (Scope(kind="player", ref=speaker),) if speaker else ()
     reading = _Reading(
         npc_ref=mind.ref,

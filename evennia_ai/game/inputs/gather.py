@@ -31,6 +31,7 @@ from evennia_ai.game.recording.heard import (
 )
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, bystanders, is_npc
+from evennia_ai.game.senses.recognition import known_ref
 from evennia_ai.game.senses.text import one_line, person_name, plain_name, unmarked
 from evennia_ai.history.projection import minute_in
 from evennia_ai.history.records import NewRecord
@@ -119,7 +120,9 @@ def opening(
         dice=Dice(turn=seed, conversation=seed),
         other_names=[plain_name(other.key) for other in there],
     )
-    people = [str(who.id) for who in there if not is_npc(who)] if talk.kind == "room" else []
+    people = (
+        [known_ref(npc, who) for who in there if not is_npc(who)] if talk.kind == "room" else []
+    )
     return greeting_record(greeting, text, heard_by=people) if text else None
 
 
@@ -284,7 +287,7 @@ def inputs(
         history=history,
         event=said,
         notes=view.notes,
-        books=books_with(view, player_ref=event.speaker_ref if event else ""),
+        books=books_with(view, player_ref=event.known_ref if event else ""),
         blocks=(
             *blocks_of(npc, event, conversation, conf=conf, tools=view.sources.tools),
             *persona_blocks(view, event),

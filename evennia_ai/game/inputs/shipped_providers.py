@@ -19,9 +19,10 @@ from evennia_ai.game.recording.heard import game_minute, real_minute, records_of
 from evennia_ai.game.senses.events import NOBODYS, Event
 from evennia_ai.game.senses.labels import label_of
 from evennia_ai.game.senses.presence import NPC, seen_here
+from evennia_ai.game.senses.recognition import known_ref
 from evennia_ai.game.senses.text import one_line, plain_name
 from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.records import Record, RecordKind, speaker_known_in
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.knowledge import meta_prompt
 from evennia_ai.knowledge.pages.page import BaseInfo
@@ -72,9 +73,9 @@ def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None
         return ""
     names: dict[str, str] = {}
     if event is not None and event.speaker_ref:
-        names[event.speaker_ref] = event.speaker_name
+        names[event.known_ref] = event.speaker_name
     for other in seen_here(npc):
-        names.setdefault(str(other.id), label_of(npc, other))
+        names.setdefault(known_ref(npc, other), label_of(npc, other))
     told = ((name, _words(relations, ref)) for ref, name in names.items())
     lines = [f"What {bounded(name)} is to you: {words}." for name, words in told if words]
     return "\n".join(lines[:MOST_PEOPLE])
@@ -102,9 +103,9 @@ def acquaintance(
     known = [
         memory
         for memory in memories.held_by(str(npc.id)).candidates(
-            speaker_ref=event.speaker_ref, present_refs=()
+            speaker_ref=event.known_ref, present_refs=()
         )
-        if memory.about == event.speaker_ref and (event.private or memory.learnt == "aloud")
+        if memory.about == event.known_ref and (event.private or memory.learnt == "aloud")
     ]
     if len(known) <= rules.recall.most:
         return ""
@@ -127,14 +128,14 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     """What each of those present has shown `npc`, a line for each; "" where nobody did."""
     things: dict[str, list[str]] = {}
     for record in sorted(_shown(npc, conversation), key=_written):
-        listed = things.setdefault(str(record.meta.get("speaker", "")), [])
+        listed = things.setdefault(speaker_known_in(record), [])
         item = bounded(plain_name(str(record.meta["item"])))
         if item in listed:
             listed.remove(item)
         listed.append(item)
     lines = []
     for other in seen_here(npc) if things else ():
-        if listed := things.get(str(other.id), []):
+        if listed := things.get(known_ref(npc, other), []):
             name = bounded(label_of(npc, other))
             lines.append(f"What {name} has shown you before: {', '.join(listed[-MOST_THINGS:])}.")
     return "\n".join(lines)

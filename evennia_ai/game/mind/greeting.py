@@ -152,7 +152,7 @@ class Greeting:
         is_pausing = self._current.runtime.clock.seconds() < self._greets_from
         if not _is_person(event) or is_pausing or self._why_unable():
             return False
-        return event.speaker_ref not in greeted(conversation)
+        return event.known_ref not in greeted(conversation)
 
     def _spoken(self, event: Event) -> NewRecord | None:
         return gather.opening(self._mind.npc, self._mind.view(), heard.key_of(event), event)
@@ -166,7 +166,7 @@ def _committed(came: Sequence[CommittedEvent], record: NewRecord) -> bool:
     """Commit the greeting of these; whether one of them has not heard it yet."""
     where = came[0].conversation
     has_heard = greeted(where)
-    if all(one.event.speaker_ref in has_heard for one in came):
+    if all(one.event.known_ref in has_heard for one in came):
         return False
     conversations.append(where, [record])
     return True

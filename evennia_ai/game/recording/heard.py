@@ -18,7 +18,7 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, object_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.projection import MINUTE, record_of
-from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.history.records import GUISE, NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
 from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.history import conversations
@@ -61,7 +61,7 @@ class CommittedEvent:
 def key_of(event: Event) -> ConversationKey:
     """The conversation an event belongs to: private with its speaker, else that of the room."""
     if event.private:
-        return ConversationKey(kind="private", partner_ref=event.speaker_ref)
+        return ConversationKey(kind="private", partner_ref=event.known_ref)
     return ConversationKey(kind="room", place_ref=event.room_ref or "nowhere")
 
 
@@ -140,6 +140,7 @@ def event_record(event: Event, *, minute: str = "") -> NewRecord:
     body = f"*{event.text}*" if event.kind == "pose" else event.text
     meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
     told = {
+        GUISE: event.guise,
         "to": event.to_ref,
         "language": event.language,
         "volume": event.volume,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from evennia_ai.prompt.names import in_guise
 from evennia_ai.text.words import words_of
 
 Kind = str
@@ -61,6 +62,8 @@ class Event:
     """Whether nobody but the speaker was there to be meant."""
     hops: int = 0
     """The NPC replies in a row that led to it; 0 is a person."""
+    guise: str = ""
+    """What hides who the speaker is from the NPC (`game.senses.recognition`), "" for nothing."""
     unplayed: bool = field(default=False, compare=False)
     """True if nobody plays the speaker, and it is no NPC of ours: a thing, a scripted character."""
     language: str = ""
@@ -78,6 +81,11 @@ class Event:
     """The client at which who says or poses it types; "" for nobody, and for what happened."""
     line: Line | None = field(default=None, compare=False, repr=False)
     """What led to it, however many replies of NPCs ago; None where that is not known."""
+
+    @property
+    def known_ref(self) -> str:
+        """The reference of whom the NPC takes the speaker for: what it knows is asked for by it."""
+        return in_guise(self.speaker_ref, self.guise)
 
     @property
     def is_happening(self) -> bool:

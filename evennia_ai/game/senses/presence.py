@@ -13,6 +13,7 @@ from evennia.objects.models import ObjectDB
 from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.recognition import sdesc_names
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.prompt.components import GAME, Scope
 
@@ -61,6 +62,10 @@ class NPC(Protocol):
     def msg(self, text: Any = None, from_obj: Any = None, **kwargs: Any) -> None: ...
 
     def understands(self, language: str) -> bool: ...
+
+    def guise_of(self, person: Any) -> str: ...
+
+    def called_by(self, speaker: Any) -> tuple[str, ...]: ...
 
     def why_unable(self) -> str: ...
 
@@ -137,8 +142,9 @@ def is_npc(character: Any) -> bool:
 
 
 def names_of(character: Any) -> tuple[str, ...]:
-    """What a character is called: its name and its aliases."""
-    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
+    """What a character is called: its name, aliases, and short description where it has one."""
+    aliases = sorted(map(str, character.aliases.all()))
+    return (plain_name(character.key), *aliases, *sdesc_names(character))
 
 
 def minds() -> Iterable[tuple[int, str, str | None, str]]:

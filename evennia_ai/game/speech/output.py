@@ -17,6 +17,7 @@ from django.conf import settings
 
 from evennia_ai.game.senses.happenings import Happening, description, item_name, npcs_in, tell
 from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.recognition import spoken_words
 from evennia_ai.game.senses.text import LINE_BREAK, one_line, plain_name
 from evennia_ai.game.senses.utterance import Utterance, uttered
 from evennia_ai.game.speech.reply_acts import JOINED, acts_of
@@ -31,7 +32,7 @@ POSE: Final = "{npc} {action}"
 POSE_JOINED: Final = "{npc}{action}"
 GIVE: Final = "{npc} gives you {item}."
 TALK: Final = '{object} says to {npc}, "{speech}"'
-TALK_SELF: Final = '{self} say to {npc}, "{speech}"'
+TALK_SELF: Final = '{self} say to {seen}, "{speech}"'
 
 ITEM_INDENT: Final = "  "
 """Before each further line of what is said: no line of a list passes for the line of somebody."""
@@ -106,9 +107,6 @@ class SafeName:
         """The name for `looker`, as Evennia's hook of this name."""
         return escaped(plain_name(self._named.get_display_name(looker, **kwargs)))
 
-    def __str__(self) -> str:
-        return escaped(plain_name(str(self._named.key)))
-
 
 def speak(npc: NPC, text: str, *, hops: int = 0) -> None:
     """Say `text` aloud where `npc` is."""
@@ -178,7 +176,7 @@ def gave(npc: NPC, target: Any, item: Any) -> None:
 
 def talk(speaker: Any, npc: NPC, text: str) -> bool:
     """Have `speaker` say `text` aloud to `npc`; false where the speaker's own hook forbids it."""
-    text = speaker.at_pre_say(text)
+    text = spoken_words(str(speaker.at_pre_say(text) or ""))
     if not text:
         return False
     with uttered(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
@@ -186,7 +184,11 @@ def talk(speaker: Any, npc: NPC, text: str) -> bool:
             safe_speech(text),
             msg_self=TALK_SELF,
             msg_location=TALK,
-            mapping={"object": SafeName(speaker), "npc": SafeName(npc)},
+            mapping={
+                "object": SafeName(speaker),
+                "npc": SafeName(npc),
+                "seen": SafeName(npc).get_display_name(speaker),
+            },
         )
     return True
 

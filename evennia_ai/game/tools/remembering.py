@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from evennia_ai.errors import NotStoredError
+from evennia_ai.game.senses.recognition import known_ref
 from evennia_ai.game.tools.targets import person, remembered_people
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.game.upkeep import remembering
@@ -89,7 +90,7 @@ def _reference(use: Use, name: str | None) -> str | None:
     known = person(
         use.npc, name, answered=use.event.speaker_ref, also=remembered_people(use.mind.ref)
     )
-    return str(known.id)
+    return known_ref(use.npc, known)
 
 
 class ErrandResult(Tool):

@@ -18,6 +18,7 @@ from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.recognition import known_ref, sdesc_names, spoken_words
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import deliver, pose
 from evennia_ai.game.speech.reply_acts import behind_name
@@ -115,9 +116,13 @@ class Whisper(Tool):
         hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
         words = cleaned(use, arguments.text)
         text = allowed(use, words, whisper=True, receivers=[hearer])
-        noted_aside(use, ConversationKey(kind="private", partner_ref=str(hearer.id)), text)
+        noted_aside(
+            use, ConversationKey(kind="private", partner_ref=known_ref(use.npc, hearer)), text
+        )
         deliver(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
-        told = f': "{text}"' if _is_with(use.event, hearer) else ", and nobody else hears it."
+        told = (
+            f': "{text}"' if _is_with(use.npc, use.event, hearer) else ", and nobody else hears it."
+        )
         return f"You whisper to {shown_name(use.npc, hearer)}{told}"
 
     def recorded(self, arguments: Arguments, *, npc: NPC, event: Event) -> ToolArguments:
@@ -126,7 +131,7 @@ class Whisper(Tool):
             hearer = person(npc, arguments.to, answered=event.speaker_ref)
         except Refused:
             hearer = None
-        if hearer is not None and _is_with(event, hearer):
+        if hearer is not None and _is_with(npc, event, hearer):
             return arguments
         return arguments.model_copy(update={"text": WHISPERED})
 
@@ -168,17 +173,17 @@ def allowed(use: Use, text: str, **options: Any) -> str:
     said = use.npc.at_pre_say(text, **options)
     if not said:
         raise Refused(SILENCED)
-    return str(said)
+    return spoken_words(str(said))
 
 
-def own_names(use: Use) -> tuple[str, str]:
+def own_names(use: Use) -> tuple[str, ...]:
     """By what a model may call the one it speaks for."""
-    return use.view.char_name, plain_name(use.npc.key)
+    return use.view.char_name, plain_name(use.npc.key), *sdesc_names(use.npc)
 
 
-def _is_with(event: Event, partner: Any) -> bool:
+def _is_with(npc: NPC, event: Event, partner: Any) -> bool:
     """Whether the event belongs to the private conversation with `partner`."""
-    return event.private and event.speaker_ref == str(partner.id)
+    return event.private and event.known_ref == known_ref(npc, partner)
 
 
 class EndConversation(Tool):

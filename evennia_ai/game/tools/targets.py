@@ -19,8 +19,9 @@ from evennia.objects.models import ObjectDB
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.senses.labels import label_of
 from evennia_ai.game.senses.presence import NPC, is_character, object_of
+from evennia_ai.game.senses.recognition import known_ref
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.prompt.names import without_mark
+from evennia_ai.prompt.names import wearer_of, without_mark
 from evennia_ai.store import memories
 from evennia_ai.store.history import conversations
 
@@ -35,18 +36,24 @@ MOST_RECORDS: Final = 2_000
 
 def remembered_people(npc_ref: str) -> list[Any]:
     """Those the NPC has memories of."""
-    return _people(memory.about for memory in memories.held_by(npc_ref).memories)
+    return _people(npc_ref, (memory.about for memory in memories.held_by(npc_ref).memories))
 
 
 def acquaintances(npc_ref: str) -> list[Any]:
     """Those the NPC has memories of, or heard or saw lately; not who asked to be forgotten."""
     met = conversations.speakers(npc_ref, most_records=MOST_RECORDS)
-    return list(dict.fromkeys([*remembered_people(npc_ref), *_people(met)]))
+    return list(dict.fromkeys([*remembered_people(npc_ref), *_people(npc_ref, met)]))
 
 
-def _people(refs: Iterable[str]) -> list[Any]:
-    found = (object_of(ref) for ref in dict.fromkeys(refs) if ref)
-    return [one for one in found if one is not None]
+def _people(npc_ref: str, refs: Iterable[str]) -> list[Any]:
+    """Those of the references whom the NPC would know now: nobody behind a guise, or out of one."""
+    npc = object_of(npc_ref)
+    found = {ref: object_of(wearer_of(ref)) for ref in refs if ref}
+    return [
+        one
+        for ref, one in found.items()
+        if one is not None and (npc is None or known_ref(npc, one) == ref)
+    ]
 
 
 _now: Final[ContextVar[list[str] | None]] = ContextVar("evennia_ai_guesses", default=None)

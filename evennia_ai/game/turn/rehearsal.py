@@ -31,6 +31,7 @@ from evennia_ai.game.tools.toolbox import Found, Ran, Toolbox
 from evennia_ai.game.turn.rounds import Composed, Round, composed
 from evennia_ai.game.turn.turn import Turn
 from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.prompt.names import guise_in, wearer_of
 from evennia_ai.store.history import branches, conversations
 from evennia_ai.store.history.branches import Branch, BranchError
 from evennia_ai.store.history.windows import windows
@@ -69,7 +70,7 @@ def part_in(npc: NPC, branch: Branch, *, typist: Any) -> Part:
         spoken = kind if kind in SPOKEN else "say"
         if kind in HEARD:
             return Part(ref=ref, name=said.name, rank=_rank(object_of(ref)), kind=spoken)
-    other = object_of(branch.conversation.partner_ref) if private else typist
+    other = object_of(wearer_of(branch.conversation.partner_ref)) if private else typist
     other = typist if other is None else other
     kind = "whisper" if private else "say"
     return Part(ref=str(other.id), name=label_of(npc, other), rank=rank_of(other), kind=kind)
@@ -90,6 +91,7 @@ def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[
     event = Event(
         kind=part.kind,
         speaker_ref=part.ref,
+        guise=guise_in(branch.conversation.partner_ref),
         speaker_name=part.name,
         speaker_rank=part.rank,
         text=heard_text(text),

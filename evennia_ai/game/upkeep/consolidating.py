@@ -28,6 +28,7 @@ from evennia_ai.game.work.work import Work
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
+from evennia_ai.history.records import speaker_known_in
 from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.memory.memories import OF_NPC, Held, Learnt, Memory, standing
 from evennia_ai.memory.recalling import MemorySettings
@@ -72,7 +73,7 @@ class _Observed:
         """
         found: dict[str, str] = {}
         for record in map(record_of, self.messages):
-            speaker = str(record.meta.get("speaker", "")) if record is not None else ""
+            speaker = speaker_known_in(record) if record is not None else ""
             if record is not None and speaker and record.name:
                 name = a_name(record.name).casefold()
                 found[name] = speaker if found.get(name, speaker) == speaker else ""
