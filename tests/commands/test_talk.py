@@ -1,6 +1,7 @@
 """The command `talk`: what a player says aloud to one NPC."""
 
 import pytest
+from evennia.utils.create import create_object
 
 from evennia_ai import models
 from tests.commands.stage import Stage, hearing, on_screen, one_line
@@ -103,3 +104,17 @@ def test_an_addressed_npc_alone_answers(stage, model):
     stage.waited()
     answered = models.Record.objects.filter(kind="assistant")
     assert [record.conversation.npc_ref for record in answered] == [str(other.npc.id)]
+
+
+def test_an_npc_of_evennias_llm_contrib_is_talked_to_by_the_same_command(stage, model):
+    from evennia.contrib.rpg.llm import LLMNPC
+
+    heard = []
+    ell = create_object(LLMNPC, key="Ell", location=stage.room, nohome=True)
+    ell.at_talked_to = lambda words, character: heard.append((words, character))
+    told = stage.plays("talk ell good evening", "talk ell = And you?")
+    assert heard == [("good evening", stage.player), ("And you?", stage.player)]
+    assert 'You say to Ell, "good evening"' in told
+    stage.plays("talk oren hello")
+    stage.waited()
+    assert len(heard) == 2 and "hello" in [body for _, body in recorded()]

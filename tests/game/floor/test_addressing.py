@@ -137,6 +137,37 @@ def test_another_npc_is_not_in_conversation_by_going_on_talking():
     assert address_of(said("Quite so.", hops=1), engaged).claim is Addressed.NONE
 
 
+CALLING = (
+    *("Oren, when?", "When does she leave, Oren?", "hey Oren what's up", "Oren", "oren?"),
+    *("Oren when does the ferry sail?", "Good evening Oren.", "when does the ferry sail Oren"),
+    *("Well, Oren, what now?", "Thank you Oren.", "What do you say, Oren, old friend?"),
+    *("Anna! Oren! Come here.", "Hello there, Oren.", "Is that you Oren?", "Oren tell me"),
+    *(
+        "Oren is the ferry late?",
+        "Oren is the ferry late",
+        "I know. Oren, you too.",
+        "*Oren*, come",
+    ),
+    *("Wann geht die Fähre, Oren?", "Oren, où est le bac ?", "I wait for you, Oren..."),
+)
+TELLING = (
+    *("I met Oren yesterday, he was drunk.", "Is this Oren's hat?", "Is this Oren’s hat?"),
+    *("Oren was drunk yesterday.", "I gave it to Oren.", "Tell Oren about it, Anna."),
+    *("We saw Oren and Ben at the pier.", "Oren's stool is wet.", "She told Oren everything!"),
+    *("I told Anna that Oren is late, did I not?", "Ich traf Oren gestern.", "ask Oren about it"),
+)
+
+
+@pytest.mark.parametrize("text", CALLING)
+def test_who_is_called_by_name_is_meant(text):
+    assert address_of(said(text), OREN).why == "called by name"
+
+
+@pytest.mark.parametrize("text", TELLING)
+def test_who_is_only_told_of_is_not_meant(text):
+    assert address_of(said(text), OREN).why == "not named"
+
+
 def test_it_is_known_where_in_the_text_a_name_stands():
     assert address_of(said("Well, Oren and Brida?"), OREN).named_at == 6
 
