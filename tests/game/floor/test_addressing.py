@@ -144,7 +144,6 @@ CALLING = (
     *("Anna! Oren! Come here.", "Hello there, Oren.", "Is that you Oren?", "Oren tell me"),
     *(
         "Oren is the ferry late?",
-        "Oren is the ferry late",
         "I know. Oren, you too.",
         "*Oren*, come",
     ),
