@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from evennia_ai.actors import trusted
+from evennia_ai.compose import compose_with_lore
 from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.mind.handler import AIHandler
@@ -315,7 +316,7 @@ class TestWhatAConversationRemembers:
         sticky_ferry()
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren, good evening")
-        seen = stage.npc.ai.preview_composition("Oren, the ferry?", stage.anna)
+        seen = compose_with_lore(stage.npc.ai.foreseen("Oren, the ferry?", stage.anna))
         assert list(seen.lore.after.sticky) == ["harbour#0"]
         assert lore_states(room_of(stage).id) == NO_STATE
 

@@ -176,7 +176,7 @@ _LEADS: Final = frozenset(
         *("ok", "okay", "well", "so", "and", "but", "no", "yes", "aye"),
         *("please", "thanks", "you", "there", "dear", "good", "old", "master", "mistress"),
         *("sir", "lady", "greetings", "hail", "morning", "evening", "day", "night", "afternoon"),
-        *("welcome", "farewell", "goodbye", "bye", "sorry", "listen", "look", "friend"),
+        *("welcome", "farewell", "goodbye", "bye", "sorry", "listen", "look", "friend", "ask"),
     }
 )
 # What stands right behind a name at the start of a sentence that only tells of its bearer.

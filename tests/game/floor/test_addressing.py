@@ -153,7 +153,7 @@ TELLING = (
     *("I met Oren yesterday, he was drunk.", "Is this Oren's hat?", "Is this Oren’s hat?"),
     *("Oren was drunk yesterday.", "I gave it to Oren.", "Tell Oren about it, Anna."),
     *("We saw Oren and Ben at the pier.", "Oren's stool is wet.", "She told Oren everything!"),
-    *("I told Anna that Oren is late, did I not?", "Ich traf Oren gestern.", "ask Oren about it"),
+    *("I told Anna that Oren is late, did I not?", "Ich traf Oren gestern."),
 )
 
 
