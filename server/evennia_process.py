@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,32 @@ _FAILED = "AMP caught exception"
 _STARTED_AGAIN = "successfully restarted in 'reset' mode"
 _GAVE_UP = "Connection to Evennia timed out"
 """Evennia's launcher waits ten seconds for the Portal, and then never starts the Server."""
+
+
+def put_old_game_aside(root: Path) -> Path | None:
+    """Keep the demo's database beside the place of a new one, if a version before 0.1.0 made it.
+
+    Its tables cannot be brought up to date: migrations begin anew with 0.1.0. Return where it is.
+    """
+    database = root / "server" / "evennia.db3"
+    if not database.exists():
+        return None
+    known = {file.stem for file in (root / "evennia_ai" / "migrations").glob("[0-9]*.py")}
+    with contextlib.closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as reading:
+        try:
+            rows = reading.execute("SELECT name FROM django_migrations WHERE app = 'evennia_ai'")
+            made_by = {name for (name,) in rows}
+        except sqlite3.DatabaseError:  # nothing was made in it yet
+            return None
+    if made_by <= known:
+        return None
+    kept = database.with_name(f"evennia.before-0.1.0.{int(time.time())}.db3")
+    for tail in ("", "-wal", "-shm"):
+        file = database.with_name(database.name + tail)
+        if file.exists():
+            file.rename(kept.with_name(kept.name + tail))
+    say(f"== The demo game is of a version before 0.1.0: a new one is made, the old one is {kept}")
+    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +88,7 @@ class Evennia:
         keep_logins(self.root)
         self._evennia("Making the secret settings", "--initmissing")
         close_to_others(self.root)
+        put_old_game_aside(self.root)
         self._evennia("Bringing the database up to date", "migrate", shown=_migration)
 
     def start(self) -> None:

@@ -1,7 +1,7 @@
 """Triggers that let nobody change or remove records of the history and turns, for migrations.
 
 SQLite makes a table anew when a later migration alters it, and its triggers are lost. A migration
-of `Record` begins with `unprotect` and ends with `protect_but_erasing`; a migration of `Turn` begins
+of `Record` begins with `unprotect` and ends with `protect`; a migration of `Turn` begins
 with `unprotect_turns` and ends with `protect_turns`.
 """
 
@@ -82,16 +82,6 @@ _UNLESS_ERASED: Final = f"WHEN (NOT ({_ERASES}))"
 _Statements = Mapping[str, Sequence[str]]
 _PROTECT: Final[_Statements] = {
     "sqlite": [
-        _SQLITE.format(action="update", unless=""),
-        _SQLITE.format(action="delete", unless=""),
-    ],
-    "postgresql": [
-        _POSTGRESQL_FUNCTION,
-        _POSTGRESQL.format(name="append_only", actions="UPDATE OR DELETE", unless=""),
-    ],
-}
-_PROTECT_BUT_ERASING: Final[_Statements] = {
-    "sqlite": [
         _SQLITE.format(action="update", unless=_UNLESS_ERASED),
         _SQLITE.format(action="delete", unless=""),
         _SQLITE_NO_REPLACING,
@@ -113,7 +103,7 @@ _UNPROTECT: Final[_Statements] = {
     "postgresql": [
         *(
             f"DROP TRIGGER IF EXISTS {TABLE}_{name} ON {TABLE}"
-            for name in ("append_only", "no_update", "no_delete", "no_late")
+            for name in ("no_update", "no_delete", "no_late")
         ),
         f"DROP FUNCTION IF EXISTS {TABLE}_refuse()",
         f"DROP FUNCTION IF EXISTS {TABLE}_in_time()",
@@ -207,16 +197,11 @@ _UNPROTECT_TURNS: Final[_Statements] = {
 
 
 def protect(apps: Any, schema_editor: Any) -> None:
-    """Make the first triggers. Another database has the model's own refusal alone."""
-    _run(_PROTECT, schema_editor)
-
-
-def protect_but_erasing(apps: Any, schema_editor: Any) -> None:
     """Make the triggers that let words be erased, and nothing else be changed.
 
     Nor can anything be written to a segment after which another one began.
     """
-    _run(_PROTECT_BUT_ERASING, schema_editor)
+    _run(_PROTECT, schema_editor)
 
 
 def unprotect(apps: Any, schema_editor: Any) -> None:

@@ -1,0 +1,57 @@
+"""What the first migration writes beside the tables: the static components, and the revisions.
+
+Writers of one kind take turns at its row of the state revisions, so each is there from the start:
+two processes could both make one.
+"""
+
+import json
+import time
+from dataclasses import fields
+from typing import Any, Final
+
+from evennia_ai.prompt.components import STATIC_COMPONENTS
+
+KINDS: Final = (
+    *("components", "cards", "presets", "lorebooks", "notes", "personas", "memories"),
+    *("knowledge", "lore_states"),
+)
+_BY: Final = "evennia_ai"
+_COLUMNS: Final = (
+    *("id", "key", "name", "description", "content", "role", "enabled", "is_static"),
+    *("injection_depth", "injection_order", "placement", "volatile", "trust", "priority"),
+    *("required", "depth_counts"),
+)
+
+
+def create(apps: Any, schema_editor: Any) -> None:
+    """Make the static components of the game, each with its first revision, and the revisions."""
+    component_rows = apps.get_model("evennia_ai", "Component").objects
+    revision_rows = apps.get_model("evennia_ai", "ComponentRevision").objects
+    known = {field.name for field in fields(STATIC_COMPONENTS[0])}
+    for component in STATIC_COMPONENTS:
+        value = {name: getattr(component, name) for name in _COLUMNS if name in known}
+        columns = {("registry_id" if n == "id" else n): v for n, v in value.items()}
+        _, is_new = component_rows.get_or_create(
+            scope_kind="game", scope_ref="", key=component.key, defaults=columns
+        )
+        if is_new:
+            revision_rows.create(
+                scope_kind="game",
+                scope_ref="",
+                key=component.key,
+                number=1,
+                action="created",
+                changed_by=_BY,
+                changed_at=time.time(),
+                new=json.dumps(value, sort_keys=True, separators=(",", ":")),
+            )
+    for kind in KINDS:
+        apps.get_model("evennia_ai", "StateRevision").objects.get_or_create(name=kind)
+
+
+def keep_plain(apps: Any, schema_editor: Any) -> None:
+    """Have PostgreSQL not compress postings, which are small already: to unpack them takes long."""
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute(
+            "ALTER TABLE evennia_ai_knowledgeposting ALTER COLUMN packed SET STORAGE EXTERNAL"
+        )
