@@ -54,7 +54,7 @@ def test_the_prompt_of_the_answer_is_shown_with_what_was_said(first):
 
 def test_the_web_client_answers_on_this_machine(game, first):
     address = f"http://localhost:{game.ports.web}/webclient/"
-    with urllib.request.urlopen(address, timeout=20) as response:
+    with urllib.request.urlopen(address, timeout=300) as response:
         assert response.status == 200
 
 
@@ -197,7 +197,7 @@ def _record(own, number):
 def _command_line(*words):
     """What `evennia-ai` makes of these words in a process of its own."""
     command = [sys.executable, "-m", "evennia_ai.cli", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):

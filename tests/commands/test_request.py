@@ -30,7 +30,7 @@ def talked(stage):
 def composed(path, *options: str):
     """What the command line makes of a file in another process."""
     command = [sys.executable, "-m", "evennia_ai.cli", "compose", "--request", str(path), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.req("S1-03", "S1-05")

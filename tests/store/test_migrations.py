@@ -150,7 +150,7 @@ def test_a_note_from_before_revisions_is_its_first():
 
 def test_notes_from_before_keys_go_on_under_one_and_back(tmp_path):
     command = [sys.executable, "-m", "tests.store.migrating_notes", str(tmp_path / "game.db3")]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
 
     assert json.loads(told.stdout) == {
         "now": [["note", "at 0", 1], ["note_02", "at 2", 1]],

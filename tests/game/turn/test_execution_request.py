@@ -47,7 +47,7 @@ def worked(lines):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert made.returncode == 0, made.stderr
     return json.loads(made.stdout)
