@@ -33,6 +33,7 @@ def composed(path, *options: str):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.long
 @pytest.mark.req("S1-03", "S1-05")
 def test_the_file_composes_to_the_bytes_that_were_sent_in_another_process(
     stage, talked, card_folder

@@ -68,6 +68,7 @@ def test_how_often():
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "tried"),
     [

@@ -148,6 +148,7 @@ def test_a_note_from_before_revisions_is_its_first():
     assert json.loads(row["value"]) == said
 
 
+@pytest.mark.long
 def test_notes_from_before_keys_go_on_under_one_and_back(tmp_path):
     command = [sys.executable, "-m", "tests.store.migrating_notes", str(tmp_path / "game.db3")]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)

@@ -12,6 +12,7 @@ from evennia_ai.store.authored import cards, components
 pytestmark = pytest.mark.usefixtures("settled")
 
 
+@pytest.mark.long
 def test_what_was_there_before_the_first_build_is_left_alone() -> None:
     assert components.registry().get("system_prompt").content == "Speak in verse."
     assert cards.get_card("oren").source == '{"name": "Orin"}'

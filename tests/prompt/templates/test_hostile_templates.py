@@ -27,6 +27,7 @@ def told() -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_no_template_fails_in_other_words_than_ours_and_none_tells_of_objects(told: Any) -> None:
     assert told["wrong"] == []
 
