@@ -10,6 +10,8 @@ import pytest
 
 from evennia_ai.game.service import NEW_OBJECTS
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -24,7 +26,6 @@ def found() -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.long
 def test_what_was_there_at_the_beginning_is_frozen(found: Any) -> None:
     assert found["frozen at the beginning"] > 1000
     assert found["third threshold"] > 1000

@@ -116,7 +116,6 @@ def test_an_edit_leaves_the_turn_itself_as_it_was(past):
     }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "origin", ["component:nowhere", "component:conversation_history", "lore:harbour#0", "note:no"]
 )

@@ -43,7 +43,6 @@ def counts() -> dict[str, int]:
     }
 
 
-@pytest.mark.long
 def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoContent) -> None:
     for room in content.rooms:
         made = tagged(f"room:{room.id}")

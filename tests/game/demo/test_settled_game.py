@@ -9,10 +9,9 @@ from evennia.objects.models import ObjectDB
 
 from evennia_ai.store.authored import cards, components
 
-pytestmark = pytest.mark.usefixtures("settled")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("settled")]
 
 
-@pytest.mark.long
 def test_what_was_there_before_the_first_build_is_left_alone() -> None:
     assert components.registry().get("system_prompt").content == "Speak in verse."
     assert cards.get_card("oren").source == '{"name": "Orin"}'

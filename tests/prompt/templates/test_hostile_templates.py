@@ -11,6 +11,8 @@ from evennia_ai.prompt.templates.operations import STEP_WORK
 from evennia_ai.prompt.templates.work import PLACED_WORK
 from tests.prompt.templates.hostile_templates import MIB
 
+pytestmark = pytest.mark.long
+
 CALLS_A_STEP = 8
 """Functions that a step may call, ours and Python's: nothing is done that is not paid for."""
 MOST_STEPS = PLACED_WORK // STEP_WORK
@@ -27,7 +29,6 @@ def told() -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.long
 def test_no_template_fails_in_other_words_than_ours_and_none_tells_of_objects(told: Any) -> None:
     assert told["wrong"] == []
 
