@@ -109,7 +109,8 @@ FLOORS = (
     _python("Floods", "-m", "benchmarks.floods", "--check"),
     _python(
         "Searching pages",
-        *("-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100", "--check"),
+        *("-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100"),
+        *("--brief", "--cpu", "--check"),
     ),
 )
 MUTATIONS = _python("Mutations", "-m", "tests.mutations")
