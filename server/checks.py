@@ -1,10 +1,11 @@
 """What `make test` and `make check` run: two lists of steps, a line each.
 
 `make test` is what a person runs and waits for: style, layers, types, migrations, one exchange in
-a real game, and every test that needs no server and no service, on the Python at hand. `make check`
-has the same and the rest: whole games, real services and models, the other end of the supported
-Pythons, the floors of the benchmarks, mutations, fuzzing. Continuous integration runs `make check`.
-Standard library only.
+a real game, and the tests that need no server and no service, on the Python at hand: of a table of
+cases the first, the middle and the last, and none that takes seconds. `make check` runs all of them
+and the rest: whole games, real services and models, the other end of the supported Pythons, the
+floors of the benchmarks, mutations, fuzzing. Continuous integration runs `make check`. Standard
+library only.
 """
 
 import os
@@ -22,8 +23,10 @@ from server.steps import Meanwhile, Shown, StepError, Times, everything, nothing
 WORKERS = str(min(os.cpu_count() or 1, 8))
 """How many processes share the tests."""
 
-ALONE = "not server and not service and not packaging and not extra and not long"
-"""The tests that need nothing but the package and what is installed for tests, and no patience."""
+ALONE = "not server and not service and not packaging and not extra"
+"""The tests that need nothing but the package and what is installed for tests."""
+QUICK = f"{ALONE} and not long"
+"""Those of them that need no patience."""
 
 _NEWCOMER = "tests/acceptance/test_newcomer_plays.py"
 PLAYED = (
@@ -80,7 +83,10 @@ STATIC = (
         *("-m", "django", "makemigrations", "evennia_ai", "--check", "--dry-run"),
     ),
 )
+SAMPLED = ("-p", "tests.sampling", "--cases")
 TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
+QUICK_TESTS = _pytest("Quick tests", *_parallel(*SAMPLED, "3", "-m", QUICK))
+"""A table of hundreds of cases is mostly tried for its last few, and takes the time of them all."""
 
 PREPARING = Step(
     title="Installing what the further tests talk to",
@@ -89,12 +95,12 @@ PREPARING = Step(
 )
 GAMES = _pytest(
     "Whole games and real services",
-    *("-n", str(int(WORKERS) + 1), "--dist", "loadfile", "--no-loadscope-reorder"),
+    *("-n", str(2 * int(WORKERS)), "--dist", "loadfile", "--no-loadscope-reorder"),
     *("-m", f"not ({ALONE})"),
 )
 """A file's tests share a game, so none is torn apart; the longest begin first (tests/conftest.py).
 
-One process more than there are cores, for most of what a game does is waiting.
+Two processes for each core, for most of what a game does is waiting.
 """
 FLOORS = (
     _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
@@ -103,7 +109,8 @@ FLOORS = (
     _python("Floods", "-m", "benchmarks.floods", "--check"),
     _python(
         "Searching pages",
-        *("-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100", "--check"),
+        *("-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100"),
+        *("--brief", "--cpu", "--check"),
     ),
 )
 MUTATIONS = _python("Mutations", "-m", "tests.mutations")
@@ -121,8 +128,8 @@ FUZZING = (
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *("-p", "tests.sampling", "--files", "3", "--one-in", "20", "--cases", "1"),
-    *("--hypothesis-profile=few", "-m", ALONE),
+    *(*SAMPLED, "1", "--files", "3", "--one-in", "20"),
+    *("--hypothesis-profile=few", "-m", QUICK),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
@@ -134,7 +141,7 @@ In one process: whole games go on beside it, and a second one would collect ever
 
 
 def test(root: Path) -> None:
-    """What a person runs: every step, and a failing one does not hide the next.
+    """Run what a person waits for: every step, and a failing one does not hide the next.
 
     Raises:
         StepError: one or more failed; the text names them.
@@ -144,7 +151,7 @@ def test(root: Path) -> None:
         _meanwhile(installation, TYPES, times) as types,  # one process, as other static steps
         _meanwhile(installation, ONE_EXCHANGE, times) as exchange,  # it mostly waits
     ):
-        failed = _failing(installation, (*STATIC, TESTS), times)
+        failed = _failing(installation, (*STATIC, QUICK_TESTS), times)
         failed += _waited(types) + _waited(exchange)
     say(times.table())
     _raise_for(failed)

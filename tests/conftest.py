@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from server.checks import ALONE
+from server.checks import ALONE, QUICK
 from tests.properties import register_profiles
 from tests.unchecked import UNCHECKED
 
@@ -43,9 +43,12 @@ EVENNIA_PATHS = (
 """Folders and files below `tests/` whose tests live inside a started Evennia."""
 
 TESTS = Path(__file__).parent
-MARKS = {"server", "service", "packaging", "extra", "long"}
+MARKS = {"server", "service", "packaging", "extra"}
 NOT_ALONE = f"not ({ALONE})"
 _MARKED = re.compile(rf"mark\.({'|'.join(sorted(MARKS))})\b")
+_MARKED_WHOLE = re.compile(r"^pytestmark = .*", re.MULTILINE)
+_LEFT_OUT = {ALONE: MARKS, QUICK: MARKS | {"long"}}
+"""The marks of which a run with these words has no test."""
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
     # Without these Evennia asks for a superuser, or recurses where there is no terminal.
@@ -88,19 +91,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where nothing but tests of a mark is to run, read no file that has none of them.
+    """Import no file of which the marks that were asked for leave no test.
 
-    To read them all takes each process longer than many a game.
+    To import them all takes each process longer than many a game.
     """
-    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    if config.getoption("markexpr") == NOT_ALONE and is_test and not _is_marked(collection_path):
+    if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    words = config.getoption("markexpr")
+    if words == NOT_ALONE and not _is_marked(collection_path):
+        return True
+    whole = _MARKED_WHOLE.search(_text(collection_path))
+    if whole and _LEFT_OUT.get(words, set()) & set(re.findall(r"mark\.(\w+)", whole[0])):
         return True
     return None
 
 
-@functools.cache
 def _is_marked(path: Path) -> bool:
-    return bool(_MARKED.search(path.read_text(encoding="utf-8")))
+    return bool(_MARKED.search(_text(path)))
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _minutes(item: pytest.Item) -> float:

@@ -2,11 +2,11 @@
 
     pytest -p tests.sampling [--files 3] [--one-in 20] [--cases 1]
 
-For a second run of what ran whole: on another Python or Evennia (there every third file, and of it
-one function in twenty) and on another database (all functions), with one case of each. Of a folder
-the first file is always read, so the fixtures of every room are made. What else depends on who
-interprets it (a regular expression, a coroutine) stands in many tests, and what a later case asks
-more is asked of our code.
+For a run that is to be short, beside one of everything: `make test` keeps all functions with three
+cases of each. On another Python or Evennia there is one case of one function in twenty, in every
+third file; on another database one case of every function. Of a folder the first file is always
+read, so the fixtures of every room are made. What else depends on who interprets it (a regular
+expression, a coroutine) stands in many tests, and what a later case asks more is asked of our code.
 
 A function that is left out makes no cases, which are most of what collecting all of them takes.
 """

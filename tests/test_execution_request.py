@@ -341,6 +341,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.long
 @pytest.mark.req("S1-03", "S1-05")
 @settings(max_examples=5, phases=[Phase.generate])
 @given(st.lists(scenarios(), min_size=12, max_size=12))

@@ -35,12 +35,12 @@ class Crawler:
         token = _TOKEN.search(form)
         assert token, form[:500]
         sent = {"username": name, "password": password, "csrfmiddlewaretoken": token[1]}
-        self._opener.open(f"{site}/auth/login/", urlencode(sent).encode(), timeout=60).close()
+        self._opener.open(f"{site}/auth/login/", urlencode(sent).encode(), timeout=300).close()
 
     def visit(self, address: str) -> Visit:
         """Return what the address answers, whatever its status; redirects are followed."""
         try:
-            with self._opener.open(f"{self._site}{address}", timeout=60) as response:
+            with self._opener.open(f"{self._site}{address}", timeout=300) as response:
                 return _visit(address, response)
         except urllib.error.HTTPError as error:
             with error:

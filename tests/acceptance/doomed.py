@@ -172,7 +172,7 @@ class Game:
     def close(self) -> None:
         self._process.terminate()
         self._process.stdout.close()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=300)
 
 
 class PostgresGame(Game):

@@ -199,5 +199,5 @@ def rows_of(game: Evennia, query: str) -> list[tuple[Any, ...]]:
 
     It is not opened for reading alone: what a server that died left half-written is undone first.
     """
-    with closing(sqlite3.connect(game.root / DATABASE, timeout=10)) as reader:
+    with closing(sqlite3.connect(game.root / DATABASE, timeout=300)) as reader:
         return reader.execute(query).fetchall()

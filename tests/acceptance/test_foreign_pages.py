@@ -75,7 +75,7 @@ def asked(
         request.add_header("Authorization", f"Basic {login}")
     data = urlencode(form).encode() if isinstance(form, dict) else None
     try:
-        with urllib.request.urlopen(request, data, timeout=20) as response:
+        with urllib.request.urlopen(request, data, timeout=300) as response:
             return Answer(status=response.status, text=response.read().decode())
     except urllib.error.HTTPError as error:
         return Answer(status=error.code, text=error.read().decode())
@@ -178,7 +178,7 @@ def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:
         f"POST /{'a' * address} HTTP/1.1\r\nHost: {HOST}:{game.ports.telnet}\r\nOrigin: http://evil.example\r\n"
         f"Content-Type: text/plain\r\nContent-Length: {len(sent)}\r\n\r\n"
     )
-    with socket.create_connection((HOST, game.ports.telnet), timeout=20) as browser:
+    with socket.create_connection((HOST, game.ports.telnet), timeout=300) as browser:
         answer = bytearray()
         with suppress(ConnectionError):  # the game hangs up on it
             browser.sendall(head.encode() + sent)

@@ -11,6 +11,7 @@ from contextlib import closing
 
 import pytest
 
+from evennia_ai.cli.game import SETTINGS
 from evennia_ai.history.records import Record, RecordKind, canonical_json
 from evennia_ai.history.turn.sending import Handle, sent_messages
 from evennia_ai.prompt.messages import digest
@@ -19,6 +20,8 @@ from server.newcomer import play, read_demo
 from server.ports import HOST
 from tests.acceptance.crawling import Crawler
 from tests.acceptance.games import builder_beside_npc, logs_of, shown, untouched_game
+from tests.cli.forked_games import ForkedGame
+from tests.cli.processes import environment
 from tests.docs.fences import REFUSED, blocks, typed_lines
 from tests.docs.test_tutorial import steps
 
@@ -35,7 +38,7 @@ def game(tmp_path_factory):
     evennia = untouched_game(tmp_path_factory.mktemp("game"))
     yield evennia
     if is_running(evennia.root):
-        evennia.stop()
+        evennia.end()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def test_the_prompt_of_the_answer_is_shown_with_what_was_said(first):
 
 def test_the_web_client_answers_on_this_machine(game, first):
     address = f"http://localhost:{game.ports.web}/webclient/"
-    with urllib.request.urlopen(address, timeout=20) as response:
+    with urllib.request.urlopen(address, timeout=300) as response:
         assert response.status == 200
 
 
@@ -146,18 +149,23 @@ def test_a_turn_that_was_forged_in_the_database_is_named(game, first, tmp_path):
         closing(sqlite3.connect(held)) as own,
     ):
         running.backup(own)
-    assert _command_line("history", "verify", "--game", str(copy)).returncode == 0
+    forked = ForkedGame(copy, environment=environment(DJANGO_SETTINGS_MODULE=SETTINGS))
+    try:
+        verify = ("history", "verify", "--game", str(copy))
+        assert forked.call(*verify, cwd=copy).status == 0
 
-    with closing(sqlite3.connect(held)) as own, own:
-        npc_ref, number = _forge_a_turn(own)
-    verified = _command_line("history", "verify", "--game", str(copy))
-    words = ("--npc", f"#{npc_ref}", "--turn", str(number), "--game", str(copy))
-    replayed = _command_line("replay", *words)
+        with closing(sqlite3.connect(held)) as own, own:
+            npc_ref, number = _forge_a_turn(own)
+        verified = forked.call(*verify, cwd=copy)
+        words = ("--npc", f"#{npc_ref}", "--turn", str(number), "--game", str(copy))
+        replayed = forked.call("replay", *words, cwd=copy)
+    finally:
+        forked.close()
 
     problem = "it was changed in the database"
-    assert (verified.returncode, replayed.returncode) == (1, 1)
-    assert f"BROKEN at turn {number}: {problem}" in verified.stdout
-    assert f"cannot be replayed: {problem}" in " ".join(replayed.stdout.split())
+    assert (verified.status, replayed.status) == (1, 1)
+    assert f"BROKEN at turn {number}: {problem}" in verified.out
+    assert f"cannot be replayed: {problem}" in " ".join(replayed.out.split())
 
 
 def _forge_a_turn(own):
@@ -197,7 +205,7 @@ def _record(own, number):
 def _command_line(*words):
     """What `evennia-ai` makes of these words in a process of its own."""
     command = [sys.executable, "-m", "evennia_ai.cli", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):
@@ -208,8 +216,7 @@ def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):
     again = play(game)
 
     assert "ferry" in again.prompt
-    game.stop()
-    assert not is_running(game.root)
+    game.end()
 
 
 def _in_the_editor(told):

@@ -365,6 +365,7 @@ JSON = st.recursive(
 FIELDS = ("name", "description", "first_mes", "assets", "extensions", "tags", "character_version")
 
 
+@pytest.mark.long
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4))
 def test_whatever_the_data_holds_it_is_read_or_refused_in_one_line(fields):
     try:

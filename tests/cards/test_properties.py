@@ -71,6 +71,7 @@ MEMBERS = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_fuzz_targets_own_seeds_pass(name):
     seeds = list(TARGETS[name].seeds())

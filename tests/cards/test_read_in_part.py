@@ -107,6 +107,7 @@ def spoilt(draw: st.DrawFn, value: Any) -> Any:
     return made
 
 
+@pytest.mark.long
 @QUICK
 @given(spoilt(CARD["data"]))
 def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
@@ -135,6 +136,7 @@ def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
         edit_each(dict(book_of_card(card.character_book)))
 
 
+@pytest.mark.long
 @QUICK
 @pytest.mark.parametrize("name", BOOKS)
 @given(data=st.data())

@@ -275,6 +275,7 @@ def test_without_a_limit_nothing_is_too_large() -> None:
     assert "oversized" not in [one.kind for one in report_of(card).suspicions]
 
 
+@pytest.mark.long
 def test_many_patterns_that_are_hard_to_read_are_bounded() -> None:
     keys = [f"(?:{'a?' * 300}){n}" for n in range(400)]
     entries = [lore("Lit.", keys=[key], use_regex=True, constant=False) for key in keys]

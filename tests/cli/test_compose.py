@@ -187,6 +187,7 @@ def test_the_version_is_told(call) -> None:
     assert call("--version").out == f"evennia-ai, version {__version__}\n"
 
 
+@pytest.mark.long
 def test_a_terminal_gets_colours_and_harmless_text(write, tmp_path) -> None:
     write("a.json", SMALL)
     out = printed_on_a_terminal(["compose", "a.json"], cwd=tmp_path)
@@ -197,6 +198,7 @@ def test_a_terminal_gets_colours_and_harmless_text(write, tmp_path) -> None:
     assert "In a hurry." in out
 
 
+@pytest.mark.long
 def test_a_reader_who_has_seen_enough_is_no_error(write, tmp_path) -> None:
     write("a.json", {"components": [{"content": "long " * 5000}], "history": said(2000)})
     program = f"{sys.executable} -m evennia_ai.cli compose a.json a.json | head -n 1"

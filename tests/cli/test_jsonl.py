@@ -91,6 +91,7 @@ def test_nothing_in_gives_nothing_out(call) -> None:
     assert answers(call("compose", "--jsonl", stdin=b"")) == []
 
 
+@pytest.mark.long
 def test_an_answer_comes_before_the_next_line_is_sent() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(

@@ -77,6 +77,7 @@ TYPED = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(len(NAMES)), ids=lambda number: ascii(NAMES[number]))
 def test_any_name_is_answered_in_words(stage, tmp_path, number):
     """Each name meets a half of the lines, and each line a half of the names."""

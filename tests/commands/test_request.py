@@ -30,9 +30,10 @@ def talked(stage):
 def composed(path, *options: str):
     """What the command line makes of a file in another process."""
     command = [sys.executable, "-m", "evennia_ai.cli", "compose", "--request", str(path), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.long
 @pytest.mark.req("S1-03", "S1-05")
 def test_the_file_composes_to_the_bytes_that_were_sent_in_another_process(
     stage, talked, card_folder

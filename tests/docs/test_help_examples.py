@@ -58,6 +58,7 @@ SET_UP: Mapping[str, Callable[[Any], None]] = {
 """What the examples of a help page take for granted beside the demo village."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", COMMANDS)
 def test_the_examples_in_the_help_of_a_command_work(key: str, village: Any) -> None:
     found = EXAMPLES.search(COMMANDS[key])

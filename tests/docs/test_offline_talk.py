@@ -42,6 +42,7 @@ def answers(village: Any, asked: list[Row]) -> Iterator[str]:
         yield " ".join(row.removeprefix('says, "').removesuffix('"') for row in said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("heading", "count", "most_odd"), [("Sixty questions", 60, 12), ("Twenty more", 20, 5)]
 )

@@ -161,6 +161,7 @@ def test_the_manifest_of_a_turn_is_read_line_by_line(played, browser):
     assert len(DATE.findall(text)) == 2
 
 
+@pytest.mark.long
 def test_what_others_wrote_is_no_markup_on_any_page(played, browser):
     played.anna.key = HOSTILE
     pages = [page(browser, f"evennia_ai/{name}/") for name in ("conversation", "record", "turn")]
@@ -266,6 +267,7 @@ def content_type(name):
     return ContentType.objects.get_for_model(ours_model(name)).pk
 
 
+@pytest.mark.long
 def test_staff_without_a_permission_sees_and_changes_nothing_of_ours(played, clerk):
     browser = clerk()
     for name in ours():
@@ -288,6 +290,7 @@ def test_staff_sees_the_tables_it_has_the_permission_for_and_no_other(played, cl
     assert listed == {"component", "conversation"}
 
 
+@pytest.mark.long
 def test_what_locks_or_whispers_are_about_is_for_superusers_whatever_staff_may(played, clerk):
     """A staff member with every permission there is for our tables."""
     every = [f"{may}_{name}" for name in ours() for may in ("view", "add", "change", "delete")]

@@ -10,6 +10,8 @@ import pytest
 
 from evennia_ai.game.service import NEW_OBJECTS
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -18,7 +20,7 @@ def found() -> Any:
     """What a process found out that has a collector of its own."""
     command = [sys.executable, "-m", "tests.game.garbage_apart"]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     return json.loads(done.stdout.splitlines()[-1])

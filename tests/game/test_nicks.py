@@ -218,6 +218,7 @@ def test_alias_of_a_channel_is_not_kept_without_an_error_when_it_is_too_large(
     assert len(keeping.told) == 1
 
 
+@pytest.mark.long
 def test_nicks_of_one_player_have_a_limit_together(keeping: Keeping) -> None:
     kept = [keeping.keeps(f"n{n} $1", "say Hello $1") for n in range(100)]
     assert 40 < sum(kept) < 80

@@ -105,6 +105,7 @@ class Player:
         return [(message.role, message.content) for message in prompt.messages]
 
 
+@pytest.mark.long
 @pytest.mark.req("S2-03")
 @given(steps=st.lists(STEPS, min_size=4, max_size=24))
 @settings(

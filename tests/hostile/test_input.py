@@ -327,7 +327,7 @@ def _echo(name: str, line: str) -> Attack:
 def _body(name: str, head: bytes, piece: bytes, times: int) -> Attack:
     def plays(harbour: Harbour) -> None:
         answer = b""
-        with socket.create_connection((HOST, harbour.game.ports.web), timeout=60) as wire:
+        with socket.create_connection((HOST, harbour.game.ports.web), timeout=300) as wire:
             with suppress(ConnectionError):
                 wire.sendall(head)
                 for _ in range(times):

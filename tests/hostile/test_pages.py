@@ -116,7 +116,7 @@ def asked(
     )
     data = urlencode(form).encode() if form else None
     try:
-        with urllib.request.urlopen(request, data, timeout=20) as response:
+        with urllib.request.urlopen(request, data, timeout=300) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code

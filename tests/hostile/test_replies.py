@@ -121,11 +121,15 @@ LIES: dict[str, Behaviour] = {
         event(delta(tool_calls=[{"index": -1, "function": {"name": "look"}}])), event("[DONE]")
     ),
 }
-ATTACKS: dict[str, tuple[Behaviour, ...]] = {
-    **{f"fault: {name}": fault.behaviours for name, fault in FAULTS.items()},
-    **{f"flood: {name}": (flood.sent(),) for name, flood in OPENAI.items()},
-    **{f"lie: {name}": (behaviour, answers("Aye.")) for name, behaviour in LIES.items()},
-}
+
+
+def attacks() -> dict[str, tuple[Behaviour, ...]]:
+    """All of them by name. A flood takes long to make, and most who import this send none."""
+    return {
+        **{f"fault: {name}": fault.behaviours for name, fault in FAULTS.items()},
+        **{f"flood: {name}": (flood.sent(),) for name, flood in OPENAI.items()},
+        **{f"lie: {name}": (behaviour, answers("Aye.")) for name, behaviour in LIES.items()},
+    }
 
 
 def test_replies(harbour: Harbour) -> None:
@@ -133,7 +137,7 @@ def test_replies(harbour: Harbour) -> None:
     anna, builder = scene.enters(harbour.anna), harbour.builder
     builder.types("ai/tools rex = look")
     with audit("replies", harbour) as subject:
-        for name, behaviours in ATTACKS.items():
+        for name, behaviours in attacks().items():
             with subject.attack(name):
                 harbour.model.behaves(*(behaviours or (answers("Nobody hears this."),)))
                 away = harbour.model.away() if name == f"fault: {REFUSED}" else nullcontext()

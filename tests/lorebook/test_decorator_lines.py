@@ -38,6 +38,7 @@ def test_no_line_of_the_name_counts_any_more(content, after):
     assert without(content, ("depth",)) == after
 
 
+@pytest.mark.long
 def test_a_head_of_thousands_of_lines_takes_bounded_time():
     content = "@@role user\n" * 5 + "@@@depth 4\n" * 9_000 + "@@depth 4\n" * 9_000 + "L"
     with little_work(30):

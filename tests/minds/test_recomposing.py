@@ -147,6 +147,7 @@ def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(st
     assert (depths, not_the_same(stage)) == ([1, 3], [])
 
 
+@pytest.mark.long
 @pytest.mark.req("S2-30")
 @pytest.mark.parametrize("more", [{}, {"names": "content", "quote_user": True, "squash": True}])
 def test_turns_put_together_as_another_application_does_give_their_bytes_again(furnished, more):
@@ -162,6 +163,7 @@ def test_turns_put_together_as_another_application_does_give_their_bytes_again(f
     assert not_the_same(furnished) == []
 
 
+@pytest.mark.long
 def test_a_history_that_is_cut_gives_its_bytes_again(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
     play(furnished, rounds=4)
@@ -294,6 +296,7 @@ def test_the_history_of_a_past_turn_has_no_later_record(furnished):
         assert past.event.record == turn.event_record
 
 
+@pytest.mark.long
 def test_every_break_of_a_prefix_has_a_declared_reason(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
     play(furnished, rounds=2)

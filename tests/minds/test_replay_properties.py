@@ -55,6 +55,7 @@ def step(stage: Any, kind: str, first: bool, line: str) -> None:
     stage.passes(1)
 
 
+@pytest.mark.long
 @pytest.mark.req("S2-01", "S2-16")
 @given(steps=st.lists(STEPS, min_size=2, max_size=14))
 @settings(

@@ -31,7 +31,7 @@ print(json.dumps(found))
 def imported() -> dict[str, list[str]]:
     """The frameworks that are there after a room was imported, in the order of the rooms."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=300
     )
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found

@@ -149,6 +149,7 @@ def check(seed: int) -> None:
     assert again["sha256"] == first["sha256"], f"seed {seed}"
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-01", "S0-08", "S3-01", "S3-02", "S3-03", "S3-04", "S3-05", "S3-06")
 def test_random_scenarios_compose_as_the_documents_say() -> None:
     for seed in range(100):

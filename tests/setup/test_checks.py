@@ -5,20 +5,51 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from server import checks, preparing
-from server.checks import ALONE, GAMES, PLAYED, TESTS, results
+from server.checks import ALONE, GAMES, PLAYED, QUICK, TESTS, results
 from server.locking import OtherPython
 from server.steps import Meanwhile, StepError, Times, Took, nothing, run
+from tests.conftest import pytest_ignore_collect
 
 ROOT = Path(__file__).resolve().parents[2]
+NOT_ALONE = f"not ({ALONE})"
 
 
-def test_each_test_is_in_one_of_the_two_lists_and_in_no_other():
+def test_each_test_is_in_one_of_the_two_lists_of_make_check_and_in_no_other():
     assert TESTS.command[-2:] == ("-m", ALONE)
+    assert "tests.sampling" not in TESTS.command
     assert GAMES.command[GAMES.command.index("-m") + 1] == f"not ({ALONE})"
+
+
+@pytest.mark.parametrize(
+    ("marks", "words", "is_left_out"),
+    [
+        ("", ALONE, False),
+        ("", QUICK, False),
+        ("", NOT_ALONE, True),
+        ("@pytest.mark.service", ALONE, False),
+        ("@pytest.mark.service", NOT_ALONE, False),
+        ("pytestmark = pytest.mark.server", ALONE, True),
+        ("pytestmark = pytest.mark.server", NOT_ALONE, False),
+        ("pytestmark = [pytest.mark.minutes(1), pytest.mark.extra]", QUICK, True),
+        ("pytestmark = [pytest.mark.long, pytest.mark.minutes(1)]", QUICK, True),
+        ("pytestmark = [pytest.mark.long, pytest.mark.minutes(1)]", ALONE, False),
+        ("@pytest.mark.long", QUICK, False),
+        ("pytestmark = pytest.mark.server", "", False),
+    ],
+)
+def test_a_file_is_not_imported_if_the_asked_marks_leave_no_test_of_it(
+    marks, words, is_left_out, tmp_path
+):
+    path = tmp_path / "test_it.py"
+    path.write_text(f"import pytest\n\n{marks}\n\ndef test_it(): pass\n", encoding="utf-8")
+    config = SimpleNamespace(getoption={"markexpr": words}.get)
+
+    assert bool(pytest_ignore_collect(path, config)) == is_left_out
 
 
 PROPERTY = """
@@ -37,6 +68,7 @@ def test_how_often():
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "tried"),
     [

@@ -55,6 +55,7 @@ def test_of_a_folder_the_first_file_and_every_so_manieth_is_read(kept):
     ]
 
 
+@pytest.mark.long
 def test_of_a_file_the_first_function_and_every_so_manieth_is_kept_with_its_first_case(kept):
     assert kept("--one-in", "4", "--cases", "1") == [
         "test_a.py::test_row[0]",
@@ -63,6 +64,7 @@ def test_of_a_file_the_first_function_and_every_so_manieth_is_kept_with_its_firs
     ]
 
 
+@pytest.mark.long
 def test_of_more_cases_the_first_the_last_and_what_lies_between_are_kept(kept):
     assert kept() == [
         *(f"test_a.py::test_row[{number}]" for number in (0, 4, 8)),

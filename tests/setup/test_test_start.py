@@ -26,6 +26,7 @@ def _collected(*arguments: str) -> str:
     return done.stdout.splitlines()[-1] if done.stdout else done.stderr
 
 
+@pytest.mark.long
 def test_pure_tests_do_not_start_evennia():
     assert _collected("tests/setup/test_telnet.py") == "STATUS 0 GAME False"
 

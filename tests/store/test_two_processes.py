@@ -39,7 +39,7 @@ class Worker:
         """Wait for its end; its exit status."""
         self.process.stdin.close()
         self.process.stdout.close()
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=300)
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,7 @@ def pages_of(branch):
     )
 
 
+@pytest.mark.long
 def test_every_page_answers_after_a_branch_had_turns(branched, browser):
     client = browser("Builder")
     everywhere = ("/ai/", "/ai/live/", "/ai/lore/", "/ai/lore/harbour/", "/ai/lore/harbour/turns/")
@@ -90,6 +91,7 @@ def test_branch_has_no_page_of_what_belongs_to_its_npc(branched, browser, rest):
     assert browser("Builder").get(f"/ai/npc/{branched.branch}/{rest}").status_code == 404
 
 
+@pytest.mark.long
 def test_every_linked_page_answers_after_the_branch_was_closed(branched, browser):
     erase_branches(branched.npc.ai.ref, str(branched.ben.id), by=trusted("Ben"))
     forget_everything()

@@ -1,5 +1,7 @@
 """Pages of a branch show a builder nothing that the pages of its NPC hide."""
 
+import pytest
+
 from evennia_ai.actors import trusted
 from evennia_ai.game.turn.rehearsal import rehearsed
 from evennia_ai.history.records import NewRecord, RecordKind
@@ -46,6 +48,7 @@ def test_branch_of_a_whisper_shows_builders_no_word_of_it(stage, browser):
     assert [one for one in secrets if one in builder] == []
 
 
+@pytest.mark.long
 def test_branch_shows_builders_nothing_of_a_hidden_page(stage, browser):
     search(stage)
     (room,) = conversations.conversations_of(stage.npc.ai.ref)

@@ -47,6 +47,7 @@ def looks(stage, number):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["html", "json"])
 def test_no_page_names_a_hidden_book_or_its_entries(played, locked, browser, form):
     builder, admin = browser("Builder"), browser("Admin")

@@ -174,6 +174,7 @@ def everywhere(draft):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rank", ["Builder", "Admin"])
 def test_restricted_texts_stand_on_no_page_but_the_vault_s(cellar, browser, rank):
     client = browser(rank)

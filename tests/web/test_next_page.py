@@ -50,6 +50,7 @@ def plays(client, *characters):
     return account
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("say", ["", "Wil, the lamp?", "<script>alert(1)</script> |lcquit|ltx|le"])
 def test_line_can_be_tried_on_an_npc_that_nobody_has_spoken_with(newcomer, browser, say):
     client = browser("Builder")

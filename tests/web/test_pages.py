@@ -80,6 +80,7 @@ def as_json(browser, address):
     return browser.get(f"{address}{joined}format=json").json()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rank", ["", "Player", "Helper"])
 def test_who_is_no_builder_is_told_that_there_is_no_such_page(played, browser, rank):
     client = browser(rank)
@@ -90,6 +91,7 @@ def test_who_is_no_builder_is_told_that_there_is_no_such_page(played, browser, r
     assert (found, dict(halts())) == ({404}, {})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rank", ["Builder", "Admin"])
 def test_builders_get_every_page_and_nothing_in_it_acts(played, browser, rank):
     client = browser(rank)
@@ -107,6 +109,7 @@ def test_what_players_say_is_text_on_every_page(played, browser):
     assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in text
 
 
+@pytest.mark.long
 def test_looking_writes_nothing_and_asks_the_database_little(played, browser):
     client = browser("Admin")
     for address in addresses(played):
@@ -174,6 +177,7 @@ def test_the_village_shows_those_whose_turns_were_so(played, browser):
     assert sorted(shown("never")) == sorted(set(everybody) - {"Oren"})
 
 
+@pytest.mark.long
 def test_the_village_of_thousands_asks_the_database_what_one_of_fifty_asks(played, browser):
     from evennia.objects.models import ObjectDB
 
@@ -612,6 +616,7 @@ def test_hostile_cards_are_text_in_their_reports(played, browser):
 # What locks hide
 
 
+@pytest.mark.long
 def test_what_a_lock_hides_stands_on_no_page(played, browser):
     book = {
         "entries": [
@@ -646,6 +651,7 @@ def test_what_a_lock_hides_stands_on_no_page(played, browser):
     assert "under the lamp" in admin.get("/ai/lore/secrets/").content.decode()
 
 
+@pytest.mark.long
 def test_what_was_whispered_is_for_admins_and_who_reads_it_is_logged(played, browser, logged):
     played.talks_with("Under the ropes.")
     played.whispers(played.anna, "Oren, where is the silver?")

@@ -47,6 +47,7 @@ def switch_off(account):
     account.save()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES)
 def test_page_is_not_there_and_writes_nothing_after_a_right_is_lost(played, browser, loss):
     client, ref = browser("Builder"), played.npc.ai.ref

@@ -73,7 +73,7 @@ class RealWiki:
         """What an edit said about itself."""
         asked = f"action=query&prop=revisions&rvprop=comment&revids={revision}"
         address = f"{self.address}/api.php?{asked}&format=json&formatversion=2"
-        with urlopen(address, timeout=20) as answer:
+        with urlopen(address, timeout=300) as answer:
             comment: str = json.load(answer)["query"]["pages"][0]["revisions"][0]["comment"]
         return comment
 
@@ -131,7 +131,7 @@ class RealWiki:
 
     def _answers(self) -> bool:
         try:
-            with urlopen(f"{self.address}/api.php?action=query&format=json", timeout=20) as answer:
+            with urlopen(f"{self.address}/api.php?action=query&format=json", timeout=300) as answer:
                 return bool(answer.status == 200)
         except URLError:
             return False

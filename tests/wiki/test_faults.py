@@ -137,6 +137,7 @@ def test_an_answer_that_goes_on_in_circles_ends(
     assert "in circles" in str(outcome(base().listed("Main")))
 
 
+@pytest.mark.long
 def test_an_answer_without_an_end_is_given_up(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:

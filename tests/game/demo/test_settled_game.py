@@ -9,7 +9,7 @@ from evennia.objects.models import ObjectDB
 
 from evennia_ai.store.authored import cards, components
 
-pytestmark = pytest.mark.usefixtures("settled")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("settled")]
 
 
 def test_what_was_there_before_the_first_build_is_left_alone() -> None:

@@ -45,6 +45,7 @@ def questions(model):
     return [number_of(request) for request in model.requests if request.question]
 
 
+@pytest.mark.long
 def test_the_twenty_first_is_answered_within_two_turns(stage, model, attackers):
     all_press(stage, attackers)
     stage.says(stage.anna, "Oren, what of me?")
@@ -55,6 +56,7 @@ def test_the_twenty_first_is_answered_within_two_turns(stage, model, attackers):
     assert any("Heard what of me?" in line for line in stage.screen_of(stage.ben))
 
 
+@pytest.mark.long
 def test_whoever_comes_while_many_press_is_answered_within_two_turns_each_time(
     stage, model, attackers
 ):
@@ -69,6 +71,7 @@ def test_whoever_comes_while_many_press_is_answered_within_two_turns_each_time(
         stage.passes(10)
 
 
+@pytest.mark.long
 @pytest.mark.req("S2-10", "S2-32")
 def test_what_waits_is_bounded_and_what_is_too_much_recorded_once(stage, model, attackers):
     all_press(stage, attackers)
@@ -85,6 +88,7 @@ def test_what_many_say_once_is_bounded_too(stage, model, attackers):
     assert stage.npc.ai.status().waiting == 3
 
 
+@pytest.mark.long
 def test_all_that_was_said_stays_in_the_history_as_heard(stage, model, attackers):
     all_press(stage, attackers)
     heard = [body for kind, _, body in stage.records() if kind == "user"]
@@ -137,6 +141,7 @@ def test_at_a_limit_words_take_no_place_among_what_waits(stage, attackers):
     assert len(slow.requests) == 1
 
 
+@pytest.mark.long
 def test_what_is_not_recorded_yet_is_kept_fairly(stage, model, attackers):
     """Sixty lines each in one moment, before anything of it is committed."""
     for attacker in attackers:

@@ -41,6 +41,7 @@ def ways_of(case):
 FIRST = {way: case for case in reversed(CASES) for way in case.into}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", sorted(FIRST))
 def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged, way):
     check(hostile_stage, logged, FIRST[way], ways=[way])

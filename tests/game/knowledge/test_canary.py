@@ -179,6 +179,7 @@ def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, fie
     assert told["restricted_safe_summary"]["reason"] == "safe_summary_withheld"
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-40")
 @pytest.mark.parametrize("pieces", ["three words each", "base64 in pieces"])
 def test_pieces_in_several_answers_are_not_heard_to_the_end(cellar, pieces):

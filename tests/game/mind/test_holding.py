@@ -82,6 +82,7 @@ def test_a_stock_command_of_a_builder_ends_no_guard(outsider, types, undoing):
     assert holds_oren(npc)
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-45")
 def test_what_a_builder_types_in_kb_ends_no_guard(outsider, types):
     written("vault", a_page("The Hoard", "Under the fourth step."))

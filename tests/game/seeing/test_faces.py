@@ -273,6 +273,7 @@ def looks(stage, tmp_path):
         yield read
 
 
+@pytest.mark.long
 @pytest.mark.req("S4-55")
 @pytest.mark.parametrize("rank", VIEWERS)
 def test_no_face_shows_what_a_view_lock_hides(searched, looks, rank):

@@ -51,6 +51,7 @@ def _cost_of_a_new_guest(stage: Any, query_count: Any, *, npcs: int, is_started:
     return query_count(_enters(stage, guest_id))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_started", [False, True])
 def test_an_arrival_asks_no_more_of_twenty_npcs_than_of_two(stage, query_count, is_started):
     two = _cost_of_a_new_guest(stage, query_count, npcs=2, is_started=is_started)

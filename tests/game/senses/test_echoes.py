@@ -102,6 +102,7 @@ def test_exchange_with_an_echo_ends_by_itself(stage, kind, delay):
 NO_LIMITS = {"hop_seconds": LONG, "line_calls": 10_000}
 
 
+@pytest.mark.long
 def test_exchange_of_two_echoes_and_two_npcs_ends_by_itself(stage):
     model = stage.talks_with(lambda _: "Oren, Clo, she leaves at the slack.", **NO_LIMITS)
     stage.make("Clo", "evennia_ai.game.npc.AINPC")

@@ -47,7 +47,7 @@ def worked(lines):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert made.returncode == 0, made.stderr
     return json.loads(made.stdout)
@@ -77,6 +77,7 @@ def a_base():
     knowledge_bases.bind("harbour", GAME, by=trusted("builder"))
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-14", "S1-03", "S1-05")
 def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, requests):
     stage.room.db.desc = "Planks, ropes and fog."

@@ -125,6 +125,7 @@ def play_and_undo(stage: Any, steps: Any, *, blocks: str) -> int:
     return segments
 
 
+@pytest.mark.long
 @pytest.mark.req("S2-20", "S2-21", "S2-22")
 @given(
     steps=st.lists(STEPS, min_size=20, max_size=60), blocks=st.sampled_from(["latest", "on_change"])
@@ -139,6 +140,7 @@ def test_nothing_is_lost_whatever_happens(stage, steps, blocks):
     play_and_undo(stage, steps, blocks=blocks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blocks", ["latest", "on_change", "all"])
 def test_nothing_is_lost_in_a_long_evening(stage, blocks):
     evening = [

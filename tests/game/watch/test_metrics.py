@@ -188,11 +188,11 @@ def test_the_page_is_scraped_over_http() -> None:
             assert server.stdout is not None
             told = next(line for line in server.stdout if line.startswith("port "))
             address = f"http://127.0.0.1:{int(told.split()[1])}"
-            with urllib.request.urlopen(f"{address}/metrics", timeout=10) as page:
+            with urllib.request.urlopen(f"{address}/metrics", timeout=300) as page:
                 assert page.headers["content-type"].startswith("text/plain")
                 assert b"evennia_ai_queue_length 3.0" in page.read()
             with pytest.raises(urllib.error.HTTPError) as missing:
-                urllib.request.urlopen(f"{address}/", timeout=10)
+                urllib.request.urlopen(f"{address}/", timeout=300)
             assert missing.value.code == 404
             missing.value.close()
         finally:

@@ -128,7 +128,7 @@ def test_200_jobs_give_the_same_bytes_in_the_game_and_in_a_worker(stage, tmp_pat
         [sys.executable, "-m", "tests.work.kinds_alone", tmp_path / "game.db3", tmp_path / "jobs"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert alone.returncode == 0, alone.stderr

@@ -145,9 +145,9 @@ def test_text_without_blanks_between_its_words_is_compared_sign_by_sign():
 def test_it_takes_time_in_proportion_to_the_length():
     def seconds(size: int) -> float:
         text = "lorem ipsum " * size
-        began = time.perf_counter()
+        began = time.process_time()
         leak(text + " 1 2 three", protected([text], titles=["x y"] * 50))
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     seconds(100)
     assert seconds(8_000) < 40 * max(seconds(1_000), 0.005)

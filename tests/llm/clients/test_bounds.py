@@ -85,6 +85,7 @@ def assert_ends_early(
     assert work.hashed == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OPENAI)
 def test_a_flood_is_no_reply_and_is_read_no_further(
     server: StubServer, model: Making, reactor: Handover, work: Work, name: str

@@ -145,6 +145,7 @@ def test_a_change_that_concerns_the_notices_of_the_book_reads_the_whole():
     assert changed_in_place(read(text), text, 0, {"content": "@@strange\nNew."}) is None
 
 
+@pytest.mark.long
 def test_keys_that_nobody_has_any_more_do_not_pile_up():
     text = v3_text()
     book = read(text)

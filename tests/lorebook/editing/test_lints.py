@@ -310,6 +310,7 @@ def test_every_finding_is_one_line_whatever_the_book_says():
         assert len(lint.text) < 600
 
 
+@pytest.mark.long
 def test_ten_thousand_entries_are_linted_within_seconds():
     words = [f"{a}{b}{c}or" for a in "bdfgklmnpr" for b in "aeiou" for c in "bdfgklmnpr"]
     entries = [

@@ -360,6 +360,7 @@ def test_err_text_that_is_no_strict_json_is_refused(text, problem):
     assert caught.value.message.startswith(f"x.json: {problem}")
 
 
+@pytest.mark.long
 @pytest.mark.req("S3-08")
 @pytest.mark.parametrize("unit", ["[],", "0,", '"a",', '{"a":[]},', "[[[]]],"])
 def test_a_million_values_are_looked_at_in_linear_time(unit):
@@ -393,6 +394,7 @@ def test_an_entry_known_by_its_name_has_an_id_in_one_line():
     assert entry.uid == "a [2J b"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("member", ["keys", "key", "keysecondary"])
 def test_of_a_million_wrong_keys_one_is_told(member):
     book = {"entries": [{"uid" if member != "keys" else "id": 1, member: [None] * 300_000}]}

@@ -11,6 +11,8 @@ from evennia_ai.prompt.templates.operations import STEP_WORK
 from evennia_ai.prompt.templates.work import PLACED_WORK
 from tests.prompt.templates.hostile_templates import MIB
 
+pytestmark = pytest.mark.long
+
 CALLS_A_STEP = 8
 """Functions that a step may call, ours and Python's: nothing is done that is not paid for."""
 MOST_STEPS = PLACED_WORK // STEP_WORK

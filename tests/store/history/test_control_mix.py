@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 
+import pytest
 from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -182,6 +183,7 @@ A_STEP = st.tuples(
 )
 
 
+@pytest.mark.long
 @given(st.lists(A_STEP, min_size=4, max_size=24))
 @settings(max_examples=up_to(100), deadline=None)
 def test_any_mix_leaves_every_turn_replayable_and_the_chains_whole(steps):

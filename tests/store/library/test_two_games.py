@@ -45,7 +45,7 @@ class Game:
     def end(self) -> None:
         self.process.stdin.close()
         self.process.stdout.close()
-        assert self.process.wait(timeout=30) == 0
+        assert self.process.wait(timeout=300) == 0
 
 
 @pytest.fixture(scope="module")

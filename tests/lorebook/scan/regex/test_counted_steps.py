@@ -116,6 +116,7 @@ def test_thousand_patterns_near_the_limit_give_equal_prompts_on_an_idle_and_a_bu
     assert {int(number): digest for number, digest in json.loads(fresh.stdout).items()} == idle
 
 
+@pytest.mark.long
 def test_patterns_of_the_property_lie_on_both_sides_of_the_limit():
     """Without this the property above might hold because all patterns are quick."""
     outcomes = {"found": 0, "given up": 0, "with the last two limits": 0}
@@ -160,6 +161,7 @@ COSTLY = [f"(?:{'x+' * number}x+)+[yz]" for number in range(1, 9)]
 LINES = ["user: " + "x" * (40 + number) for number in range(12)]
 
 
+@pytest.mark.long
 @pytest.mark.req("S3-11")
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("event", [None, "Eve: " + "x" * 60])
