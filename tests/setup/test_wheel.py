@@ -44,11 +44,13 @@ def test_the_wheel_tells_type_checkers_that_it_is_typed(wheel):
     assert "evennia_ai/py.typed" in _names(wheel)
 
 
-def test_the_wheel_needs_python_3_11_and_evennia(wheel):
+def test_the_wheel_needs_python_3_11_and_evennia_for_a_game_alone(wheel):
     metadata = _metadata(wheel)
+    needs = metadata.get_all("Requires-Dist")
 
     assert metadata["Requires-Python"] == ">=3.11"
-    assert "evennia<7,>=5.0.1" in metadata.get_all("Requires-Dist")
+    assert "evennia<7,>=5.0.1; extra == 'game'" in needs
+    assert [one for one in needs if "evennia" in one and "extra ==" not in one] == []
 
 
 def test_the_wheel_brings_the_licence(wheel):
