@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from server.evennia_process import Evennia
 from server.logins import keep_logins
 from server.ports import HOST
+from server.steps import nothing, run
 from server.telnet import Connection
 from tests.acceptance.games import (
     DATABASE,
@@ -27,12 +27,21 @@ from tests.acceptance.games import (
     migrated_database,
     shown,
 )
-from tests.acceptance.launching import Unchecked
+from tests.acceptance.launching import Prepared, Unchecked
 
 pytestmark = [pytest.mark.server, pytest.mark.minutes(2)]
 
 EXAMPLES = ROOT / "examples"
 _FENCE = re.compile(r"^```(console|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+_FIRST_ACCOUNT = """
+import django
+django.setup()
+import evennia
+evennia._init()
+from evennia.server.evennia_launcher import create_superuser
+create_superuser()
+"""
 
 
 class Reader:
@@ -42,7 +51,7 @@ class Reader:
         (folder / "evennia_ai").symlink_to(ROOT)
         self._folder = folder
         root = folder / "mygame"
-        self.game = Evennia(
+        self.game = Prepared(
             installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports()
         )
         self.connection: Connection | None = None
@@ -67,7 +76,7 @@ class Reader:
         made = lines.index("cd mygame")
         assert lines[made:] == ["cd mygame", "evennia migrate", "evennia start"]
         self._run("\n".join(lines[:made]))
-        self._migrate()
+        self._make_what_the_launcher_makes()
         self.game.start()
         self.connection = self._logged_in()
 
@@ -85,10 +94,12 @@ class Reader:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def _migrate(self) -> None:
-        """What `evennia migrate` would make is copied, and the game gets ports of its own.
+    def _make_what_the_launcher_makes(self) -> None:
+        """Copy the tables, make the first account and choose ports.
 
-        `tests/setup/test_install_into_another_game.py` migrates a new game.
+        The launcher itself, which takes long, is tried where a newcomer plays
+        (`test_newcomer_plays.py`) and with a new game in
+        `tests/setup/test_install_into_another_game.py`.
         """
         root, ports = self.game.root, self.game.ports
         shutil.copy(migrated_database(beside=self._folder), root / DATABASE)
@@ -104,6 +115,14 @@ WEBSOCKET_CLIENT_INTERFACE = "{HOST}"
 """
         with (root / "server" / "conf" / "secret_settings.py").open("a", encoding="utf-8") as file:
             file.write(own)
+        run(
+            "Making the first account",
+            [PROGRAMS / "python", "-c", _FIRST_ACCOUNT],
+            cwd=root,
+            environment=self.game.environment,
+            shown=nothing,
+        )
+        self.game.prepare()
 
     def _logged_in(self) -> Connection:
         """The first account's connection, in the first room."""
