@@ -105,4 +105,5 @@ def _is_current(stamp: Path, *, fingerprint: str, extras: str) -> bool:
     if not stamp.exists():
         return False
     known = json.loads(stamp.read_text(encoding="utf-8"))
-    return known["fingerprint"] == fingerprint and extras in ("", known["extras"])
+    has_extras = set(extras.split(",")) <= {"", *known["extras"].split(",")}
+    return known["fingerprint"] == fingerprint and has_extras

@@ -82,7 +82,7 @@ def for_development(root: Path) -> Installation:
         StepError: the environment could not be made, or something could not be installed.
     """
     lock = lock_of(root, python=sys.executable)
-    return installed(root, extras="test,check", lock=lock)
+    return installed(root, extras="game,test,check", lock=lock)
 
 
 def write_lock(root: Path, *, python: str) -> None:

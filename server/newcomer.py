@@ -86,7 +86,7 @@ def _play() -> None:
     ports = _ports_to_play_on(ROOT)
     lock = lock_of(ROOT, python=sys.executable)
     is_postgres = os.environ.get(workers.ADDRESS, "").startswith("postgres")
-    extras = "workers" if count else "postgres" if is_postgres else ""
+    extras = "game,workers" if count else "game,postgres" if is_postgres else "game"
     game = Evennia(installation=installed(ROOT, extras=extras, lock=lock), ports=ports)
     if count:
         play_with_workers(game, count)

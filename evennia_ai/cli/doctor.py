@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from evennia_ai.cli.game import is_game, need, opened_with, settings_without_game
 from evennia_ai.cli.options import FILE, JSON
 from evennia_ai.errors import FormatError
 
@@ -41,6 +42,7 @@ def doctor(name: str, *, game: Path, file: Path | None, as_json: bool, **fields:
     PROFILE is one of the game's, by default the one NPCs speak with. Without a game, --profile
     FILE or options such as --base-url and --model describe it.
     """
+    need("django", "twisted", "httpx2")
     given = {field: value for field, value in fields.items() if value is not None}
     if file is not None:
         given = {**_fields_in(file), **given}
@@ -76,12 +78,10 @@ def _fields_in(file: Path) -> dict[str, Any]:
 
 def _conf(game: Path, given: dict[str, Any]) -> "Conf":
     """The settings of a game, or none but the profile that is given."""
-    from evennia_ai.cli import game as games
-
     if given:
-        games.settings_without_game(EVENNIA_AI_PROFILES={GIVEN: given})
-    elif games.is_game(game):
-        games.opened_with(game, lambda own: own)
+        settings_without_game(EVENNIA_AI_PROFILES={GIVEN: given})
+    elif is_game(game):
+        opened_with(game, lambda own: own)
     else:
         raise click.UsageError(
             f"{game}: no game is here; name its folder with --game, or describe the profile with"

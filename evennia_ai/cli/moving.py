@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from evennia_ai.cli.game import Databases, opened_game, opened_with
+from evennia_ai.cli.game import Databases, need, opened_game, opened_with
 from evennia_ai.cli.options import FILE, GAME, JSON
 from evennia_ai.settings.database import database
 
@@ -59,6 +59,7 @@ def move(game: Path, *, address: str) -> int:
     stays as it is. EVENNIA_AI_MOVE_TO may hold the address, which others on this machine then do
     not see.
     """
+    need("evennia")
     to = database(address)
 
     def databases(own: Databases) -> Databases:

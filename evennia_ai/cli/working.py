@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from evennia_ai.cli.game import need, opened_game
 from evennia_ai.cli.options import FILE, FORCE, GAME
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def worker(
     PLACE is the game's folder, or a file that `evennia-ai worker-file` wrote there; a worker with
     such a file needs no Evennia.
     """
+    need("django", "twisted", "httpx2", "procrastinate", "psycopg", extra="workers")
     from evennia_ai.work.registry import KINDS, kinds_of, lacking
     from evennia_ai.work.worker.configured import configure
 
@@ -60,7 +62,6 @@ def worker_file(target: Path, *, force: bool, game: Path) -> int:
     The file may hold the database's password and is its owner's alone; OUT may be - for standard
     output.
     """
-    from evennia_ai.cli.game import opened_game
     from evennia_ai.cli.output import write_file
 
     path = target.absolute()

@@ -152,6 +152,7 @@ def wrong_together(values: Conf) -> Iterator[Problem]:
     yield from _unknown_profiles(values.given_roles, values.profiles)
     yield from _said_twice(values)
     yield from _unusable(values.profiles)
+    yield from _without_http(values)
     yield from _without_embeddings(values)
     yield from _without_a_queue(values)
 
@@ -219,6 +220,20 @@ def _sent_openly(values: Conf) -> Iterator[str]:
     for key, site in values.knowledge_wikis.items():
         if site.password and is_open(site.api):
             yield f"The wiki '{key}' is sent its password"
+
+
+def _without_http(values: Conf) -> Iterator[Problem]:
+    """A game may have Evennia by itself, and evennia_ai without the extra `game`."""
+    asked = [f"the wiki '{name}'" for name in values.knowledge_wikis]
+    for name, profile in values.profiles.items():
+        if profile.client in ("openai", "anthropic"):
+            asked.append(f"the profile '{name}'")
+    if asked and not _is_installed("httpx2"):
+        yield Problem(
+            id="E102",
+            message=f"The package httpx2 is not installed, and {asked[0]} asks a server with it.",
+            hint='Type: pip install "evennia-ai[game]"',
+        )
 
 
 def _without_embeddings(values: Conf) -> Iterator[Problem]:

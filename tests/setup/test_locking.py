@@ -22,8 +22,9 @@ WITHOUT_BOUND = {"setuptools", "build", "hatchling", "regex", "types-PyYAML"}
 
 def wanted() -> list[Requirement]:
     """What an installation for development asks for."""
-    extras = [PROJECT["optional-dependencies"][extra] for extra in EXTRAS.split(",")]
-    return [Requirement(one) for group in (PROJECT["dependencies"], *extras) for one in group]
+    extras = [PROJECT["optional-dependencies"][extra] for extra in ("game", *EXTRAS.split(","))]
+    asked = [Requirement(one) for group in (PROJECT["dependencies"], *extras) for one in group]
+    return [one for one in asked if one.name != PROJECT["name"]]
 
 
 def locked(version: str) -> dict[str, Version]:
@@ -75,6 +76,25 @@ def test_what_is_locked_is_installed_again_when_the_lock_changes(
     assert [command[-3:] for command in pip] == [[".[test]", "-c", str(versions)]] * 2
 
 
+@pytest.mark.parametrize(
+    ("had", "wanted", "times"),
+    [
+        ("game,test,check", "game", 1),
+        ("game,workers", "game", 1),
+        ("game", "game,test,check", 2),
+        ("game", "game,workers", 2),
+    ],
+)
+def test_an_extra_that_is_installed_with_others_is_not_installed_again(
+    tmp_path: Path, pip: list[list[str]], had: str, wanted: str, times: int
+) -> None:
+    (tmp_path / ".venv/bin").mkdir()
+    (tmp_path / ".venv/bin/python").touch()
+    for extras in (had, wanted):
+        installed(tmp_path, extras=extras)
+    assert len(pip) == times
+
+
 def test_a_python_without_a_lock_gets_the_newest(tmp_path: Path, pip: list[list[str]]) -> None:
     lock_there = lock_of(tmp_path, python="no-such-python")
     installed(tmp_path, extras="test", lock=lock_there)
@@ -113,7 +133,5 @@ def test_versions_that_do_not_fit_together_are_told(
 
 def test_whatever_installs_for_development_installs_the_lock() -> None:
     callers = [*(ROOT / "server").glob("*.py")]
-    unlocked = [
-        path.name for path in callers if 'extras="test,check")' in path.read_text(encoding="utf-8")
-    ]
+    unlocked = [path.name for path in callers if 'test,check")' in path.read_text(encoding="utf-8")]
     assert unlocked == []

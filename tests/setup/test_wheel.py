@@ -1,5 +1,6 @@
-"""What is published is evennia_ai, all of it and nothing else."""
+"""What is published: a wheel of evennia_ai alone, and a source distribution with the examples."""
 
+import tarfile
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -44,12 +45,24 @@ def test_the_wheel_tells_type_checkers_that_it_is_typed(wheel):
     assert "evennia_ai/py.typed" in _names(wheel)
 
 
-def test_the_wheel_needs_python_3_11_and_evennia(wheel):
+def test_the_wheel_needs_python_3_11_and_evennia_for_a_game_alone(wheel):
     metadata = _metadata(wheel)
+    needs = metadata.get_all("Requires-Dist")
 
     assert metadata["Requires-Python"] == ">=3.11"
-    assert "evennia<7,>=5.0.1" in metadata.get_all("Requires-Dist")
+    assert "evennia<7,>=5.0.1; extra == 'game'" in needs
+    assert [one for one in needs if "evennia" in one and "extra ==" not in one] == []
 
 
 def test_the_wheel_brings_the_licence(wheel):
     assert any(name.endswith("/licenses/LICENSE") for name in _names(wheel))
+
+
+def test_the_source_distribution_brings_every_file_of_the_examples(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    examples = PACKAGE.parent / "examples"
+    files = {path for path in examples.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert len(files) > 10
+    assert {path.relative_to(PACKAGE.parent).as_posix() for path in files} <= names

@@ -2,14 +2,16 @@
 
 A running server is not needed and not disturbed: what is written here it takes over by itself. This
 is the one door of the command line to Django: the modules of this folder, which need the store, are
-imported after it.
+imported after it. The engine can be installed without Evennia, so a command says what is missing
+before it imports anything that needs it.
 """
 
 import contextlib
 import getpass
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +33,24 @@ class GameFolderError(EvenniaAIError):
     """A folder is no game that can be opened."""
 
 
+class MissingPackagesError(EvenniaAIError):
+    """A command needs packages that are not installed; the message names the extra with them."""
+
+    def __init__(self, missing: Sequence[str], *, extra: str) -> None:
+        self.missing = tuple(missing)
+        self.extra = extra
+        super().__init__(
+            f"this command needs packages that are not installed: {', '.join(missing)};"
+            f' type: pip install "evennia-ai[{extra}]"'
+        )
+
+
+def need(*packages: str, extra: str = "game") -> None:
+    """Raise MissingPackagesError unless all these packages of an extra can be imported."""
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise MissingPackagesError(missing, extra=extra)
+
+
 def is_game(folder: Path) -> bool:
     """Whether a game has its settings in this folder."""
     try:
@@ -42,8 +62,12 @@ def is_game(folder: Path) -> bool:
 def opened_game(folder: Path) -> "Conf":
     """The settings of the game in `folder`, whose database may be used from now on.
 
-    The current folder becomes the game's: make paths absolute before. GameFolderError: there is no
-    game, it does not start, or its database is not there or not up to date.
+    The current folder becomes the game's: make paths absolute before.
+
+    Raises:
+        GameFolderError: there is no game, it does not start, or its database is not there or not up
+            to date.
+        MissingPackagesError: Evennia is not installed.
     """
     path = _folder_of_game(folder)
     _start_django(path)
@@ -56,8 +80,11 @@ def opened_game(folder: Path) -> "Conf":
 def opened_with(folder: Path, databases: Callable[[Databases], Databases]) -> Path:
     """Open the game in `folder` with what `databases` makes of its own; the folder's whole path.
 
-    Nothing is asked of any of them. GameFolderError: there is no game, it does not start, or its
-    database is not there.
+    Nothing is asked of any of them.
+
+    Raises:
+        GameFolderError: there is no game, it does not start, or its database is not there.
+        MissingPackagesError: Evennia is not installed.
     """
     path = _folder_of_game(folder)
     _start_django(path, databases)
@@ -72,6 +99,7 @@ def settings_without_game(**values: Any) -> None:
 
 
 def _folder_of_game(folder: Path) -> Path:
+    need("evennia")
     if not is_game(folder):
         raise GameFolderError(
             f"{folder}: no game is here; name a folder that has {_SETTINGS_FILE.as_posix()}"

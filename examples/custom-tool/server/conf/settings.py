@@ -1,0 +1,16 @@
+"""Settings of the game, with a tool of its own and a model that is a script."""
+
+from evennia.settings_default import *
+
+SERVERNAME = "mygame"
+INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
+
+EVENNIA_AI_TOOLS = ["world.tools.RingBell"]
+
+# A script plays the model, so that the example needs none. With a model of yours, take this out.
+EVENNIA_AI_PROFILES = {"default": {"client": "scripted", "script": "world/bell.yaml"}}
+
+try:
+    from server.conf.secret_settings import *
+except ImportError:
+    print("server/conf/secret_settings.py is missing; `evennia --initmissing` makes it.")

@@ -1,0 +1,30 @@
+"""A tool: the NPC rings a bell that is in the room."""
+
+from pydantic import Field
+
+from evennia_ai.game.tools.targets import things
+from evennia_ai.game.tools.tool import Tool, ToolArguments, Use
+
+
+class RingBell(Tool):
+    """Ring a bell. A bell is a thing with the tag `bell`."""
+
+    # The model reads the name, the description and the arguments in every prompt.
+    name = "ring_bell"
+    description = "Ring the bell that is here."
+    dangerous = True  # it changes the world: at most one such tool a turn
+
+    class Arguments(ToolArguments):
+        """What the model may ask for; anything else is an error that the model is told."""
+
+        strokes: int = Field(ge=1, le=12, description="how many strokes")
+
+    def refusal(self, use: Use, arguments: Arguments) -> str:
+        """Say why the NPC cannot do it now, "" if it can."""
+        here = things(use.npc)  # what the NPC may see, not all there is
+        return "" if any(one.tags.has("bell") for one in here) else "There is no bell here."
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Ring the bell; return what the NPC perceives, which the model is told."""
+        use.npc.location.msg_contents(f"The bell rings: {arguments.strokes}.", from_obj=use.npc)
+        return f"You rang the bell: {arguments.strokes}."
