@@ -1,0 +1,20 @@
+"""The README is one screen: short, with one picture, and with few links."""
+
+import re
+from pathlib import Path
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+MOST_WORDS = 600
+
+
+def test_readme_is_short() -> None:
+    assert len(README.split()) <= MOST_WORDS
+
+
+def test_readme_has_one_picture_five_differences_and_four_links_at_its_end() -> None:
+    def under(heading: str) -> str:
+        return README.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+    assert len(re.findall(r"^!\[", README, re.MULTILINE)) == 1
+    assert len(re.findall(r"^- ", under("What is different here"), re.MULTILINE)) == 5
+    assert len(re.findall(r"^- ", under("More"), re.MULTILINE)) == 4
