@@ -6,6 +6,7 @@ reference is generated (`docs/generated.py`), so Evennia is started with the set
 
 import os
 import sys
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,11 @@ evennia._init()
 
 from docs.generated import with_generated  # noqa: E402
 from docs.llms import write_llms_txt  # noqa: E402
-from evennia_ai import __version__  # noqa: E402
 
 project = "evennia_ai"
 author = "evennia_ai contributors"
 copyright = "2026, evennia_ai contributors"  # noqa: A001 - Sphinx asks for this name
-version = release = __version__
+version = release = installed_version("evennia-ai")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence"]

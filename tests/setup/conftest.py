@@ -10,15 +10,21 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as it would be published."""
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the sdist and the wheel made from it, as they would be published."""
     folder = tmp_path_factory.mktemp("dist")
     done = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT],
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    [path] = folder.glob("*.whl")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(distribution: Path) -> Path:
+    """The wheel as it would be published."""
+    [path] = distribution.glob("*.whl")
     return path
