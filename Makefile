@@ -3,13 +3,14 @@
 # make stop  - end it; nothing in it is lost
 # make test  - what to run while working: a few minutes
 # make check - everything, as .ci/run does: whole games, real services, another Python, fuzzing
+# make docs  - build the documentation site into build/site (LINKS=1: check its links to others)
 # make lock  - write requirements/ anew, with the newest versions for this Python
 # Choose the interpreter with PYTHON=... (3.11 or newer) and the ports with
 # EVENNIA_AI_TELNET_PORT=... and the others of server/ports.py, here or in the environment.
 
 PYTHON ?= python3
 
-.PHONY: play stop test check lock
+.PHONY: play stop test check docs lock
 
-play stop test check lock:
+play stop test check docs lock:
 	@$(PYTHON) -m server $@

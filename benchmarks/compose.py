@@ -8,7 +8,7 @@ NPC whose components another one has used; what was said is new. warm: each turn
 and new live values. All drivers run turn about in one process, every answer is checked first. Read
 the ratios, not the microseconds; `--memo` gives every driver a counter that remembers its answers,
 `--cpu` counts processor time, for a machine that others use too.
-`docs/benchmarks.md` says how to install the peers and what is asked of us.
+`docs/extend/benchmarks.md` says how to install the peers and what is asked of us.
 """
 
 import argparse

@@ -6,7 +6,7 @@
 Workloads: `lore_workload.py`; drivers: `lore_drivers.py`. build: the parsed file to a book that is
 ready. first: a chat the book never saw. next: one more message. All drivers take turns in one
 process, and each answer is compared with the naive loop's before anything is timed. Read the
-ratios, not the times. `docs/benchmarks.md` says what is asked of us.
+ratios, not the times. `docs/extend/benchmarks.md` says what is asked of us.
 """
 
 import argparse

@@ -3,5 +3,3 @@
 Installed as a Django app (`INSTALLED_APPS += ["evennia_ai"]`) and one command set. This file
 imports nothing, so that the pure rooms can be used without Django, Evennia or a running game.
 """
-
-__version__ = "0.1.0"

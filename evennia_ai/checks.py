@@ -60,7 +60,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     found: list[checks.CheckMessage] = [
         checks.Error(
             f"EVENNIA_AI_TOOLS: {problem}.",
-            hint="Correct the class, or take it out of the setting; docs/tools.md has an example.",
+            hint="Correct the class, or take it out of the setting (docs/build/tools.md).",
             id="evennia_ai.E052",
         )
         for problem in registry_of(set_to.tools).problems
@@ -110,7 +110,7 @@ def check_library(**_: Any) -> list[checks.CheckMessage]:
     return [
         checks.Error(
             "DATABASES: the library is the game's own database, which no other game may read.",
-            hint="Name another one in library(...); docs/library.md of evennia_ai tells more.",
+            hint="Name another one in library(...); see docs/build/library.md of evennia_ai.",
             id="evennia_ai.E101",
         )
     ]
@@ -131,7 +131,7 @@ def check_connections(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
-_PAGE: Final = "docs/security.md of evennia_ai tells more."
+_PAGE: Final = "docs/run/security.md of evennia_ai tells more."
 _EVENNIAS: Final = ("evennia", "autobahn", "twisted")
 """Packages whose own methods let every page in."""
 
@@ -278,7 +278,7 @@ def database_doubts() -> list[Problem]:
             message="DATABASES: this SQLite database cannot be read while it is written, so what"
             " NPCs perceive and say is written where everybody waits for it.",
             hint=f'DATABASES["default"]["OPTIONS"] = {{"init_command": "{WAL}"}};'
-            " docs/settings.md of evennia_ai tells more.",
+            " docs/reference/settings.md of evennia_ai tells more.",
         )
     ]
 

@@ -88,6 +88,13 @@ TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
 QUICK_TESTS = _pytest("Quick tests", *_parallel(*SAMPLED, "3", "-m", QUICK))
 """A table of hundreds of cases is mostly tried for its last few, and takes the time of them all."""
 
+_SPHINX = ("-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env")
+SITE = "build/site"
+"""Where the documentation site is built."""
+DOCS = _python("Documentation site", *_SPHINX, "-b", "html", "docs", SITE)
+"""Warnings are errors, so a link inside the site that leads nowhere fails it."""
+LINKS = _python("Links to other sites", *_SPHINX, "-b", "linkcheck", "docs", "build/links")
+
 PREPARING = Step(
     title="Installing what the further tests talk to",
     command=("python", "-m", "server", "prepare"),
@@ -170,7 +177,7 @@ def check(root: Path) -> None:
     with _meanwhile(installation, PREPARING, times) as preparing:
         failed = _failing(installation, (*STATIC, TYPES), times) + _waited(preparing)
     with _meanwhile(installation, GAMES, times) as games:
-        failed += _failing(installation, (TESTS, *FLOORS), times)
+        failed += _failing(installation, (TESTS, DOCS, *FLOORS), times)
         failed += _fuzzed(installation, times)
         failed += _elsewhere(root, other, times)
         failed += _failing(installation, (MUTATIONS,), times)
@@ -180,6 +187,17 @@ def check(root: Path) -> None:
     _raise_for(failed)
     versions = sorted({this_version(), *([other.version] if other else [])})
     say(f"All of `make check` passed on Python {' and '.join(versions)}.")
+
+
+def build_docs(root: Path) -> None:
+    """Build the documentation site; with `LINKS` in the environment, check links to other sites.
+
+    Raises:
+        StepError: Sphinx found a fault; it has been printed.
+    """
+    steps = (DOCS, LINKS) if os.environ.get("LINKS") else (DOCS,)
+    _raise_for(_failing(for_development(root), steps, Times()))
+    say(f"The site is in {SITE}; open {root / SITE / 'index.html'}")
 
 
 def _elsewhere(root: Path, other: OtherPython | None, times: Times) -> list[str]:

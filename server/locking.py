@@ -62,7 +62,9 @@ def _candidates(version: str) -> Iterator[str]:
 
 
 FOLDER: Final = "requirements"
-EXTRAS: Final = "test,check,embeddings"
+DEVELOPMENT: Final = "game,test,check,docs"
+"""What `make test`, `make check` and `make docs` install."""
+EXTRAS: Final = f"{DEVELOPMENT},embeddings"
 """What is locked: all that `make test` and `make check` install, but for what few machines have."""
 
 _OURS: Final = "evennia-ai"
@@ -82,7 +84,7 @@ def for_development(root: Path) -> Installation:
         StepError: the environment could not be made, or something could not be installed.
     """
     lock = lock_of(root, python=sys.executable)
-    return installed(root, extras="game,test,check", lock=lock)
+    return installed(root, extras=DEVELOPMENT, lock=lock)
 
 
 def write_lock(root: Path, *, python: str) -> None:

@@ -60,6 +60,7 @@ def main(words: list[str]) -> int:
         "stop": _stop,
         "test": _test,
         "check": _check,
+        "docs": _docs,
         "prepare": _prepare,
         "lock": _lock,
     }
@@ -117,6 +118,12 @@ def _check() -> None:
     from server.checks import check
 
     check(ROOT)
+
+
+def _docs() -> None:
+    from server.checks import build_docs
+
+    build_docs(ROOT)
 
 
 def _prepare() -> None:

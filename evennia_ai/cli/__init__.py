@@ -13,7 +13,6 @@ from typing import Literal
 
 import click
 
-import evennia_ai as package
 from evennia_ai.cli.doctor import doctor
 from evennia_ai.cli.game import opened_game
 from evennia_ai.cli.library_commands import library
@@ -52,7 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
-@click.version_option(package.__version__, prog_name="evennia-ai")
+@click.version_option(package_name="evennia-ai", prog_name="evennia-ai")
 @click.pass_context
 def evennia_ai(context: click.Context) -> None:
     """Compose, explain and check prompts of evennia_ai from files, without the game."""

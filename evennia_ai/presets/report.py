@@ -162,7 +162,7 @@ def preset_report(
 
 
 def report_object(report: PresetReport) -> dict[str, Any]:
-    """The report as the object that `--json` prints; see docs/cli.md."""
+    """The report as the object that `--json` prints; see docs/reference/cli.md."""
     values = asdict(report)
     warnings = [{**asdict(one), "text": one.text} for one in report.suspicions]
     values.pop("suspicions")

@@ -4,10 +4,10 @@ What was worked out from an immutable value (a message, a book, a conversation) 
 its memo, and ends with it. Each user makes a slot of its own, which says what type stands in it.
 
 A frozen dataclass writes each field through `object.__setattr__`, which makes creating one about
-four times as dear. Where that was measured to matter (`docs/decisions.md`), `typed_frozen` gives a
-slotted dataclass that only the type checker keeps from being changed, and from being made of fields
-in order: keywords that Python itself checks cost a sixth of making one. `typed_frozen_thing` is the
-same for what is equal to itself alone.
+four times as dear. Where that was measured to matter (`docs/extend/decisions.md`), `typed_frozen`
+gives a slotted dataclass that only the type checker keeps from being changed, and from being made
+of fields in order: keywords that Python itself checks cost a sixth of making one.
+`typed_frozen_thing` is the same for what is equal to itself alone.
 """
 
 from collections.abc import Callable, Sequence

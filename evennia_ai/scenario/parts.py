@@ -214,7 +214,7 @@ class _BookRow:
         "global"
     )
     mode: BookMode | None = None
-    book: Any = None
+    book: Annotated[Any, Must("a path to a book's file, or the book itself")] = None
 
 
 class Files:

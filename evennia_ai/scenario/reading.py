@@ -146,9 +146,13 @@ class Settings:
     now: Annotated[str, Must("a date and time such as 2026-11-28T15:04:05", _is_moment)] = ""
     zone: Annotated[str, Must("a time zone such as UTC, Europe/Oslo or +05:30", _is_zone)] = "UTC"
     """The zone of `now`, where it names none; else the one that it is told in."""
-    facts: Annotated[Facts, PlainValidator(_facts)] = field(default_factory=dict)
-    lore: Annotated[ActivationRules, PlainValidator(_lore)] = field(default_factory=ActivationRules)
-    assembly: Any = None
+    facts: Annotated[Facts, PlainValidator(_facts), Must("a mapping of names")] = field(
+        default_factory=dict
+    )
+    lore: Annotated[ActivationRules, PlainValidator(_lore), Must("a mapping")] = field(
+        default_factory=ActivationRules
+    )
+    assembly: Annotated[Any, Must("a mapping")] = None
     """Read once the rules of lore are known, which may decide the ties: `Scenario.assembly`."""
 
     @property
@@ -217,17 +221,17 @@ class Scenario:
 class _File:
     """The keys of a scenario."""
 
-    card: Any = None
+    card: Annotated[Any, Must("a path to a card's file, or the card itself")] = None
     lorebooks: Rows = None
     components: Rows = None
     notes: Rows = None
     dynamic_context: Rows = None
-    persona: Any = None
+    persona: Annotated[Any, Must("a mapping")] = None
     history: Rows = None
-    event: Any = None
-    settings: Any = None
+    event: Annotated[Any, Must("a mapping")] = None
+    settings: Annotated[Any, Must("a mapping")] = None
     turns: Rows = None
-    preset: Any = None
+    preset: Annotated[Any, Must("a path to a preset's file, or the preset itself")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +253,7 @@ class _PersonaRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TurnRow:
     history: Rows = None
-    event: Any = None
+    event: Annotated[Any, Must("a mapping")] = None
     dynamic_context: Rows = None
 
 

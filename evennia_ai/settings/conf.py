@@ -278,7 +278,7 @@ def _without_a_queue(values: Conf) -> Iterator[Problem]:
         yield Problem(
             id="E099",
             message=f"{asked} the game's database is no PostgreSQL.",
-            hint="docs/workers.md of evennia_ai says how to have one; else take the setting out.",
+            hint="See docs/run/workers.md of evennia_ai, or take the setting out.",
         )
     elif QUEUE_APP not in settings.INSTALLED_APPS:
         yield Problem(

@@ -1,9 +1,9 @@
 """Every setting of a game, declared once: its type and bounds, check, default, hint and what it is.
 
-The line under a setting is its row of docs/settings.md. `evennia_ai.settings.conf` reads the game's
-settings into a `Conf`, and tells what contradicts itself in one. What the settings say of profiles
-and roles of models is `given_profiles` and `given_roles`; `profiles` and `model_roles` are what
-follows from it.
+The line under a setting is its row in docs/reference/settings.md. `evennia_ai.settings.conf` reads
+the game's settings into a `Conf`, and tells what contradicts itself in one. What the settings say
+of profiles and roles of models is `given_profiles` and `given_roles`; `profiles` and `model_roles`
+are what follows from it.
 """
 
 from collections.abc import Mapping
@@ -117,11 +117,11 @@ class Conf:
     queue_limit: Annotated[kinds.Count, Setting("E009", 128)]
     """how much may wait for one NPC"""
     speaker_limit: Annotated[kinds.Count, Setting("E081", 8)]
-    """how much of that may be of [one speaker](npcs.md)"""
+    """how much of that may be of [one speaker](../build/npcs.md)"""
     hop_limit: Annotated[kinds.WholeNumber, Setting("E010", 3)]
     """NPC replies in a row before NPCs fall silent with each other"""
     line_npcs: Annotated[kinds.Count, Setting("E082", 8)]
-    """how many NPCs may answer what [one line](npcs.md) set off"""
+    """how many NPCs may answer what [one line](../build/npcs.md) set off"""
     line_calls: Annotated[kinds.Count, Setting("E083", 32)]
     """how many calls of models one line may set off"""
     cooldown_seconds: Annotated[kinds.Seconds, Setting("E011", 1.0)]
@@ -136,7 +136,8 @@ class Conf:
     ]
     """said where a model gave no reply; an NPC's own `fallback_line` wins"""
     unknown_line: Annotated[kinds.Line, Setting("E122", "I do not know anything about that.")]
-    """said by the [offline responder](offline.md) where nothing that the NPC knows answers"""
+    """said by the [offline responder](../run/offline.md) where nothing that the NPC knows
+    answers"""
     card_folder: Annotated[kinds.Folder, Setting("E015", "world/cards")]
     """where `card/import` and `ai/import` find files and exports go; a relative folder counts
     from the game's"""
@@ -144,8 +145,8 @@ class Conf:
     """where `preset/import` finds files and `preset/export` puts them; a relative folder counts
     from the game's"""
     knowledge_folder: Annotated[kinds.Folder, Setting("E060", "world/knowledge")]
-    """where `kb/import` finds [folders of pages](knowledge.md#folders-of-pages); a relative
-    folder counts from the game's"""
+    """where `kb/import` finds [folders of pages](../build/knowledge.md#folders-of-pages); a
+    relative folder counts from the game's"""
     max_source_characters: Annotated[int, Field(ge=1000, le=UNBOUNDED), Setting("E016", 4_000_000)]
     """the longest lorebook or preset that is stored"""
     messages_in_memory: Annotated[int, Field(ge=1000, le=UNBOUNDED), Setting("E086", 200_000)]
@@ -218,14 +219,14 @@ class Conf:
         Setting("E042", {}, 'a dictionary of limits, such as {"player": {"calls_per_minute": 12}}'),
     ]
     """calls and tokens that players, NPCs and the game may use, see
-    [watching.md](watching.md#limits)"""
+    [watching.md](../run/watching.md#limits)"""
     limit_line: Annotated[kinds.Line, Setting("E043", "*raises a hand: enough talk for now.*")]
     """what an NPC says, or between asterisks does, when a limit is reached"""
     lost_line: Annotated[
         kinds.Line, Setting("E120", "lost the thread and missed some of what you said.")
     ]
     """what an NPC does, seen by the speaker alone and once a minute at most, when a line of theirs
-    [goes unanswered](npcs.md); `""`: nothing"""
+    [goes unanswered](../build/npcs.md); `""`: nothing"""
     stopped_line: Annotated[kinds.Line, Setting("E121", "stands still and does not answer.")]
     """the same when somebody speaks to an NPC while `ai/stopall` holds; `""`: nothing"""
     keep_call_days: Annotated[kinds.Count, Setting("E044", 30, "a whole number of days from 1 on")]
@@ -242,58 +243,58 @@ class Conf:
         ),
     ]
     """`True`: each request and reply is a line of the log, with the first words of its texts;
-    `"full"`: with all of them; see [watching.md](watching.md#the-request-log)"""
+    `"full"`: with all of them; see [watching.md](../run/watching.md#the-request-log)"""
     metrics_port: Annotated[
         int, Field(ge=0, le=65535), Setting("E046", 0, "the number of a port, 0 for none")
     ]
     """the port on this machine where Prometheus finds metrics, `0` for none; see
-    [watching.md](watching.md#metrics)"""
+    [watching.md](../run/watching.md#metrics)"""
     slow_ms: Annotated[
         kinds.WholeNumber, Setting("E084", 0, "a whole number of milliseconds, 0 for never")
     ]
     """how long one thing may hold everybody up before the log says what it is; `0`: nothing is
-    said; see [watching.md](watching.md#what-holds-the-game-up)"""
+    said; see [watching.md](../run/watching.md#what-holds-the-game-up)"""
     traces: Annotated[
         kinds.Tracing,
         read_by(kinds.read_tracing),
         Setting("E047", {}, 'a dictionary, such as {"to": "world.traces.exporter"}'),
     ]
-    """where traces go, see [watching.md](watching.md#traces)"""
+    """where traces go, see [watching.md](../run/watching.md#traces)"""
     memory: Annotated[
         MemorySettings,
         read_by(read_memory),
         Setting("E048", {}, 'a dictionary, such as {"most": 8, "share_percent": 5}'),
     ]
     """what NPCs recall, how much they keep and when they learn by themselves, see
-    [memory.md](memory.md#settings)"""
+    [memory.md](../build/memory.md#settings)"""
     lorekeeper: Annotated[
         LorekeeperSettings,
         read_by(read_lorekeeper),
         Setting("E066", {}, 'a dictionary, such as {"base": "harbour", "budget_tokens": 8000}'),
     ]
     """for which base builders' pages are written and how much the generator is shown, see
-    [lorekeeper.md](lorekeeper.md#settings)"""
+    [lorekeeper.md](../build/lorekeeper.md#settings)"""
     tools: Annotated[
         kinds.Paths,
         Setting("E052", [], 'a list of dotted paths of classes, such as ["world.tools.Ring"]'),
     ]
     """classes of your game that are tools of NPCs, see
-    [tools.md](tools.md#a-tool-of-your-own)"""
+    [tools.md](../build/tools.md#a-tool-of-your-own)"""
     use_item: Annotated[
         kinds.PathOrNone,
         Setting("E053", "", 'the dotted path of a function, such as "world.tools.use", or ""'),
     ]
     """a function of your game that uses things for NPCs, see
-    [tools.md](tools.md#using-things)"""
+    [tools.md](../build/tools.md#using-things)"""
     writings: Annotated[
         kinds.WritingLimits,
         read_by(kinds.read_writing_limits),
         Setting("E070", {}, 'a dictionary, such as {"characters": 1000, "most": 10, "a_day": 3}'),
     ]
-    """how much NPCs may write, see [tools.md](tools.md#letters-and-books)"""
+    """how much NPCs may write, see [tools.md](../build/tools.md#letters-and-books)"""
     tick_alone: Annotated[bool, Setting("E055", False)]
     """`True`: NPCs with `tick_seconds` act on their own also where no player sees it, see
-    [npcs.md](npcs.md#ticks)"""
+    [npcs.md](../build/npcs.md#ticks)"""
     knowledge_wikis: Annotated[
         kinds.Wikis,
         Setting(
@@ -303,7 +304,7 @@ class Conf:
         ),
     ]
     """the MediaWikis that are knowledge bases, by the keys of the bases, see
-    [wiki.md](wiki.md)"""
+    [wiki.md](../build/wiki.md)"""
     knowledge_wikipedia: Annotated[
         kinds.Address,
         Setting(
@@ -317,13 +318,13 @@ class Conf:
     `"https://en.wikipedia.org/w/api.php"`; `""`: none is ever asked"""
     knowledge_vault: Annotated[bool, Setting("E058", True)]
     """`False`: what a second model reads of restricted bases is kept nowhere, see
-    [restricted-knowledge.md](restricted-knowledge.md#the-vault)"""
+    [restricted-knowledge.md](../build/restricted-knowledge.md#the-vault)"""
     knowledge_budget: Annotated[
         kinds.Budget,
         Setting("E059", {}, 'a dictionary, such as {"calls": 10, "free": 5, "minutes": 30}'),
     ]
     """how often an NPC may look something up, see
-    [restricted-knowledge.md](restricted-knowledge.md#how-often)"""
+    [restricted-knowledge.md](../build/restricted-knowledge.md#how-often)"""
     knowledge_languages: Annotated[
         kinds.SomeLanguages,
         Setting(
@@ -333,10 +334,10 @@ class Conf:
         ),
     ]
     """in which languages pages and memories are found by [other forms of their
-    words](knowledge.md#how-pages-are-found); after a change `evennia migrate`"""
+    words](../build/knowledge.md#how-pages-are-found); after a change `evennia migrate`"""
     knowledge_embeddings: Annotated[bool, Setting("E061", False)]
     """`True`: pages in the game's database are found by [what they
-    mean](knowledge.md#how-pages-are-found) as well as by their words; needs the extra
+    mean](../build/knowledge.md#how-pages-are-found) as well as by their words; needs the extra
     `embeddings` and a model"""
     embeddings_profile: Annotated[str, Setting("E091", "", "the name of a profile, as text")]
     """the profile whose server turns texts into vectors (`/embeddings`), where texts are found by
@@ -350,19 +351,19 @@ class Conf:
         ),
     ]
     """what tells NPCs the facts of the moment, in this order, see
-    [dynamic-context.md](dynamic-context.md)"""
+    [dynamic-context.md](../extend/dynamic-context.md)"""
     ooc_marks: Annotated[
         kinds.Texts,
         Setting("E123", ["((", "(ooc", "[ooc", "ooc:", "ooc "], 'a list of texts, such as ["(("]'),
     ]
     """how a line begins that is said out of character: NPCs do not hear it"""
     persona_characters: Annotated[kinds.WholeNumber, Setting("E095", 1000)]
-    """the longest [persona](personas.md) a player may write; 0: NPCs are told of none"""
+    """the longest [persona](../play/personas.md) a player may write; 0: NPCs are told of none"""
     elsewhere_tokens: Annotated[
         kinds.WholeNumber, Setting("E069", 200, "a whole number of tokens, 0 for nothing")
     ]
     """how much of a prompt tells what an NPC [lived through
-    elsewhere](dynamic-context.md#what-an-npc-lived-through-elsewhere); 0: nothing"""
+    elsewhere](../extend/dynamic-context.md#what-an-npc-lived-through-elsewhere); 0: nothing"""
     workers: Annotated[
         WorkerSettings,
         read_by(read_workers),
@@ -373,7 +374,7 @@ class Conf:
         ),
     ]
     """`{"queue": "procrastinate"}`: what NPCs do besides speaking is done by
-    [workers](workers.md), on this machine or others"""
+    [workers](../run/workers.md), on this machine or others"""
     time_suffix: Annotated[
         kinds.TimeSuffix, Setting("E064", "game", '"real", "game" or "" for none')
     ]

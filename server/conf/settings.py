@@ -22,11 +22,11 @@ INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 
 # Who reads does not wait for who writes; what NPCs say is then written beside the game.
 DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA journal_mode=WAL"}
-# Or another database, such as postgres://user:password@localhost:5432/name (docs/deploying.md).
+# Or another database, such as postgres://user:password@localhost:5432/name (docs/run/deploying.md).
 if os.environ.get("EVENNIA_AI_DATABASE"):
     DATABASES = database(os.environ["EVENNIA_AI_DATABASE"])
 
-# `make play WORKERS=2`: what NPCs do besides speaking is done by workers (docs/workers.md). They
+# `make play WORKERS=2`: what NPCs do besides speaking is done by workers. They
 # learn from every exchange; instead of a model a function of the demo is asked what to note.
 if os.environ.get("EVENNIA_AI_DEMO_WORKERS"):
     INSTALLED_APPS = [*INSTALLED_APPS, "procrastinate.contrib.django"]

@@ -1,4 +1,4 @@
-"""A real router before model servers: nginx with the configuration of docs/routing.md.
+"""A real router before model servers: nginx with the configuration of docs/run/routing.md.
 
 It needs Debian's package `nginx-light`. Where it is missing, the tests are skipped with the reason,
 and in continuous integration they fail with it.
@@ -16,7 +16,7 @@ from typing import Final, Self
 from tests.absent import absent
 from tests.acceptance.games import ROOT
 
-PAGE: Final = ROOT / "docs" / "routing.md"
+PAGE: Final = ROOT / "docs" / "run" / "routing.md"
 START_SECONDS: Final = 60
 _FENCE: Final = re.compile(r"```nginx\n(.*?)```", re.DOTALL)
 _SERVER: Final = re.compile(r"( +server) [\d.]+:\d+( .*;\n)")

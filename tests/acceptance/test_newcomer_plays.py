@@ -26,7 +26,7 @@ from tests.docs.fences import REFUSED, blocks, typed_lines
 from tests.docs.test_tutorial import steps
 
 FIRST_STEPS = {
-    ("README.md", "Try it: two commands"),
+    ("demo.md", "Two commands"),
     ("knowledge.md", "The first base"),
 }
 

@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -182,9 +183,7 @@ def test_commands_that_are_not_there_yet_are_not_offered(call) -> None:
 
 
 def test_the_version_is_told(call) -> None:
-    from evennia_ai import __version__
-
-    assert call("--version").out == f"evennia-ai, version {__version__}\n"
+    assert call("--version").out == f"evennia-ai, version {version('evennia-ai')}\n"
 
 
 @pytest.mark.long

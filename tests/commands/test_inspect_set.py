@@ -263,7 +263,7 @@ def test_bad_input_gives_one_line_and_changes_nothing(harbour, typed):
 
 
 def test_the_page_of_settings_lists_every_setting_of_an_npc():
-    page = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
     section = page.read_text(encoding="utf-8").partition("## Settings of one NPC\n")[2]
     cells = re.findall(r"^\| (`[^|]+`) \|", section.partition("\n## ")[0], re.MULTILINE)
     names = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]

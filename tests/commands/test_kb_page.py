@@ -1,4 +1,4 @@
-"""What docs/knowledge.md tells builders to type does what the page says."""
+"""What docs/build/knowledge.md tells builders to type does what the page says."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.commands.stage import one_line
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = re.findall(
     r"^```\n(kb/.*?)^```$",
-    (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8"),
+    (ROOT / "docs" / "build" / "knowledge.md").read_text(encoding="utf-8"),
     re.DOTALL | re.MULTILINE,
 )
 FIRST, FOLDERS, RESTRICTED = (

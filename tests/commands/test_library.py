@@ -33,7 +33,9 @@ def listed():
 
 def test_without_a_library_it_is_said_where_to_read_of_one(stage):
     told = one_line(stage.builds("library"))
-    assert told.startswith("This game has no library; docs/library.md tells how games share one")
+    assert told.startswith(
+        "This game has no library; docs/build/library.md tells how games share one"
+    )
 
 
 def test_a_base_is_published_and_listed(stage, library):

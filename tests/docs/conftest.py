@@ -10,6 +10,7 @@ import pytest
 IN_GAME = (
     "test_files.py",
     "test_followed.py",
+    "test_generated.py",
     "test_own_game.py",
     "test_printed.py",
     "test_offline_talk.py",

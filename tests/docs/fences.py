@@ -23,8 +23,12 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+PAGES: Final = ROOT / "docs"
 # Read by those who work on evennia_ai; what they show is no instruction to a user.
-NOT_FOR_USERS: Final = {"architecture.md", "benchmarks.md", "decisions.md", "requirements.md"}
+NOT_FOR_USERS: Final = {
+    *("api.md", "architecture.md", "benchmarks.md", "decisions.md", "requirements.md"),
+    "a-character-from-nothing.md",  # test_tutorial.py plays it
+}
 KINDS: Final = {
     "console": "console",
     "": "typed",
@@ -84,9 +88,7 @@ class Block:
 
 def user_pages() -> list[Path]:
     """The README and every page that a user reads."""
-    pages = [
-        page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in NOT_FOR_USERS
-    ]
+    pages = [page for page in sorted(PAGES.glob("*/*.md")) if page.name not in NOT_FOR_USERS]
     return [ROOT / "README.md", *pages]
 
 

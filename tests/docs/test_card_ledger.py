@@ -1,4 +1,4 @@
-"""docs/card-standard.md: every row of the card standard is there, and what it names is there."""
+"""docs/reference/card-standard.md: it has every row of the standard, and what it names exists."""
 
 import ast
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "card-standard.md"
+PAGE = ROOT / "docs" / "reference" / "card-standard.md"
 LEDGER = PAGE.read_text(encoding="utf-8")
 # The numbers of each group of the standard, in the order of the page.
 GROUPS = {

@@ -16,7 +16,7 @@ import pytest
 
 from evennia_ai.cli import run
 from evennia_ai.llm.sentence_model import INSTALL
-from tests.docs.fences import ROOT, blocks
+from tests.docs.fences import PAGES, ROOT, blocks
 
 PROGRAM = ("evennia-ai", ".venv/bin/evennia-ai")
 ELSEWHERE = {
@@ -146,6 +146,7 @@ def test_the_error_about_a_missing_model_says_what_the_page_says() -> None:
 
 def test_a_file_that_a_page_writes_is_used_on_it() -> None:
     for block in blocks("file"):
-        text = (ROOT / "docs" / block.page).read_text(encoding="utf-8")
+        [page] = PAGES.rglob(block.page)
+        text = page.read_text(encoding="utf-8")
         shown = f"```{block.language} {block.name}"
         assert block.name in text.replace(shown, "")

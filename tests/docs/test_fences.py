@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.fences import KINDS, NOT_FOR_USERS, ROOT, all_blocks, blocks, blocks_of, user_pages
+from tests.docs.fences import (
+    KINDS,
+    NOT_FOR_USERS,
+    PAGES,
+    ROOT,
+    all_blocks,
+    blocks,
+    blocks_of,
+    user_pages,
+)
 
 PLAYERS = {
     "console": "test_console.py",
@@ -42,7 +51,7 @@ def test_a_kind_has_examples_and_a_player(kind):
 
 
 def test_every_page_is_read_but_those_for_developers():
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} | {"README.md"}
+    pages = {page.name for page in PAGES.glob("*/*.md")} | {"README.md"}
     assert {page.name for page in user_pages()} == pages - NOT_FOR_USERS
 
 

@@ -1,4 +1,4 @@
-"""What the demo's NPCs answer without a model is what docs/offline.md shows, line by line."""
+"""What the demo's NPCs answer without a model is what docs/run/offline.md shows, line by line."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 from tests.docs.fences import ROOT
 from tests.docs.village import tagged
 
-PAGE = ROOT / "docs" / "offline.md"
+PAGE = ROOT / "docs" / "run" / "offline.md"
 _ROW = re.compile(
     r"\| (?P<to>\w+) \| (?P<asked>.+?) \| (?P<answered>.+?) \| (?P<sensible>yes|no: .+) \|"
 )

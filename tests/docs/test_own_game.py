@@ -1,4 +1,4 @@
-"""What the README says of a game of one's own, followed in a game that has nothing yet."""
+"""What the README and the page about installing say, followed in a game that has nothing yet."""
 
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,20 @@ from evennia_ai.cli import run
 from tests.docs.fences import all_blocks
 from tests.docs.following import Follower
 
-OWN_GAME = {("README.md", "In your own game")}
+OWN_GAME = {("install.md", "In your own game")}
 """Examples that a game of one's own is needed for, where the demo village would be in the way."""
+README = [one for one in all_blocks() if one.page == "README.md" and one.kind != "output"]
 
 
-def test_who_follows_the_readme_has_an_npc_with_a_card(
+def test_readme_lines_give_a_new_game_an_npc_that_answers(
+    own_game: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {"console", "python", "typed"} == {one.kind for one in README}
+    assert Follower(own_game, monkeypatch).follows(README) == []
+    assert "Mira says" in own_game.types("say Mira, do you sell nettles?")
+
+
+def test_install_page_gives_a_new_game_an_npc_with_a_card(
     own_game: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = [one for one in all_blocks() if (one.page, one.heading) in OWN_GAME]

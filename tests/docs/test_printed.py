@@ -30,6 +30,15 @@ def _trace_of(scenario: str) -> Callable[..., str]:
     return prints
 
 
+def _a_talk(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+    """The lines of the README, without what the builder's own client repeats."""
+    [block] = [one for one in blocks("output") if one.page == "README.md"]
+    typed = [line.removeprefix("> ") for line in block.lines if line.startswith("> ")]
+    assert len(typed) == 4
+    told = village.types("\n".join(typed))
+    return "".join(f"{line}\n" for line in told.splitlines() if not line.startswith("You say"))
+
+
 def _reasons_of_lore(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
     """The verdicts of a book in the turn the page tells of; the one before was about the lamp."""
     entries = [
@@ -105,8 +114,9 @@ def _a_check(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
 
 PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
     ("cli.md", "`evennia-ai doctor [PROFILE] [--game DIR] [--json]`"): _a_check,
-    ("README.md", "What a trace looks like"): _trace_of("oren.yaml"),
-    ("README.md", "A card that wants to stand above everything"): _trace_of("hostile_card.yaml"),
+    ("README.md", "What you see"): _a_talk,
+    ("demo.md", "What a trace looks like"): _trace_of("oren.yaml"),
+    ("demo.md", "A card that wants to stand above everything"): _trace_of("hostile_card.yaml"),
     ("lorebook.md", "Why, and why not"): _reasons_of_lore,
     ("watching.md", "The request log"): _request_log,
     ("watching.md", "What holds the game up"): _what_is_slow,

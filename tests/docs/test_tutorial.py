@@ -12,7 +12,7 @@ from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
 from tests.docs.fences import ROOT
 
-PAGE = ROOT / "docs" / "tutorials" / "a-character-from-nothing.md"
+PAGE = ROOT / "docs" / "play" / "a-character-from-nothing.md"
 MOST_COMMANDS = 24
 _FENCE = re.compile(r"^```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _OBJECT = r"\(#\d+\)|npc:#\d+"

@@ -1,4 +1,4 @@
-"""What lore can do, one test for each row of the ledger in docs/lorebook.md that needs one."""
+"""What lore can do: one test for each row of docs/build/lorebook.md that needs one."""
 
 import pytest
 

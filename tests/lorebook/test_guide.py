@@ -1,4 +1,4 @@
-"""docs/lorebook.md: its example runs, its tables are whole, and the tests it names are there."""
+"""docs/build/lorebook.md: its example runs, its tables are whole, its tests exist."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from evennia_ai.lorebook.entry import Position
 from evennia_ai.lorebook.rules import PresetFlags
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs" / "lorebook.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "build" / "lorebook.md").read_text(encoding="utf-8")
 LEDGER = GUIDE.split("\n## Ledger\n")[1]
 
 
@@ -37,7 +37,7 @@ def functions_of(path):
 
 def test_the_example_runs():
     [code] = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-    exec(compile(code, "docs/lorebook.md", "exec"), {})
+    exec(compile(code, "docs/build/lorebook.md", "exec"), {})
 
 
 @pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[^`]+)`", GUIDE))))

@@ -1,8 +1,8 @@
 """Breaks the package on purpose, one requirement at a time, to see the tests that cite it fail.
 
 `table.yaml` holds the mutations: a file of `evennia_ai`, a text that stands in it exactly once,
-what it becomes, and the requirement of `docs/requirements.md` that is broken by it. For each of
-them exactly the tests that cite this requirement run, and one of them must fail:
+what it becomes, and the requirement of `docs/extend/requirements.md` that is broken by it.
+For each of them exactly the tests that cite this requirement run, and one of them must fail:
 
     python -m tests.mutations [--only S4-20] [--list]
 

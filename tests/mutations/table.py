@@ -19,7 +19,7 @@ class Mutation:
     """One change that breaks one requirement."""
 
     req: str
-    """The id of the requirement, as in `docs/requirements.md`."""
+    """The id of the requirement, as in `docs/extend/requirements.md`."""
     title: str
     """What goes wrong by it, in a sentence."""
     file: str

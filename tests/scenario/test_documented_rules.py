@@ -1,4 +1,4 @@
-"""docs/scenarios.md tells the settings of lore and what each preset makes of them."""
+"""docs/reference/scenarios.md tells the settings of lore and what each preset makes of them."""
 
 import re
 from dataclasses import fields
@@ -9,7 +9,7 @@ import yaml
 from evennia_ai.lorebook.rules import PRESETS, read_rules
 from evennia_ai.prompt import assembly
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md"
 KNOWN = (
     *("scan_depth", "recursive", "max_recursion_steps", "case_sensitive", "match_whole_words"),
     *("include_names", "budget_percent", "budget_tokens", "overflow", "min_activations"),

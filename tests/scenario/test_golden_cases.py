@@ -18,7 +18,7 @@ CASES: dict[str, dict[str, Any]] = {
     for path in sorted(FOLDER.glob("*.yaml"))
     for case in read_document(path, kind="case")
 }
-# The cases that show a requirement of docs/requirements.md.
+# The cases that show a requirement of docs/extend/requirements.md.
 REQUIRED = [
     pytest.param("the_picture_of_depth_4", marks=pytest.mark.req("S3-04", "S3-14")),
     pytest.param("every_id_in_its_order", marks=pytest.mark.req("S3-12")),

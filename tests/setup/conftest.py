@@ -10,24 +10,28 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as it would be published."""
-    return _built("wheel", tmp_path_factory.mktemp("dist"))
-
-
-@pytest.fixture(scope="session")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distribution as it would be published."""
-    return _built("sdist", tmp_path_factory.mktemp("dist"))
-
-
-def _built(kind: str, folder: Path) -> Path:
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the sdist and the wheel made from it, as they would be published."""
+    folder = tmp_path_factory.mktemp("dist")
     done = subprocess.run(
-        [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", folder, ROOT],
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    [path] = folder.iterdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(distribution: Path) -> Path:
+    """The wheel as it would be published."""
+    [path] = distribution.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def sdist(distribution: Path) -> Path:
+    """The source distribution as it would be published."""
+    [path] = distribution.glob("*.tar.gz")
     return path

@@ -144,7 +144,7 @@ def _recorded(monkeypatch, ran, *, fails=False):
     other = OtherPython(version="3.13", program=sys.executable)
     monkeypatch.setattr(checks, "other_python", lambda: other)
     alone = (checks.PREPARING, GAMES, TESTS, checks.ELSEWHERE, checks.MUTATIONS)
-    return (*alone, checks.TYPES, *checks.STATIC, *checks.FLOORS, *checks.FUZZING)
+    return (*alone, checks.TYPES, checks.DOCS, *checks.STATIC, *checks.FLOORS, *checks.FUZZING)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.mutations.children import ChildError, each
 from tests.mutations.table import ROOT, Mutation, TableError, mutations
 
 ROWS = mutations()
-LEDGER = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+LEDGER = (ROOT / "docs" / "extend" / "requirements.md").read_text(encoding="utf-8")
 MET = frozenset(re.findall(r"^\| (S\d-\d\d) \|.*\| met \|$", LEDGER, flags=re.MULTILINE))
 
 

@@ -1,4 +1,4 @@
-"""docs/requirements.md says the truth about the tests."""
+"""docs/extend/requirements.md says the truth about the tests."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-LEDGER = ROOT / "docs" / "requirements.md"
+LEDGER = ROOT / "docs" / "extend" / "requirements.md"
 ROW = re.compile(r"\| (?P<id>S\d-\d\d) \| .+ \| (?P<module>.+) \| (?P<state>.+) \|")
 
 

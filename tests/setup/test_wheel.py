@@ -1,5 +1,9 @@
 """What is published: a wheel of evennia_ai alone, and a source distribution with the examples."""
 
+import os
+import re
+import subprocess
+import sys
 import tarfile
 import zipfile
 from email.parser import Parser
@@ -28,7 +32,7 @@ def _metadata(wheel: Path):
 def test_the_wheel_holds_evennia_ai_alone(wheel):
     tops = {name.split("/")[0] for name in _names(wheel)}
 
-    assert tops == {"evennia_ai", f"evennia_ai-{evennia_ai.__version__}.dist-info"}
+    assert tops == {"evennia_ai", f"evennia_ai-{wheel.name.split('-')[1]}.dist-info"}
 
 
 def test_the_wheel_holds_every_file_of_the_package(wheel):
@@ -66,3 +70,50 @@ def test_the_source_distribution_brings_every_file_of_the_examples(sdist):
     files = {path for path in examples.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert len(files) > 10
     assert {path.relative_to(PACKAGE.parent).as_posix() for path in files} <= names
+
+
+def test_twine_finds_nothing_wrong_with_the_sdist_and_the_wheel(distribution):
+    files = sorted(map(str, distribution.iterdir()))
+    assert [Path(file).suffix for file in files] == [".whl", ".gz"]
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("git", "expected"),
+    [
+        (("init", "commit", "tag"), r"0\.1\.0"),
+        (("init", "commit", "tag", "commit"), r"0\.1\.1\.dev1\+g[0-9a-f]+"),
+        (("init", "commit"), r"0\.1\.0\.dev1\+g[0-9a-f]+"),
+        ((), r"0\.1\.0\.dev0"),
+    ],
+    ids=["of a tag", "after a tag", "without tags", "without git"],
+)
+def test_version_is_that_of_the_newest_tag(git, expected, tmp_path):
+    words = {
+        "init": ("init", "--quiet"),
+        "commit": ("commit", "--quiet", "--allow-empty", "-m", "one"),
+        "tag": ("tag", "v0.1.0"),
+    }
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (tmp_path / name).write_bytes((PACKAGE.parent / name).read_bytes())
+    environment = {
+        **os.environ,
+        "GIT_CEILING_DIRECTORIES": str(tmp_path.parent),
+        **{
+            f"GIT_{who}_{what}": "a@b"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
+    }
+    commands = [("git", *words[step]) for step in git]
+    for command in (*commands, (sys.executable, "-m", "hatchling", "version")):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+    assert re.fullmatch(expected, done.stdout.strip())

@@ -143,7 +143,7 @@ class ImportReport:
 
 
 def report_object(report: ImportReport) -> dict[str, Any]:
-    """The report as the object that `--json` prints; see docs/cli.md."""
+    """The report as the object that `--json` prints; see docs/reference/cli.md."""
     values = asdict(report)
     warnings = [{**asdict(suspicion), "text": suspicion.text} for suspicion in report.suspicions]
     values.pop("suspicions")

@@ -195,7 +195,7 @@ class OperatingSwitches(StrictCommand):
             address = f"{reverse('evennia_ai:last')}{of_npc}"
         except NoReverseMatch as error:
             raise CommandError(
-                "The game's site has no pages for builders; docs/web.md tells how it gets them."
+                "The game's site has no pages for builders; docs/build/web.md says how to add them."
             ) from error
         if not is_web_client(self.session):
             self.say(f"Only the web client has panes; the page is {address} of the game's site.")

@@ -1,9 +1,9 @@
 """Chats: a conversation with one or several characters, as a file of SillyTavern has it.
 
-The first line says who spoke with whom, each later one is a message (docs/moving-in.md has the
-fields and where they are from). Every line keeps the JSON values that it had, fields that mean
-nothing here among them, so that a chat that was read and is written again says the same. Nothing
-in it is ever expanded, and no name in it proves who somebody is.
+The first line says who spoke with whom, each later one is a message (docs/build/moving-in.md has
+the fields and where they are from). Every line keeps the JSON values that it had, fields that mean
+nothing here among them, so that a chat that was read and is written again says the same. Nothing in
+it is ever expanded, and no name in it proves who somebody is.
 """
 
 import json

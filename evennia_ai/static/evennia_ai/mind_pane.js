@@ -1,5 +1,5 @@
 // A plugin of Evennia's web client: a pane with the newest prompt of an NPC (`ai/watch`).
-// To be loaded after the web client's own plugins; see docs/web.md.
+// To be loaded after the web client's own plugins; see docs/build/web.md.
 (() => {
   "use strict";
   const COMPONENT = "evennia_ai_mind";

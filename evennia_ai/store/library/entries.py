@@ -243,8 +243,8 @@ def _writing() -> Iterator[None]:
 def _database() -> Any:
     if not is_named():
         raise LibraryError(
-            "this game has no library; docs/library.md tells how games share one, by a line of the"
-            " settings"
+            "this game has no library; docs/build/library.md tells how games share one, by"
+            " a line of the settings"
         )
     return connections[LIBRARY]
 

@@ -97,7 +97,7 @@ def configure(file: WorkerFile) -> None:
     if not str(found.get("ENGINE", "")).endswith("postgresql"):
         raise WorkerSettingsError(
             "workers need the game's database to be PostgreSQL: name it in the worker's file or in"
-            f" {DATABASE}; docs/workers.md says how"
+            f" {DATABASE}; docs/run/workers.md says how"
         )
     sys.path.insert(0, file.game_folder)  # settings name modules of the game by dotted paths
     own = {"queue": "procrastinate", **file.settings.get(f"{_PREFIX}WORKERS", {})}

@@ -1,6 +1,7 @@
 """A data folder of SillyTavern, made anew: cards, worlds, chats, presets, personas.
 
-The shapes are those of docs/moving-in.md, unknown fields among them. Equal calls give equal files.
+The shapes are those of docs/build/moving-in.md, with unknown fields.
+Equal calls give equal files.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What docs/dynamic-context.md says holds: its provider runs, and it tells of all there are."""
+"""docs/extend/dynamic-context.md: its provider runs, and it names every provider."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 from evennia_ai.game.inputs.providers import SHIPPED
 from evennia_ai.settings.game import SETTINGS
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "dynamic-context.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "extend" / "dynamic-context.md").read_text(
+    "utf-8"
+)
 
 
 def test_the_page_tells_of_every_provider_and_which_are_asked_by_default() -> None:

@@ -1,4 +1,4 @@
-"""docs/tools.md names every tool there is, and its examples do what it says."""
+"""docs/build/tools.md names every tool there is, and its examples do what it says."""
 
 import re
 import sys
@@ -12,7 +12,9 @@ from django.test import override_settings
 from evennia_ai.game.tools.registry import registry_of
 from tests.game.tools.acting import does
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "build" / "tools.md").read_text(
+    encoding="utf-8"
+)
 EXAMPLE = re.compile(r"^```python(?: world/tools\.py)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^\| `(\w+)`[^|]*?( \(dangerous\))? \|", re.MULTILINE)
 
@@ -27,7 +29,7 @@ def page_tools(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The example of a tool as a module that settings can name."""
     module = ModuleType("tools_of_the_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(example("class PayOut"), "docs/tools.md", "exec"), module.__dict__)
+    exec(compile(example("class PayOut"), "docs/build/tools.md", "exec"), module.__dict__)
     with override_settings(EVENNIA_AI_TOOLS=["tools_of_the_page.PayOut"]):
         yield module
 
@@ -57,7 +59,7 @@ def test_the_bell_of_the_page_can_be_used(stage: Any) -> None:
     from evennia.objects.objects import DefaultObject
 
     made: dict[str, Any] = {"Object": type("Object", (), {})}
-    exec(compile(example("class Bell"), "docs/tools.md", "exec"), made)
+    exec(compile(example("class Bell"), "docs/build/tools.md", "exec"), made)
     bell = stage.make("bell", "evennia.objects.objects.DefaultObject")
     assert isinstance(bell, DefaultObject)
     bell.at_use = lambda user, target: made["Bell"].at_use(bell, user, target)

@@ -1,4 +1,4 @@
-"""docs/history.md on compaction: its example runs, and its tables say what the code does."""
+"""docs/build/history.md on compaction: its example runs, and its tables say what the code does."""
 
 import re
 from dataclasses import fields
@@ -8,7 +8,7 @@ from evennia_ai.errors import RefusalReason
 from evennia_ai.history.compaction.planning import CompactionRules
 
 ROOT = Path(__file__).resolve().parents[3]
-GUIDE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "build" / "history.md").read_text(encoding="utf-8")
 SECTION = GUIDE.partition("## Pruning and compaction")[2].partition("\n## ")[0]
 
 
@@ -19,7 +19,7 @@ def rows() -> list[list[str]]:
 
 def test_the_example_runs():
     (code,) = re.findall(r"^```python\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
-    exec(compile(code, "docs/history.md", "exec"), {})
+    exec(compile(code, "docs/build/history.md", "exec"), {})
 
 
 def test_every_rule_stands_in_the_table_with_its_default():

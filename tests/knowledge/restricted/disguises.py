@@ -2,7 +2,8 @@
 
 `DISGUISES` are those that the leak check promises to see through, of a passage of eight words and
 more. `PIECES` make several answers of one text, none of which is to be told. `PASSES` are known to
-get through: no comparison finds them, and hints are the answer (docs/restricted-knowledge.md).
+get through: no comparison finds them, and hints are the answer
+(docs/build/restricted-knowledge.md).
 """
 
 import base64

@@ -294,7 +294,9 @@ def test_a_path_to_no_script_is_refused(path: str, problem: str) -> None:
 
 
 def test_the_file_of_the_documentation_is_a_script(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "scripts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "extend" / "scripts.md").read_text(
+        encoding="utf-8"
+    )
     script = page.split("```yaml world/oren.yaml\n")[1].split("```")[0]
     clock = Clock()
     model = scripted_from(a_file(tmp_path, script), clock=clock)

@@ -4,7 +4,7 @@
 
 tries COUNT templates of this seed within little memory and little time, and prints one line of
 JSON: how many were refused and rendered, the worst of them, and whatever went wrong. Calls and
-bytes are the same on every machine; seconds are for people (docs/benchmarks.md).
+bytes are the same on every machine; seconds are for people (docs/extend/benchmarks.md).
 """
 
 import json

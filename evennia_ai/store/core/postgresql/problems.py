@@ -33,7 +33,7 @@ def problem_of(connection: Any) -> DatabaseProblem | None:
         return DatabaseProblem(
             f"DATABASES: PostgreSQL cannot be asked: {' '.join(str(error).split())}",
             "Start it, or correct host, port, name, user and password; `pg_lsclusters` tells which"
-            " of Debian's run. docs/deploying.md of evennia_ai tells how to make one.",
+            " of Debian's run. docs/run/deploying.md of evennia_ai tells how to make one.",
         )
     if version < OLDEST:
         return DatabaseProblem(

@@ -1,0 +1,160 @@
+"""The parts of the reference that the code knows: settings, commands, components, scenario keys.
+
+A page names such a part in a comment, `<!-- generated: settings -->`. Sphinx reads the page with
+the Markdown of that part in its place. Evennia must be started before
+the commands are asked for.
+"""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING
+from dataclasses import fields as fields_of
+from itertools import pairwise
+from typing import Any, Final
+
+from evennia_ai.foreign.fields import door, wanted_in_data
+from evennia_ai.prompt.components import ALLOWS, PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent
+from evennia_ai.scenario import parts, reading
+from evennia_ai.settings.game import SETTINGS, Conf
+
+_MARK: Final = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+_SCENARIO_FORMS: Final[Mapping[str, type]] = {
+    "The file": reading._File,
+    "`settings`": reading.Settings,
+    "An item of `lorebooks`": parts._BookRow,
+    "An item of `notes`": reading._NoteRow,
+    "`persona`": reading._PersonaRow,
+    "An item of `turns`": reading._TurnRow,
+    "An item of `history`": reading._MessageRow,
+    "`event`": reading._EventRow,
+}
+"""The mappings that a scenario is made of, with the dataclasses that they are read into."""
+
+
+def with_generated(source: str) -> str:
+    """Return the page with each mark replaced by the Markdown of its part.
+
+    Raises:
+        KeyError: A mark names no part.
+    """
+    return _MARK.sub(lambda found: PARTS[found[1]](), source)
+
+
+def field_docs(form: type) -> dict[str, str]:
+    """Return the text under each field of a dataclass, on one line."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(form))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    return {
+        field.target.id: " ".join(str(text.value.value).split())
+        for field, text in pairwise(body.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
+
+
+def _settings() -> str:
+    docs = field_docs(Conf)
+    rows = [
+        (f"`{one.full_name}`", f"`{_written(one.default)}`", docs[name], one.id)
+        for name, one in SETTINGS.items()
+    ]
+    return _table(("setting", "default", "what it is", "check"), rows)
+
+
+def _commands() -> str:
+    from evennia_ai.commands.cmdset import AICmdSet
+
+    commands = sorted(AICmdSet().commands, key=lambda command: str(command.key))
+    return "\n\n".join(map(_command, commands))
+
+
+def _command(command: Any) -> str:
+    """Return a command's section: its switches, its lock, and its help as a player reads it."""
+    help_text = textwrap.dedent(command.__doc__).strip("\n")
+    summary, _, rest = help_text.partition("\n")
+    switches = ", ".join(f"`{name}`" for name in command.verbs if name)
+    facts = [f"{summary}."]
+    if command.aliases:
+        facts.append(f"Other names: {', '.join(f'`{name}`' for name in command.aliases)}.")
+    facts += [f"Switches: {switches or 'none'}.", f"Lock: `{command.locks}`."]
+    lines = "\n\n".join(facts)
+    return f"## {command.key}\n\n{lines}\n\n```text\n{rest.strip(chr(10))}\n```"
+
+
+def _components() -> str:
+    static = [(str(one.id), f"`{one.key}`", one.role, one.description) for one in STATIC_COMPONENTS]
+    pluggable = [(str(number), f"`{key}`") for key, number in PLUGGABLE_IDS.items()]
+    grants = [(f"`{name}`", text) for name, text in ALLOWS.items()]
+    return "\n\n".join(
+        (
+            "## Components of every game",
+            _table(("ID", "key", "role", "what it holds"), static),
+            "## Components of cards and lore",
+            _table(("ID", "key"), pluggable),
+            "## Fields of a component",
+            _fields(PromptComponent),
+            "## Grants",
+            "What text from elsewhere may do once a builder grants it.",
+            _table(("grant", "what it allows"), grants),
+        )
+    )
+
+
+def _scenario_keys() -> str:
+    return "\n\n".join(f"## {title}\n\n{_fields(form)}" for title, form in _SCENARIO_FORMS.items())
+
+
+def _fields(form: type) -> str:
+    """Return the table of a dataclass's fields: what each must be, its default, its text."""
+    docs, known = field_docs(form), door(form).model_fields
+    rows = [
+        (
+            f"`{one.name}`",
+            wanted_in_data(known[one.name], None),
+            _default(one),
+            docs.get(one.name, ""),
+        )
+        for one in fields_of(form)
+        if one.name in known
+    ]
+    if any(row[3] for row in rows):
+        return _table(("key", "what it must be", "default", "what it is"), rows)
+    return _table(("key", "what it must be", "default"), [row[:3] for row in rows])
+
+
+def _default(field: Any) -> str:
+    """Return a field's default as it is written in YAML, or "must be given"."""
+    value = field.default
+    if value is MISSING:
+        return "must be given" if field.default_factory is MISSING else "empty"
+    if value is None or value == "":
+        return "empty"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _written(value: Any) -> str:
+    """Return a setting's default as Python code with double quotes."""
+    text = repr(value)
+    return text.replace("'", '"') if '"' not in text else text
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    def lines() -> Iterator[str]:
+        for row in (head, ("---",) * len(head), *rows):
+            yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+    return "\n".join(lines())
+
+
+PARTS: Final[Mapping[str, Callable[[], str]]] = {
+    "settings": _settings,
+    "commands": _commands,
+    "components": _components,
+    "scenario_keys": _scenario_keys,
+}
+"""What a page may ask for, by the name in its mark."""

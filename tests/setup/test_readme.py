@@ -1,0 +1,29 @@
+"""The README is one screen, and the changelog has a line for each change."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MOST_WORDS = 600
+
+
+def test_readme_is_short() -> None:
+    assert len(README.split()) <= MOST_WORDS
+
+
+def test_readme_has_one_picture_five_differences_and_four_links_at_its_end() -> None:
+    def under(heading: str) -> str:
+        return README.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+    assert len(re.findall(r"^!\[", README, re.MULTILINE)) == 1
+    assert len(re.findall(r"^- ", under("What is different here"), re.MULTILINE)) == 5
+    assert len(re.findall(r"^- ", under("More"), re.MULTILINE)) == 4
+
+
+def test_changelog_has_one_release_of_one_line_entries() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    entries = text.partition("### Added\n")[2]
+    assert re.findall(r"^## (\S+)", text, re.MULTILINE) == ["0.1.0"]
+    assert re.findall(r"^### (\S+)", text, re.MULTILINE) == ["Added", "Changed", "Fixed"]
+    assert [line for line in entries.splitlines() if line and line[:2] not in ("- ", "##")] == []
