@@ -11,8 +11,7 @@ from evennia_ai.game.mind.company import company_of, read_together
 from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.senses.perception import rendered_for
-from evennia_ai.game.senses.presence import MIND, HasMind, is_playable_by
-from evennia_ai.game.senses.recognition import mask_of, recog_names
+from evennia_ai.game.senses.presence import MIND, HasMind, is_playable_by, mask_of, recog_names
 from evennia_ai.game.senses.witness import Witness, safely
 
 
@@ -56,16 +55,11 @@ class AIMixin(HasMind):
         """Why it can neither act nor answer now ("it is dead"), "" while it can."""
         return ""
 
-    def guise_of(self, person: Any) -> str:
-        """How somebody looks in whom it cannot recognise a person, "" for who they are.
-
-        While somebody wears a guise it knows nothing of the person behind it.
-        """
-        return mask_of(self, person)
-
-    def called_by(self, speaker: Any) -> tuple[str, ...]:
-        """What `speaker` calls it beside its name, its aliases and its short description."""
-        return recog_names(self, speaker)
+    guise_of = mask_of
+    """`guise_of(person)`: how somebody looks in whom it cannot recognise a person, "" for who they
+    are. While somebody wears a guise it knows nothing of the person behind it."""
+    called_by = recog_names
+    """`called_by(speaker)`: what they call it beside its name, aliases and short description."""
 
     # Evennia's hooks
 

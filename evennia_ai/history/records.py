@@ -141,7 +141,8 @@ GUISE: Final = "guise"
 
 def speaker_known_in(record: NewRecord | Record) -> str:
     """The reference of whom the NPC took the one for who said or did it, "" for nobody."""
-    return in_guise(str(record.meta.get("speaker", "")), str(record.meta.get(GUISE, "")))
+    speaker, guise = str(record.meta.get("speaker", "")), str(record.meta.get(GUISE, ""))
+    return in_guise(speaker, guise) if guise else speaker
 
 
 def calls_of(record: NewRecord | Record) -> tuple[str, ...]:

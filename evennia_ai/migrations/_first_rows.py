@@ -13,7 +13,7 @@ from evennia_ai.prompt.components import STATIC_COMPONENTS
 
 KINDS: Final = (
     *("components", "cards", "presets", "lorebooks", "notes", "personas", "memories"),
-    *("knowledge", "lore_states"),
+    *("knowledge", "lore_states", "names", "halts", "history", "contexts"),
 )
 _BY: Final = "evennia_ai"
 _COLUMNS: Final = (

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -188,7 +189,15 @@ def test_a_command_on_files_does_the_same_without_a_game(
     assert done.stdout == expected
     assert expected.strip() or " lint " in line
     for written in {path.name for path in tmp_path.iterdir()}:
-        assert (bare.folder / written).stat().st_size == (tmp_path / written).stat().st_size
+        assert _written(bare.folder / written) == _written(tmp_path / written)
+
+
+def _written(path: Path) -> object:
+    """What two runs write alike: an archive has the moment in it, and so may be packed otherwise."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return [(one.filename, one.file_size) for one in archive.infolist()]
+    return path.stat().st_size
 
 
 @pytest.mark.parametrize("line", IN_A_GAME, ids=lambda line: line.replace(f"{ROOT}/", ""))

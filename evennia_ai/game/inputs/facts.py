@@ -14,8 +14,7 @@ from evennia.utils import gametime, logger
 
 from evennia_ai.game.recording.heard import game_time
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import NPC, ZONE, bystanders, can_see
-from evennia_ai.game.senses.recognition import known_ref
+from evennia_ai.game.senses.presence import NPC, ZONE, bystanders, can_see, known_ref
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,

@@ -30,8 +30,7 @@ from evennia_ai.game.recording.heard import (
     minute_of,
 )
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import NPC, bystanders, is_npc
-from evennia_ai.game.senses.recognition import known_ref
+from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, known_ref
 from evennia_ai.game.senses.text import one_line, person_name, plain_name, unmarked
 from evennia_ai.history.projection import minute_in
 from evennia_ai.history.records import NewRecord

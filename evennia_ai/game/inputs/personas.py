@@ -24,7 +24,7 @@ def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
     """
     if not view.sources.conf.persona_characters or event is None or not event.speaker_ref:
         return None
-    if event.speaker_rank == _OF_NPCS or event.guise:
+    if event.speaker_rank == _OF_NPCS or event.known_ref != event.speaker_ref:
         return None
     persona = persona_of(event.speaker_ref)
     return persona if persona is not None and persona.is_told else None

@@ -18,8 +18,7 @@ from evennia_ai.game.knowledge.guarding import held_keys, searchable, told_befor
 from evennia_ai.game.recording.heard import game_minute, real_minute, records_of_room
 from evennia_ai.game.senses.events import NOBODYS, Event
 from evennia_ai.game.senses.labels import label_of
-from evennia_ai.game.senses.presence import NPC, seen_here
-from evennia_ai.game.senses.recognition import known_ref
+from evennia_ai.game.senses.presence import NPC, known_ref, seen_here
 from evennia_ai.game.senses.text import one_line, plain_name
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record, RecordKind, speaker_known_in

@@ -29,14 +29,7 @@ from evennia_ai.game.recording.event_recorder import Hearing
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.senses.events import ARRIVE, Event, Line
-from evennia_ai.game.senses.presence import (
-    bystanders,
-    is_npc,
-    is_on,
-    names_of,
-    object_of,
-    room_ref_of,
-)
+from evennia_ai.game.senses.presence import bystanders, is_npc, is_on, names_for, room_ref_of
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.history import record_rows
 from evennia_ai.text.columns import clipped
@@ -374,7 +367,7 @@ class Attention:
         hop_limit = live.conf.hop_limit if settings.hop_limit is None else settings.hop_limit
         return Listener(
             ref=ref,
-            names=(*names_of(self._mind.npc), *self._called_by(event)),
+            names=names_for(self._mind.npc, event.speaker_ref),
             names_another=lambda text: not company.named_in(text) <= theirs,
             mode=settings.mode,
             is_engaged=self._engagement.since(event, now=self._now()) is not None,
@@ -383,11 +376,6 @@ class Attention:
             react_to=settings.react_to,
             is_among_npcs=all(one.is_npc for one in company.people if one.ref not in theirs),
         )
-
-    def _called_by(self, event: Event) -> tuple[str, ...]:
-        """What the speaker calls it by a name of their own."""
-        speaker = object_of(event.speaker_ref)
-        return () if speaker is None else self._mind.npc.called_by(speaker)
 
     def _has_rivals(self, event: Event) -> bool:
         """Whether another NPC that hears it may answer instead."""

@@ -21,14 +21,13 @@ from evennia_ai.game.runtime import Current
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.labels import label_of
 from evennia_ai.game.senses.perception import client_of, heard_text, perceived
-from evennia_ai.game.senses.presence import NPC, is_on, rank_of, room_ref_of, scopes_of
-from evennia_ai.game.senses.recognition import known_ref
+from evennia_ai.game.senses.presence import NPC, is_on, known_ref, rank_of, room_ref_of, scopes_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.inputs import Inputs
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.view import NPCView, char_name_of, sources_of, view_of
-from evennia_ai.prompt.names import SOMEONE, guise_in
+from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, explain_lines, report_of
 from evennia_ai.settings.npc import USUAL, NPCSettings
@@ -213,7 +212,7 @@ class AIHandler:
         return Event(
             kind="say",
             speaker_ref=str(speaker.id) if speaker else "",
-            guise=guise_in(known_ref(self.npc, speaker)) if speaker else "",
+            known_ref=known_ref(self.npc, speaker) if speaker else "",
             speaker_name=label_of(self.npc, speaker) if speaker else SOMEONE,
             speaker_rank=rank_of(speaker) if speaker else "Player",
             text=heard_text(question),

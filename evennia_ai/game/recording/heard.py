@@ -20,6 +20,7 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.projection import MINUTE, record_of
 from evennia_ai.history.records import GUISE, NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.names import guise_in
 from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationKind, ConversationRef
@@ -140,7 +141,7 @@ def event_record(event: Event, *, minute: str = "") -> NewRecord:
     body = f"*{event.text}*" if event.kind == "pose" else event.text
     meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
     told = {
-        GUISE: event.guise,
+        GUISE: guise_in(event.known_ref) if event.known_ref != event.speaker_ref else "",
         "to": event.to_ref,
         "language": event.language,
         "volume": event.volume,

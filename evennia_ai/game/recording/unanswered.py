@@ -27,7 +27,7 @@ from evennia_ai.game.senses.presence import (
     why_gone,
 )
 from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import GUISE, Record, RecordKind
+from evennia_ai.history.records import Record, RecordKind, speaker_known_in
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
@@ -133,7 +133,7 @@ def heard_again(
     event = Event(
         kind=str(meta.get("event") or ""),
         speaker_ref=speaker_ref,
-        guise=str(meta.get(GUISE) or ""),
+        known_ref=speaker_known_in(record),
         speaker_name=record.name or (label_of(npc, speaker) if speaker else ""),
         speaker_rank=rank_of(speaker) if speaker else "",
         text=record.body,

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evennia_ai.prompt.names import in_guise
 from evennia_ai.text.words import words_of
 
 Kind = str
@@ -62,8 +61,8 @@ class Event:
     """Whether nobody but the speaker was there to be meant."""
     hops: int = 0
     """The NPC replies in a row that led to it; 0 is a person."""
-    guise: str = ""
-    """What hides who the speaker is from the NPC (`game.senses.recognition`), "" for nothing."""
+    known_ref: str = ""
+    """The reference of whom the NPC takes the speaker for: what it knows is asked for by it."""
     unplayed: bool = field(default=False, compare=False)
     """True if nobody plays the speaker, and it is no NPC of ours: a thing, a scripted character."""
     language: str = ""
@@ -82,10 +81,9 @@ class Event:
     line: Line | None = field(default=None, compare=False, repr=False)
     """What led to it, however many replies of NPCs ago; None where that is not known."""
 
-    @property
-    def known_ref(self) -> str:
-        """The reference of whom the NPC takes the speaker for: what it knows is asked for by it."""
-        return in_guise(self.speaker_ref, self.guise)
+    def __post_init__(self) -> None:
+        if not self.known_ref:
+            object.__setattr__(self, "known_ref", self.speaker_ref)
 
     @property
     def is_happening(self) -> bool:

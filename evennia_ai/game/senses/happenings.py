@@ -22,15 +22,15 @@ from evennia_ai.game.senses.presence import (
     can_see,
     is_alone_with,
     is_unplayed,
+    known_ref,
     rank_of,
     room_ref_of,
 )
-from evennia_ai.game.senses.recognition import known_ref
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.game.senses.utterance import hops_of, line_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.role_markup import neutral
-from evennia_ai.prompt.names import SOMEONE, bounded, guise_in
+from evennia_ai.prompt.names import SOMEONE, bounded
 
 MAX_DATA: Final = 4000
 """Characters of the JSON of a happening's data."""
@@ -152,9 +152,9 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
     return Event(
         kind=happening.kind,
         speaker_ref=str(actor.id) if actor is not None else "",
-        guise=guise_in(known_ref(npc, actor)) if actor is not None else "",
         speaker_name=names["actor"],
         speaker_rank=rank_of(actor) if actor is not None else "",
+        known_ref=known_ref(npc, actor) if actor is not None else "",
         text=heard_text(f"{text} {happening.detail}"),
         room_ref=room_ref_of(npc),
         to_ref=str(to.id) if to is not None else "",

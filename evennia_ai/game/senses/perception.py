@@ -27,14 +27,20 @@ from evennia_ai.game.senses.presence import (
     NPC,
     is_alone_with,
     is_unplayed,
+    known_ref,
     rank_of,
     room_ref_of,
 )
-from evennia_ai.game.senses.recognition import known_ref, spoken_words
 from evennia_ai.game.senses.text import one_line, unmarked
-from evennia_ai.game.senses.utterance import Utterance, hops_of, line_of, utterance_of, uttered
+from evennia_ai.game.senses.utterance import (
+    Utterance,
+    hops_of,
+    line_of,
+    spoken_words,
+    utterance_of,
+    uttered,
+)
 from evennia_ai.prompt.blocks import SCREENREADER
-from evennia_ai.prompt.names import guise_in
 from evennia_ai.settings.conf import conf
 
 MAX_WORD: Final = 40
@@ -174,15 +180,18 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         heard = _read_back(npc, speaker, payload)
     if heard is None or not heard.text:
         return None
-    text = heard.text if heard.kind == "pose" else spoken_words(heard.text)
-    if text.casefold().startswith(tuple(mark.casefold() for mark in conf().ooc_marks)):
+    text = heard.text
+    if text.startswith("/") and heard.kind != "pose":
+        text = spoken_words(text)
+    if text.casefold().startswith(tuple(map(str.casefold, conf().ooc_marks))):
         return None  # said out of character
     return Event(
         kind=heard.kind,
         speaker_ref=str(speaker.id),
-        guise=guise_in(known_ref(npc, speaker)),
+        client=client_of(speaker),
         speaker_name=settled_label(npc, speaker),
         speaker_rank=rank_of(speaker),
+        known_ref=known_ref(npc, speaker),
         text=text,
         room_ref=room_ref_of(npc),
         to_ref=heard.to_ref,
@@ -193,8 +202,7 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         language=heard.language or payload.language or emoted_in,
         volume=heard.volume or payload.volume,
         by_rote=heard.by_rote,
-        client=client_of(speaker),
-        line=line_of(heard.hops),
+        line=line_of(heard.hops) if heard.hops else None,
     )
 
 

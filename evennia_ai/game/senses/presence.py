@@ -1,7 +1,17 @@
-"""Presence: an NPC, who is around it, and whom of them it can see."""
+"""Presence: an NPC, who is around it, whom of them it can see, and whom it takes them for.
 
+A character may wear a guise, so that who sees it does not know who it is. An NPC then knows nothing
+of the person behind it: the guise has a reference of its own (`12~0f3a9c21`), and personas,
+relations, memories, lore and whispers are asked for by that. When the guise is taken off, all that
+the NPC knew of the person is there again, and what it learnt of the guise stays the guise's. What
+stands here is for Evennia's `rpsystem`, whose `mask` takes the recognitions of everybody away; a
+game with a recognition system of its own overrides `guise_of` and `called_by` of its NPCs.
+"""
+
+import re
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any, Final, Protocol
 
@@ -13,9 +23,9 @@ from evennia.objects.models import ObjectDB
 from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.recognition import sdesc_names
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.prompt.names import in_guise
 
 
 class HasMind:
@@ -141,10 +151,55 @@ def is_npc(character: Any) -> bool:
     return issubclass(type(character), HasMind) and not character.has_account
 
 
+_DEFAULT_SDESC: Final = "a normal person"
+"""What `rpsystem` calls everybody who has not said how they look: it is nobody's name."""
+_ARTICLE: Final = re.compile(r"(?:an?|the|some)\s+", re.IGNORECASE)
+
+
+def known_ref(npc: NPC, person: Any) -> str:
+    """The reference of whom `npc` takes somebody for: the person's own, or that of their guise."""
+    guise = npc.guise_of(person)
+    if not guise:
+        return str(person.id)
+    return in_guise(str(person.id), sha256(guise.encode()).hexdigest()[:8])
+
+
+def mask_of(npc: Any, person: Any) -> str:
+    """What somebody who wears a mask of `rpsystem` looks like to `npc`; "" for who wears none."""
+    sdesc = getattr(person, "sdesc", None)
+    if sdesc is None or person.access(npc, "enable_recog", default=True):
+        return ""
+    return plain_name(str(sdesc.get()))
+
+
+def sdesc_names(character: Any) -> tuple[str, ...]:
+    """What somebody may call a character by its short description: "a one-eyed smith", "smith"."""
+    sdesc = getattr(character, "sdesc", None)
+    described = plain_name(str(sdesc.get() or "")) if sdesc is not None else ""
+    if not described or described.casefold() in (_DEFAULT_SDESC, "someone"):
+        return ()
+    bare = _ARTICLE.sub("", described, count=1) if _ARTICLE.match(described) else described
+    return tuple(dict.fromkeys((described, bare, bare.split()[-1])))
+
+
+def recog_names(character: Any, speaker: Any) -> tuple[str, ...]:
+    """What `speaker` has chosen to recognise a character by, where the game has that."""
+    recog = getattr(speaker, "recog", None)
+    name = recog.get(character) if recog is not None else None
+    return (plain_name(str(name)),) if name else ()
+
+
 def names_of(character: Any) -> tuple[str, ...]:
     """What a character is called: its name, aliases, and short description where it has one."""
     aliases = sorted(map(str, character.aliases.all()))
-    return (plain_name(character.key), *aliases, *sdesc_names(character))
+    described = sdesc_names(character) if hasattr(character, "sdesc") else ()
+    return (plain_name(character.key), *aliases, *described)
+
+
+def names_for(npc: NPC, speaker_ref: str) -> tuple[str, ...]:
+    """The same of an NPC, with what this speaker calls it."""
+    speaker = object_of(speaker_ref)
+    return names_of(npc) if speaker is None else (*names_of(npc), *npc.called_by(speaker))
 
 
 def minds() -> Iterable[tuple[int, str, str | None, str]]:

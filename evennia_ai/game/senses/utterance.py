@@ -6,6 +6,7 @@ NPC acts, the line and the replies in a row that led to it stand here. All of it
 reactor's thread, inside one call.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -102,3 +103,16 @@ def because_of(event: Event) -> Iterator[None]:
 def line_of(hops: int) -> Line | None:
     """The line that what is said or done now belongs to, where an NPC says or does it."""
     return _line.get() if hops else None
+
+
+_EMOTED: Final = re.compile(r'/me\s+\w+,?\s+"(.*)"', re.IGNORECASE | re.DOTALL)
+
+
+def spoken_words(text: str) -> str:
+    """What is said, without the emote that `at_pre_say` of `rpsystem` makes of it.
+
+    It gives `/Me says, "..."` to every caller, and only its own command reads that as an emote
+    (evennia#3071).
+    """
+    emote = _EMOTED.fullmatch(text.strip())
+    return emote[1] if emote else text

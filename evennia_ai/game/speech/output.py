@@ -17,9 +17,8 @@ from django.conf import settings
 
 from evennia_ai.game.senses.happenings import Happening, description, item_name, npcs_in, tell
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.game.senses.recognition import spoken_words
 from evennia_ai.game.senses.text import LINE_BREAK, one_line, plain_name
-from evennia_ai.game.senses.utterance import Utterance, uttered
+from evennia_ai.game.senses.utterance import Utterance, spoken_words, uttered
 from evennia_ai.game.speech.reply_acts import JOINED, acts_of
 from evennia_ai.text.columns import visible
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from evennia_ai.errors import NotStoredError
-from evennia_ai.game.senses.recognition import known_ref
+from evennia_ai.game.senses.presence import known_ref
 from evennia_ai.game.tools.targets import person, remembered_people
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.game.upkeep import remembering

@@ -17,9 +17,9 @@ from pydantic import Field
 from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.game.senses.recognition import known_ref, sdesc_names, spoken_words
+from evennia_ai.game.senses.presence import NPC, known_ref, sdesc_names
 from evennia_ai.game.senses.text import plain_name
+from evennia_ai.game.senses.utterance import spoken_words
 from evennia_ai.game.speech.output import deliver, pose
 from evennia_ai.game.speech.reply_acts import behind_name
 from evennia_ai.game.speech.voice import Voice

@@ -18,8 +18,7 @@ from evennia.objects.models import ObjectDB
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.senses.labels import label_of
-from evennia_ai.game.senses.presence import NPC, is_character, object_of
-from evennia_ai.game.senses.recognition import known_ref
+from evennia_ai.game.senses.presence import NPC, is_character, known_ref, object_of
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.prompt.names import wearer_of, without_mark
 from evennia_ai.store import memories

@@ -28,7 +28,7 @@ from evennia_ai.game.turn.ending import Commits
 from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.messages import Message, ToolCall
-from evennia_ai.prompt.names import guise_in, wearer_of
+from evennia_ai.prompt.names import wearer_of
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, errands
 from evennia_ai.store.history.errands import LOST, Errand
@@ -110,7 +110,7 @@ def _nobodys(errand: Errand) -> Event:
     return Event(
         kind=ERRAND,
         speaker_ref=wearer_of(where.partner_ref),
-        guise=guise_in(where.partner_ref),
+        known_ref=where.partner_ref,
         speaker_name="",
         text="",
         room_ref=where.place_ref,

@@ -23,15 +23,15 @@ from evennia_ai.game.runtime import Runtime, runtime
 from evennia_ai.game.senses.events import HEARD, SPOKEN, Event, Line
 from evennia_ai.game.senses.labels import label_of
 from evennia_ai.game.senses.perception import heard_text
-from evennia_ai.game.senses.presence import NPC, object_of, rank_of, room_ref_of
+from evennia_ai.game.senses.presence import NPC, known_ref, object_of, rank_of, room_ref_of
 from evennia_ai.game.speech.voice import Voice
 from evennia_ai.game.tools.registry import toolbox_of
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import Found, Ran, Toolbox
 from evennia_ai.game.turn.rounds import Composed, Round, composed
 from evennia_ai.game.turn.turn import Turn
-from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.prompt.names import guise_in, wearer_of
+from evennia_ai.history.records import Record, RecordKind, speaker_known_in
+from evennia_ai.prompt.names import wearer_of
 from evennia_ai.store.history import branches, conversations
 from evennia_ai.store.history.branches import Branch, BranchError
 from evennia_ai.store.history.windows import windows
@@ -56,6 +56,8 @@ class Part:
     """As whom a builder speaks in a branch."""
 
     ref: str
+    known_ref: str
+    """Of whom the NPC takes them for."""
     name: str
     rank: str
     kind: str
@@ -69,11 +71,14 @@ def part_in(npc: NPC, branch: Branch, *, typist: Any) -> Part:
         kind, ref = str(said.meta.get("event")), str(said.meta.get("speaker") or "")
         spoken = kind if kind in SPOKEN else "say"
         if kind in HEARD:
-            return Part(ref=ref, name=said.name, rank=_rank(object_of(ref)), kind=spoken)
+            known, rank = speaker_known_in(said), _rank(object_of(ref))
+            return Part(ref=ref, known_ref=known, name=said.name, rank=rank, kind=spoken)
     other = object_of(wearer_of(branch.conversation.partner_ref)) if private else typist
     other = typist if other is None else other
     kind = "whisper" if private else "say"
-    return Part(ref=str(other.id), name=label_of(npc, other), rank=rank_of(other), kind=kind)
+    known = branch.conversation.partner_ref if private else known_ref(npc, other)
+    name, rank = label_of(npc, other), rank_of(other)
+    return Part(ref=str(other.id), known_ref=known, name=name, rank=rank, kind=kind)
 
 
 def _rank(speaker: Any) -> str:
@@ -91,7 +96,7 @@ def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[
     event = Event(
         kind=part.kind,
         speaker_ref=part.ref,
-        guise=guise_in(branch.conversation.partner_ref),
+        known_ref=part.known_ref,
         speaker_name=part.name,
         speaker_rank=part.rank,
         text=heard_text(text),

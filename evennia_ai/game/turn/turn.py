@@ -36,8 +36,7 @@ from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import began_by
-from evennia_ai.game.senses.presence import is_on, why_gone
-from evennia_ai.game.senses.recognition import sdesc_names
+from evennia_ai.game.senses.presence import is_on, sdesc_names, why_gone
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.voice import Voice
 from evennia_ai.game.tools.registry import toolbox_of
@@ -207,7 +206,8 @@ class Turn:
     def _voice_of(self, *names: str) -> Voice:
         """The NPC's voice; by these names and its own a model may call it."""
         npc = self._mind.npc
-        own_names = dict.fromkeys((*names, plain_name(npc.key), *sdesc_names(npc)))
+        described = sdesc_names(npc) if hasattr(npc, "sdesc") else ()
+        own_names = dict.fromkeys((*names, plain_name(npc.key), *described))
         said = partial(self._mind.begun, self.heard)
         return Voice(npc, self.heard.event, own_names=tuple(own_names), said=said)
 

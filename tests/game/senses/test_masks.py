@@ -13,7 +13,8 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.senses.perception import AISpeakerMixin
-from evennia_ai.game.senses.recognition import known_ref, spoken_words
+from evennia_ai.game.senses.presence import known_ref
+from evennia_ai.game.senses.utterance import spoken_words
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.components import Scope

@@ -25,7 +25,7 @@ def tamper(sql: str) -> None:
     _append_only.unprotect(None, editor)
     with connection.cursor() as cursor:
         cursor.execute(sql)
-    _append_only.protect_but_erasing(None, editor)
+    _append_only.protect(None, editor)
 
 
 def test_an_untouched_conversation_holds(quay):

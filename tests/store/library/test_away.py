@@ -16,7 +16,7 @@ from tests.store.library.test_bases import FERRY, taken, texts
 
 def test_a_game_without_a_library_is_told_where_to_read_of_it(db):
     assert not shelf.is_named()
-    with pytest.raises(LibraryError, match=r"has no library; docs/library\.md"), reading():
+    with pytest.raises(LibraryError, match=r"has no library; docs/build/library\.md"), reading():
         entries()
 
 
