@@ -193,7 +193,7 @@ def test_a_command_on_files_does_the_same_without_a_game(
 
 
 def _written(path: Path) -> object:
-    """What two runs write alike: an archive has the moment in it, and so may be packed otherwise."""
+    """What two runs write alike: an archive has the time in it and may be packed otherwise."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return [(one.filename, one.file_size) for one in archive.infolist()]
