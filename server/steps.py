@@ -49,7 +49,7 @@ def run(
     cwd: Path,
     environment: Mapping[str, str],
     shown: Shown = everything,
-    limit_seconds: float = 1800,
+    limit_seconds: float = 5400,
     times: "Times | None" = None,
 ) -> str:
     """Run `command` under a title, showing what `shown` makes of its lines; returns all of them.
