@@ -6,7 +6,6 @@ two processes could both make one.
 
 import json
 import time
-from dataclasses import fields
 from typing import Any, Final
 
 from evennia_ai.prompt.components import STATIC_COMPONENTS
@@ -27,9 +26,8 @@ def create(apps: Any, schema_editor: Any) -> None:
     """Make the static components of the game, each with its first revision, and the revisions."""
     component_rows = apps.get_model("evennia_ai", "Component").objects
     revision_rows = apps.get_model("evennia_ai", "ComponentRevision").objects
-    known = {field.name for field in fields(STATIC_COMPONENTS[0])}
     for component in STATIC_COMPONENTS:
-        value = {name: getattr(component, name) for name in _COLUMNS if name in known}
+        value = {name: getattr(component, name) for name in _COLUMNS}
         columns = {("registry_id" if n == "id" else n): v for n, v in value.items()}
         _, is_new = component_rows.get_or_create(
             scope_kind="game", scope_ref="", key=component.key, defaults=columns

@@ -40,15 +40,18 @@ def forget_past() -> None:
     _of_thread.reader = PastReader()
 
 
-def past_of(turn: StoredTurn) -> PastInputs:
-    """What the turn was composed from; NotReadBackError says what of it is gone."""
-    return past_reader().inputs(turn)
+def past_of(seer: Seer, turn: StoredTurn) -> PastInputs:
+    """What a past turn was composed from, as far as it may be seen.
+
+    NotReadBackError: something of it is gone; the text says what.
+    """
+    return past_seen(seer, past_reader().inputs(turn))
 
 
 def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
-    """The account of a past turn's prompt: of what was sent, or of what it would be without what is
-    hidden.
+    """The account of a past turn's prompt, as far as it may be seen.
 
+    It is that of what was sent, or of what would have been sent without what is hidden.
     ReplayError: the prompt cannot be rebuilt. NotReadBackError: something may be hidden, and what
     the turn was composed from cannot be read back, so nobody can tell what.
     """
@@ -92,14 +95,14 @@ def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[
     }
 
 
-def tried(seer: Seer, past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
+def tried(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
     """The account of a past turn's prompt with an edit, beside what it would be without.
 
-    FormatError, ComponentValueError: the edit cannot be, as far as who looks may see.
+    `past` is what `past_of` gave. FormatError, ComponentValueError: the edit cannot be, as far as
+    who looks may see.
     """
-    seen = past_seen(seer, past)
-    before = compose(seen.inputs)
-    return report_of(compose(edit(seen)), older=before.messages, hidden=seen.hidden)
+    before = compose(past.inputs)
+    return report_of(compose(edit(past)), older=before.messages, hidden=past.hidden)
 
 
 def foreseen(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:

@@ -53,7 +53,10 @@ class Seer:
 
     @cached_property
     def may_hide(self) -> bool:
-        """Whether anything that the NPC was told may be hidden; mostly nothing is."""
+        """Whether the game may hide from the viewer anything that the NPC was told.
+
+        In most games it hides nothing.
+        """
         return self._lore.are_some or self._knowledge.is_there or self._whispers.are_hidden
 
     def seen(self, inputs: Inputs) -> Seen:
@@ -69,7 +72,7 @@ class Seer:
         now = {m.record: self._message(m, records) for m in shown if m.record}
         messages = sum(now.get(m.record, m) is not m for m in shown)
         texts = {record.id for record in records if self.leaves_out(record)}
-        books = self.books(inputs.books)
+        books = tuple(map(self._book, inputs.books)) if self._lore.are_some else inputs.books
         memories = tuple(memory for memory in inputs.memories if not self.memory(memory))
         is_private = any(map(self._whispers.hides, records))
         # A provider of facts is given what was said, so in private any of them may repeat it.
@@ -108,12 +111,6 @@ class Seer:
         )
         return Seen(inputs=without, hidden=tuple(hidden))
 
-    def books(self, books: Iterable[Lorebook]) -> tuple[Lorebook, ...]:
-        """The books without the entries that are hidden."""
-        if not self._lore.are_some:
-            return tuple(books)
-        return tuple(map(self._book, books))
-
     def origin(self, origin: str) -> str:
         """Return the origin of a text, with another name where its lore is hidden."""
         is_hidden = origin.startswith(_LORE) and self._lore.covers(origin)
@@ -124,9 +121,10 @@ class Seer:
         return self._lore.shown_revisions(revisions)
 
     def leaves_out(self, record: Record) -> bool:
-        """Whether a record is not shown at all: a text of a prompt that hidden ones may be in.
+        """Whether no screen shows a record, because it is a text of an earlier prompt.
 
-        What it was made of is not known any more. Facts alone are not made of anything else.
+        Hidden words may have become a part of such a text, and nobody knows any more what it was
+        made of. A text of facts alone is judged by its own words.
         """
         if record.kind not in BOOKKEEPING or record.is_erased or not self.may_hide:
             return False
@@ -173,8 +171,7 @@ class Seer:
         if seen == record:
             return message
         shown = message_of(replace(seen, memo=Memo()))
-        if shown is None:
-            return message
+        assert shown is not None  # a mark erases no record, and only erased ones are no message
         return replace(shown, block=message.block, origin=message.origin, injected=message.injected)
 
     def _book(self, book: Lorebook) -> Lorebook:

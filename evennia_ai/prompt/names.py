@@ -100,13 +100,18 @@ def in_guise(ref: str, guise: str) -> str:
     return f"{ref}{_GUISE}{guise}" if guise else ref
 
 
+def start_of_guises(ref: str) -> str:
+    """What the references of all guises of a person begin with."""
+    return f"{ref}{_GUISE}"
+
+
 def wearer_of(ref: str) -> str:
     """The reference of the person behind a guise; any other reference as it is."""
     return ref.partition(_GUISE)[0]
 
 
 def guise_in(ref: str) -> str:
-    """The guise in a reference, "" where it is a person's own."""
+    """The part of a reference that stands for a guise, "" in a person's own reference."""
     return ref.partition(_GUISE)[2]
 
 

@@ -30,7 +30,7 @@ from evennia_ai.history.turn.manifest import TurnManifest, without_block, withou
 from evennia_ai.history.turn.seals import SEALS
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.models import ERASED_META
-from evennia_ai.prompt.names import in_guise, wearer_of
+from evennia_ai.prompt.names import start_of_guises, wearer_of
 from evennia_ai.prompt.personas import persona_key, persona_origin
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
@@ -307,8 +307,8 @@ def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> 
 
 def _is_of(field: str, person_ref: str) -> Q:
     """Whether a field names a person, or a guise of theirs."""
-    in_any = in_guise(person_ref, "x").removesuffix("x")
-    return Q(**{field: person_ref}) | Q(**{f"{field}__startswith": in_any})
+    in_guise = Q(**{f"{field}__startswith": start_of_guises(person_ref)})
+    return Q(**{field: person_ref}) | in_guise
 
 
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:

@@ -34,8 +34,8 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     if sent.problem:
         raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
     try:
-        past = past_of(turn)
-        if seer_for(caller, npc.ai.ref).seen(past.inputs).hidden:
+        past = past_of(seer_for(caller, npc.ai.ref), turn)
+        if past.hidden:
             raise CommandError(
                 f"Turn {turn.number} of {npc.key} was made from lore, memories or facts that locks"
                 f" hide from you. {_NOTHING} Somebody who may see them can write it."

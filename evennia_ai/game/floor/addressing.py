@@ -204,8 +204,8 @@ def called_at(text: str, names: Iterable[str]) -> int | None:
 
 def _calls(text: str, start: int, end: int) -> bool:
     before, after = text[:start], text[end:]
-    sentence = re.split(_SENTENCE, before)[-1].strip(" \"'“”‘’(*-–—")
-    rest = re.split(_SENTENCE, after)[0]
+    sentence = _SENTENCE.split(before)[-1].strip(" \"'“”‘’(*-–—")
+    rest = _SENTENCE.split(after)[0]
     if re.match(r"['’]s\b", after):
         return False
     if not sentence:

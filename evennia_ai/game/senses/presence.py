@@ -153,7 +153,7 @@ def is_npc(character: Any) -> bool:
 
 _DEFAULT_SDESC: Final = "a normal person"
 """What `rpsystem` calls everybody who has not said how they look: it is nobody's name."""
-_ARTICLE: Final = re.compile(r"(?:an?|the|some)\s+", re.IGNORECASE)
+_ARTICLE: Final = re.compile(r"\A(?:an?|the|some)\s+", re.IGNORECASE)
 
 
 def known_ref(npc: NPC, person: Any) -> str:
@@ -178,7 +178,7 @@ def sdesc_names(character: Any) -> tuple[str, ...]:
     described = plain_name(str(sdesc.get() or "")) if sdesc is not None else ""
     if not described or described.casefold() in (_DEFAULT_SDESC, "someone"):
         return ()
-    bare = _ARTICLE.sub("", described, count=1) if _ARTICLE.match(described) else described
+    bare = _ARTICLE.sub("", described)
     return tuple(dict.fromkeys((described, bare, bare.split()[-1])))
 
 
@@ -192,8 +192,7 @@ def recog_names(character: Any, speaker: Any) -> tuple[str, ...]:
 def names_of(character: Any) -> tuple[str, ...]:
     """What a character is called: its name, aliases, and short description where it has one."""
     aliases = sorted(map(str, character.aliases.all()))
-    described = sdesc_names(character) if hasattr(character, "sdesc") else ()
-    return (plain_name(character.key), *aliases, *described)
+    return (plain_name(character.key), *aliases, *sdesc_names(character))
 
 
 def names_for(npc: NPC, speaker_ref: str) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ class PreviewPage(Page):
         _, file = card_revisions.revision(name, number)
         found = load_card(file.content, limits=conf().card_limits)
         edit = ProposedEdit(card=found.card, grants=granted)
-        report = tried(seer_for(self.request.user, ref), past_of(newest), edit)
+        report = tried(past_of(seer_for(self.request.user, ref), newest), edit)
         return {
             "name": name,
             "number": number,

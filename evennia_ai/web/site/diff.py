@@ -54,7 +54,7 @@ class DiffPage(Page):
     def _newer(self, seer: Seer, ref: str, number: int, trial: Trial) -> Report:
         turn = turns.turn(ref, number)
         if trial.edits:
-            return tried(seer, past_of(turn), trial)
+            return tried(past_of(seer, turn), trial)
         return sent(seer, turn, past_reader())
 
 

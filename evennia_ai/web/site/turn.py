@@ -51,8 +51,8 @@ class TurnPage(Page):
         seer = self._seer = seer_for(self.request.user, ref)
         unreadable, report = "", None
         if trial.edits:
-            self._past = past_seen(seer, past_of(turn))
-            report = tried(seer, self._past, trial)
+            self._past = past_of(seer, turn)
+            report = tried(self._past, trial)
         else:
             try:
                 report = sent(seer, turn, past_reader())
@@ -90,7 +90,7 @@ class TurnPage(Page):
             return pages
         problem = ""
         try:
-            self._past = self._past or past_seen(self._seer, past_of(self._turn))
+            self._past = self._past or past_of(self._seer, self._turn)
         except NotReadBackError as error:
             problem = str(error)
         found = places(trial_inputs(self._past, trial)) if self._past else {}
@@ -128,7 +128,7 @@ class TurnPage(Page):
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
         """Save the trial that the form holds."""
         trial = trial_in(request)
-        past = past_seen(seer_for(request.user, ref), past_of(turns.turn(ref, number)))
+        past = past_of(seer_for(request.user, ref), turns.turn(ref, number))
         saver = Saver(
             by=self.actor,
             npc_ref=npc_of(ref),
