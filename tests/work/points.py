@@ -23,7 +23,11 @@ OF_CONNECTIONS = ("", "SELECT 1", "SELECT set_config('TimeZone', %s, false)")
 
 
 def end_at(given):
-    """Have this process do what it is given: {"dies_at": 4}, or {"cut_at": 4}, or neither."""
+    """Have this process do what it is given: {"dies_at": 4}, or {"cut_at": 4}, or neither.
+
+    A point is a number, or the beginning of what is told of it: "job: behind COMMIT" is the first
+    commit of a job. Numbers move: a worker asks more in a new minute than in an old one.
+    """
     if "dies_at" in given:
         _count(given["dies_at"], _die)
     elif "cut_at" in given:
@@ -62,7 +66,7 @@ class _Passed:
     """The points that were passed."""
 
     def __init__(self, point, end):
-        self._point, self._end, self._at = point, end, 0
+        self._point, self._end, self._at, self._has_ended = point, end, 0, False
 
     def each(self, do, what, *, is_async):
         """`do` between two points; `what` makes of what it is given a connection and a text."""
@@ -88,9 +92,11 @@ class _Passed:
         if not work or text in OF_CONNECTIONS:
             return
         at, self._at = self._at, self._at + 1
-        if at == self._point:
-            shown = re.sub(r'"s\d+_x\d+"', "", " ".join(text.split()))  # names of savepoints
-            told = f"{work}: {side} {shown}"
+        shown = re.sub(r'"s\d+_x\d+"', "", " ".join(text.split()))  # names of savepoints
+        told = f"{work}: {side} {shown}"
+        named = isinstance(self._point, str)
+        if told.startswith(self._point) and not self._has_ended if named else at == self._point:
+            self._has_ended = True
             print(json.dumps({"point": told}), flush=True)
             self._end(connection)
 

@@ -98,17 +98,19 @@ def test_every_job_ends_once_though_workers_die_at_each_step(place, tmp_path):
 
 
 def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place):
-    jobs = [a_job(number, lock=f"npc:{number % 7}", npc=7) for number in range(6 * POINTS)]
+    named = (
+        'job: behind UPDATE "evennia_ai_tokenlease"',
+        'job: behind INSERT INTO "evennia_ai_proposal"',
+        "job: behind COMMIT",
+        "job: behind SELECT procrastinate_finish_job",
+    )
+    points = *range(POINTS), *named
+    jobs = [a_job(number, lock=f"npc:{number % 7}", npc=7) for number in range(2 * len(points))]
     game = place.game(jobs=jobs, seconds=SECONDS)
     until(lambda: place.queued() == len(jobs))
-    parts = 'UPDATE "evennia_ai_tokenlease"', 'INSERT INTO "evennia_ai_proposal"', "COMMIT"
-    awaited = [f"behind {part}" for part in (*parts, "SELECT procrastinate_finish_job")]
-    last = []
-    while len(last) < POINTS or not all(any(one in point for point in last) for one in awaited):
-        worker = place.worker(f"dies at {len(last)}", at_once=1, dies_at=len(last))
+    for point in points:
+        worker = place.worker(f"dies at {point}", at_once=1, dies_at=point)
         assert worker.wait(SECONDS) == -signal.SIGKILL, worker.err.read_text()
-        last += [one["point"] for one in told(worker)]
-        assert len(last) < len(jobs) // 2, last
 
     place.worker("lives")
     ends = place.ends(game)
@@ -117,7 +119,7 @@ def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place)
     assert others <= {"3 workers ended over it"}
     assert set(ends) == {job["idempotency"] for job in jobs}
     applied = sorted(name for name, ending in ends.items() if ending == "applied")
-    assert len(applied) >= len(jobs) - len(last) // 3
+    assert len(applied) >= len(jobs) - len(points) // 3
     assert sorted(line.partition(": ")[0] for line in place.ledger()) == applied
     assert place.queued() == 0
 
@@ -211,38 +213,38 @@ def test_locked_tables_cost_no_job_and_double_none_and_the_worker_logs_both_ends
 
 
 def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connection(place):
-    """A worker asks two statements more in a new minute, so a cut may miss the one it was for."""
-    awaited = {
-        "game": ("submitting: before COMMIT", "taking up: before", "applying: before COMMIT"),
-        "worker": ("job: before UPDATE", "job: before INSERT", "job: before SELECT procrastinate"),
-    }
-    cut = {"game": [], "worker": []}
-    point = 0
-    for number in count():
-        worker = place.worker(f"cut {number}", at_once=1, cut_at=point)
-        game = place.game(jobs=[a_job(number)], seconds=SECONDS, cut_at=point)
-        assert place.ends(game) == {f"ledger:{number}": "applied"}
+    number = count()
+
+    def cut(*, game_at, worker_at):
+        """What game and worker were cut before, while one job was done."""
+        job = a_job(next(number))
+        worker = place.worker(f"cut with {job['idempotency']}", at_once=1, cut_at=worker_at)
+        game = place.game(jobs=[job], seconds=SECONDS, cut_at=game_at)
+        assert place.ends(game) == {job["idempotency"]: "applied"}
         until(lambda: place.queued() == 0)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(SECONDS) == 0
-        found = [[one["point"] for one in told(each) if "point" in one] for each in (game, worker)]
-        for points, new in zip(cut.values(), found, strict=True):
-            points += new
-        missed = [
-            part
-            for who, parts in awaited.items()
-            for part in parts
-            if not any(one.startswith(part) for one in cut[who])
-        ]
-        if any(found):
-            point += 2
-        elif missed:
-            point -= 4
-        else:
+        return [[one["point"] for one in told(each) if "point" in one] for each in (game, worker)]
+
+    met = {"game": 0, "worker": 0}
+    for point in count(step=2):
+        of_game, of_worker = cut(game_at=point, worker_at=point)
+        met["game"] += len(of_game)
+        met["worker"] += len(of_worker)
+        if not of_game and not of_worker:
             break
-        assert number < 10 * CUTS, (missed, cut)
-    assert min(map(len, cut.values())) >= CUTS, cut
-    assert len(place.ledger()) == len(set(place.ledger())) == number + 1
+    assert min(met.values()) >= CUTS, met
+
+    named = (
+        ("submitting: before COMMIT", "job: before UPDATE"),
+        ("taking up: before", "job: before INSERT"),
+        ("applying: before COMMIT", "job: before SELECT procrastinate"),
+    )
+    for game_at, worker_at in named:
+        (of_game,), (of_worker,) = cut(game_at=game_at, worker_at=worker_at)
+        assert of_game.startswith(game_at)
+        assert of_worker.startswith(worker_at)
+    assert len(place.ledger()) == len(set(place.ledger())) == next(number)
 
 
 def test_a_worker_ends_though_the_pool_of_connections_loses_the_cancellation_of_its_beat(place):
