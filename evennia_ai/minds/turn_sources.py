@@ -27,6 +27,7 @@ from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.minds.presets import is_of_preset
 from evennia_ai.minds.view import NPCView, policy_sha256
+from evennia_ai.prompt.assembly import PLAIN
 from evennia_ai.prompt.components import NO_GRANTS, Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store.authored import card_revisions, components, lorebooks, preset_revisions
@@ -89,7 +90,7 @@ def recorded_inputs(
         "memories": _memories(inputs) if inputs.memories else None,
         "now": inputs.now,
         "guidance": inputs.guidance,
-        "assembly": rules.assembly.changed,
+        "assembly": {} if rules.assembly is PLAIN else rules.assembly.changed,
     }
 
 
