@@ -24,22 +24,27 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import count
 
-from evennia_ai.compose import compose
-from evennia_ai.history.compaction.extract import extract
-from evennia_ai.history.compaction.planning import CompactionPlan, CompactionRules, is_due, plan
-from evennia_ai.inputs import ComposeRules, Inputs
-from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.prompt.blocks import DynamicBlock
-from evennia_ai.prompt.budget import BudgetRules
-from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import pending, said
-from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.registry import with_statics
-from evennia_ai.prompt.staying import left_behind
-from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.history.compaction.extract import extract
+from evennia_ai.engine.history.compaction.planning import (
+    CompactionPlan,
+    CompactionRules,
+    is_due,
+    plan,
+)
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.components import PromptComponent
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import pending, said
+from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
+from evennia_ai.engine.prompt.registry import with_statics
+from evennia_ai.engine.prompt.staying import left_behind
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.services.llm.profiles import Endpoint
 
 SEED = 20417
 BYTES = 4

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import workload
 
-from evennia_ai.compose import compose
-from evennia_ai.inputs import ComposeRules, Inputs
-from evennia_ai.prompt.budget import BudgetRules
-from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import said
-from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.components import PromptComponent
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.engine.prompt.tokens import TokenCounter
 
 
 class Ours:

@@ -2,13 +2,12 @@
 
     python -m benchmarks.floods [--check]
 
-A server on this machine sends each flood of `tests/llm/clients/floods.py`, while another one is
-asked for one short reply after the other by the same bridge. `processor` are the seconds that this
-process worked from the flood's question to its refusal, both servers included; `slowest` is how
-many seconds it worked at most from one of the other questions to its reply, `alone` the same on a
-quiet bridge. What other programs do to the machine is not counted.
-`--check` ends with status 1 where the others wait over a second more, or a flood costs more than
-eight seconds of a processor.
+A server on this machine sends each flood of `tests/services/llm/clients/floods.py`, while another
+one is asked for one short reply after the other by the same bridge. `processor` are the seconds
+that this process worked from the flood's question to its refusal, both servers included; `slowest`
+is how many seconds it worked at most from one of the other questions to its reply, `alone` the same
+on a quiet bridge. What other programs do to the machine is not counted. `--check` ends with status
+1 where the others wait over a second more, or a flood costs more than eight seconds of a processor.
 """
 
 import argparse
@@ -18,14 +17,14 @@ from contextlib import closing, contextmanager
 from time import process_time
 from typing import Final, NamedTuple
 
-from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.clients.openai import OpenAIChat
-from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.net.bridge import AsyncBridge
-from tests.llm.builders import a_message, a_request
-from tests.llm.clients.floods import OPENAI, Flood
-from tests.llm.clients.stub_server import StubServer
-from tests.net.handover import Handover
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.clients.openai import OpenAIChat
+from evennia_ai.services.llm.profiles import Endpoint
+from evennia_ai.services.net.bridge import AsyncBridge
+from tests.services.llm.builders import a_message, a_request
+from tests.services.llm.clients.floods import OPENAI, Flood
+from tests.services.llm.clients.stub_server import StubServer
+from tests.services.net.handover import Handover
 
 MOST_SECONDS_MORE: Final = 1.0
 MOST_PROCESSOR_SECONDS: Final = 8.0

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import window_memory
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 
 SHORT, LONG = 1_000, 100_000
 LIMIT_TOKENS = 8_000
@@ -49,7 +49,7 @@ def started(folder):
 
 def filled(npc_ref, count):
     """A conversation with this many records: what is said, and the facts of each turn."""
-    from evennia_ai.history.records import NewRecord, RecordKind
+    from evennia_ai.engine.history.records import NewRecord, RecordKind
     from evennia_ai.store.core.snapshots import forget_everything
     from evennia_ai.store.history.conversations import conversation
     from evennia_ai.store.history.record_rows import End, end_of, insert, rows_after
@@ -68,14 +68,14 @@ def filled(npc_ref, count):
 
 
 def line(number):
-    from evennia_ai.history.records import NewRecord, RecordKind
+    from evennia_ai.engine.history.records import NewRecord, RecordKind
 
     body = f"Line {number}: is the ferry late on day {number}, and who is on board of her?"
     return NewRecord(kind=RecordKind.USER, role="user", name="Anna", body=body)
 
 
 def reply(number):
-    from evennia_ai.history.records import NewRecord, RecordKind
+    from evennia_ai.engine.history.records import NewRecord, RecordKind
 
     body = f"Answer {number}: she sails at the slack, with salt and two sheep, as always."
     return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=body)
@@ -99,8 +99,8 @@ class Talk:
 
     def turn(self, what):
         """Something is heard, composed, committed, and answered."""
-        from evennia_ai.compose import compose
-        from evennia_ai.history.turn.sending import draft_of
+        from evennia_ai.engine.compose import compose
+        from evennia_ai.engine.history.turn.sending import draft_of
         from evennia_ai.store.history import conversations, turns
         from evennia_ai.store.history.windows import windows
 
@@ -117,10 +117,10 @@ class Talk:
         return len(prompt.messages)
 
     def inputs(self, before, heard):
-        from evennia_ai.inputs import ComposeRules, Inputs
-        from evennia_ai.prompt.blocks import DynamicBlock
-        from evennia_ai.prompt.budget import BudgetRules
-        from evennia_ai.prompt.messages import pending
+        from evennia_ai.engine.inputs import ComposeRules, Inputs
+        from evennia_ai.engine.prompt.blocks import DynamicBlock
+        from evennia_ai.engine.prompt.budget import BudgetRules
+        from evennia_ai.engine.prompt.messages import pending
         from evennia_ai.store.history.windows import windows
 
         return Inputs(
@@ -148,8 +148,8 @@ class Talk:
 
 
 def components():
-    from evennia_ai.prompt.components import PromptComponent
-    from evennia_ai.prompt.expansion import ComponentSet
+    from evennia_ai.engine.prompt.components import PromptComponent
+    from evennia_ai.engine.prompt.expansion import ComponentSet
 
     rules = "Stay in character, and be brief. " * 40
     return ComponentSet(

@@ -23,7 +23,7 @@ import time
 from itertools import accumulate
 from pathlib import Path
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 
 SEED = 420_711
 WORDS = 20_000
@@ -41,7 +41,7 @@ def started(address):
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
     from django.conf import settings
 
-    from evennia_ai.settings.database import database
+    from evennia_ai.services.settings.database import database
 
     settings.DATABASES.update(database(address))
     import django
@@ -103,7 +103,7 @@ class Ours:
         from django.db import connection, transaction
 
         from evennia_ai import models
-        from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
+        from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, page_name
         from evennia_ai.store.knowledge import page_search
         from evennia_ai.store.knowledge.knowledge_bases import base_id, pages_changed, save_base
 
@@ -165,8 +165,8 @@ class PythonScan:
     """Each page ranked as we rank the game's help, with all their words in memory."""
 
     def __init__(self, pages):
-        from evennia_ai.knowledge.pages.page import Page, page_name
-        from evennia_ai.knowledge.relevance import words_of_page
+        from evennia_ai.engine.knowledge.pages.page import Page, page_name
+        from evennia_ai.engine.knowledge.relevance import words_of_page
 
         self.pages = [(t, words_of_page(Page(name=page_name(t), body=body))) for t, body in pages]
         self.counts = {}
@@ -175,7 +175,7 @@ class PythonScan:
                 self.counts[word] = self.counts.get(word, 0) + 1
 
     def search(self, query):
-        from evennia_ai.knowledge.relevance import asked_words, rarity, relevance
+        from evennia_ai.engine.knowledge.relevance import asked_words, rarity, relevance
 
         asked = {
             word: rarity(self.counts[word], pages=len(self.pages))
@@ -284,8 +284,8 @@ class Demo:
     def __init__(self):
         import yaml
 
-        from evennia_ai.knowledge.pages.files import read_folder
-        from evennia_ai.knowledge.pages.page import BaseInfo
+        from evennia_ai.engine.knowledge.pages.files import read_folder
+        from evennia_ai.engine.knowledge.pages.page import BaseInfo
         from evennia_ai.store.knowledge import page_imports
         from evennia_ai.store.knowledge.knowledge_bases import save_base
 

@@ -37,7 +37,7 @@ def at_server_cold_start() -> None:
     for room in rooms:
         room.db.desc = "A hall with many people in it."
     for number in range(npcs):
-        _made("evennia_ai.game.npc.AINPC", npc_name(number), rooms[room_of(number)])
+        _made("evennia_ai.typeclasses.AINPC", npc_name(number), rooms[room_of(number)])
     for number in range(players):
         _make_player(number, rooms[room_of(number)])
     ServerConfig.objects.conf("load_world", value=True)

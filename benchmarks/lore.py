@@ -23,7 +23,7 @@ from counters import COUNTERS
 from lore_drivers import DRIVERS, Ours
 from lore_workload import Shape, Workload
 
-from evennia_ai.lorebook.editing.in_place import changed_in_place
+from evennia_ai.formats.lorebooks.editing.in_place import changed_in_place
 
 SIZES = (100, 1_000, 10_000)
 LARGEST = 50_000

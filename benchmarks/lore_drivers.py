@@ -7,15 +7,15 @@ set of entry numbers of that. A driver whose package is missing is left out.
 
 from counters import COUNTERS
 
-from evennia_ai.lorebook.activation.activation import activate
-from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.rules import read_rules
-from evennia_ai.lorebook.scan.window import Scan
-from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import said
-from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.engine.lorebook.activation.activation import activate
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
+from evennia_ai.engine.lorebook.rules import read_rules
+from evennia_ai.engine.lorebook.scan.window import Scan
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.formats.lorebooks.books import read_book
 
 ROLES = {"Aria": "assistant", "Ren": "user"}
 ROOM = 10_000_000

@@ -43,7 +43,7 @@ def at_server_cold_start() -> None:
     hall.db.desc = "A hall with a few people in it."
     for typeclass, name in (
         ("evennia.objects.objects.DefaultCharacter", PLAYER),
-        ("evennia_ai.game.npc.AINPC", NPC),
+        ("evennia_ai.typeclasses.AINPC", NPC),
     ):
         create_object(typeclass, key=name, location=hall, home=hall)
     ServerConfig.objects.conf("million_world", value=True)

@@ -29,13 +29,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from benchmarks.recall_dialogues import HALVES, KINDS, dialogues
-from evennia_ai.llm.sentence_model import SentenceModelError, sentence_model
-from evennia_ai.memory.memories import Memory
-from evennia_ai.memory.recalling import RecallRules, scored
-from evennia_ai.memory.relevance import BEFORE_WEIGHTS, NOT_KNOWN
-from evennia_ai.memory.scenes import scene_of, words_said
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import said
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.engine.memory.recalling import RecallRules, scored
+from evennia_ai.engine.memory.relevance import BEFORE_WEIGHTS, NOT_KNOWN
+from evennia_ai.engine.memory.scenes import scene_of, words_said
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.services.llm.sentence_model import SentenceModelError, sentence_model
 
 FIRST = (5, 10)
 ALONE = {"neighbours_percent": 0, "scene_percent": 0, "second_percent": 0, "meaning_percent": 0}

@@ -29,7 +29,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.actors import THE_GAME, trusted
+from evennia_ai.engine.actors import THE_GAME, trusted
 
 MESSAGES: Final = 240
 NPCS: Final = 6
@@ -45,23 +45,23 @@ REACTOR: Final = "  of it the reactor's in a server"
 
 STAGES: Final = (
     ("say", "a line is said, until all have taken it", ""),
-    ("perceive", "what one NPC perceives", "evennia_ai.game.mind.handler:AIHandler.receive"),
-    ("record", "a slice", "evennia_ai.game.recording.event_recorder:committed_each"),
+    ("perceive", "what one NPC perceives", "evennia_ai.npc.mind.handler:AIHandler.receive"),
+    ("record", "a slice", "evennia_ai.npc.recording.event_recorder:committed_each"),
     ("  rows", "", "evennia_ai.store.history.conversations:append_each"),
-    ("consider", "an NPC takes what was said", "evennia_ai.game.mind.attention:Attention.consider"),
-    ("start", "the start of a turn", "evennia_ai.game.turn.turn:Turn._first_round"),
-    (READ, "", "evennia_ai.game.inputs.first_reading:_Reading.done"),
-    ("  gather", "", "evennia_ai.game.turn.rounds:gathered"),
-    ("  compose", "", "evennia_ai.execution_request:ExecutionRequest.composed"),
+    ("consider", "an NPC takes what was said", "evennia_ai.npc.mind.attention:Attention.consider"),
+    ("start", "the start of a turn", "evennia_ai.npc.turn.turn:Turn._first_round"),
+    (READ, "", "evennia_ai.npc.inputs.first_reading:_Reading.done"),
+    ("  gather", "", "evennia_ai.npc.turn.rounds:gathered"),
+    ("  compose", "", "evennia_ai.engine.execution_request:ExecutionRequest.composed"),
     (
         WRITTEN,
         "by the writer's thread in a server",
-        "evennia_ai.game.turn.rounds:_Beginning.committed",
+        "evennia_ai.npc.turn.rounds:_Beginning.committed",
     ),
-    ("  asked", "", "evennia_ai.game.turn.rounds:Rounds._asked"),
-    ("    draft", "", "evennia_ai.game.turn.rounds:_Beginning._draft"),
+    ("  asked", "", "evennia_ai.npc.turn.rounds:Rounds._asked"),
+    ("    draft", "", "evennia_ai.npc.turn.rounds:_Beginning._draft"),
     ("    begin", "", "evennia_ai.store.history.turns:begin"),
-    ("ask", "the model is asked", "evennia_ai.game.models.calls:CountedCall.ask"),
+    ("ask", "the model is asked", "evennia_ai.npc.model_calls.calls:CountedCall.ask"),
     ("end", "the reply is committed", "evennia_ai.store.history.turns:finish"),
 )
 
@@ -153,9 +153,9 @@ def started(folder: str) -> None:
 
 def furnished(stage: Any) -> None:
     """A card, books, notes and components as a game has them, and a long history in the room."""
-    from evennia_ai.game.npc_settings import changed
-    from evennia_ai.prompt.components import GAME
-    from tests.game.scripted_games import a_book, an_entry, furnish
+    from evennia_ai.engine.prompt.components import GAME
+    from evennia_ai.npc.npc_settings import changed
+    from tests.npc.scripted_games import a_book, an_entry, furnish
 
     furnish(stage)
     entries = [
@@ -168,9 +168,9 @@ def furnished(stage: Any) -> None:
 
 def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
     """So many messages of a speaker in the histories of those who hear them, in their room."""
-    from evennia_ai.game.recording.heard import event_record, key_of, opened
-    from evennia_ai.game.senses.events import Event
-    from evennia_ai.history.records import reply_record
+    from evennia_ai.engine.history.records import reply_record
+    from evennia_ai.npc.recording.heard import event_record, key_of, opened
+    from evennia_ai.npc.senses.events import Event
     from evennia_ai.store.history import conversations
 
     for number in range(messages // 2):
@@ -204,11 +204,13 @@ def staged(cast: tuple[int, ...], *, npcs: int) -> Any:
     """The room, who is in it, and a model that always has an answer."""
     from twisted.internet.task import Clock
 
-    from evennia_ai.settings.game import CompactionSettings
-    from tests.game.conftest import Stage
+    from evennia_ai.services.settings.game import CompactionSettings
+    from tests.npc.conftest import Stage
 
     stage = Stage(Clock(), cast)
-    others = [stage.make(f"Npc{number}", "evennia_ai.game.npc.AINPC") for number in range(npcs - 1)]
+    others = [
+        stage.make(f"Npc{number}", "evennia_ai.typeclasses.AINPC") for number in range(npcs - 1)
+    ]
     stage.npcs = (stage.npc, *others)
     stage.cara = stage.player("Cara")
     furnished(stage)
@@ -230,9 +232,9 @@ def a_crowd(many: int) -> list[tuple[int, int]]:
     from evennia.objects.objects import DefaultCharacter, DefaultRoom
     from evennia.utils.create import create_object
 
-    from evennia_ai.game.npc import AINPC
     from evennia_ai.store.authored import cards
-    from tests.game.scripted_games import CARD
+    from evennia_ai.typeclasses import AINPC
+    from tests.npc.scripted_games import CARD
 
     crowd: list[tuple[int, int]] = []
     for number in range(many):
@@ -261,7 +263,7 @@ def forget_all() -> None:
 
 def play_first(stage: Any, meter: Meter, crowd: list[tuple[int, int]]) -> None:
     """Each NPC of a crowd is asked something for the first time."""
-    from evennia_ai.game.senses.presence import object_of
+    from evennia_ai.npc.senses.presence import object_of
 
     for npc_id, guest_id in crowd:
         npc, guest = object_of(str(npc_id)), stage.who(guest_id)
@@ -303,8 +305,8 @@ def main() -> None:
         started(folder)
         from django.db import connection
 
-        from evennia_ai.game.service import Garbage
-        from tests.game.conftest import a_cast
+        from evennia_ai.npc.service import Garbage
+        from tests.npc.conftest import a_cast
 
         crowd, cast = a_crowd(options.first), a_cast()
         forget_all()

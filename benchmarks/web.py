@@ -34,10 +34,10 @@ def played(turns: int, entries: int) -> Any:
     """The stage after so many turns."""
     from twisted.internet.task import Clock
 
-    from evennia_ai.prompt.components import GAME
-    from evennia_ai.settings.game import CompactionSettings
-    from tests.game.conftest import Stage, a_cast
-    from tests.game.scripted_games import a_book, an_entry, furnish, rule
+    from evennia_ai.engine.prompt.components import GAME
+    from evennia_ai.services.settings.game import CompactionSettings
+    from tests.npc.conftest import Stage, a_cast
+    from tests.npc.scripted_games import a_book, an_entry, furnish, rule
 
     stage = Stage(Clock(), a_cast())
     furnish(stage)
@@ -121,7 +121,7 @@ def main() -> int:
     over = []
     with tempfile.TemporaryDirectory() as folder:
         started(folder)
-        from evennia_ai.game.service import Garbage
+        from evennia_ai.npc.service import Garbage
 
         stage = played(asked.turns, asked.entries)
         client = a_builder()

@@ -27,7 +27,7 @@ from server.newcomer import read_demo
 from server.ports import HOST
 from tests.acceptance.browsers import Troubles, a_page, chromium
 from tests.acceptance.games import builder_beside_npc, copied_game, shown, started
-from tests.llm.clients.stub_server import StubServer, answers
+from tests.services.llm.clients.stub_server import StubServer, answers
 
 MOVE_MS: Final = 150.0
 MOST_TIMES_SLOWER: Final = 2.0

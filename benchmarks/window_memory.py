@@ -56,12 +56,12 @@ class Chat:
     """A conversation with all that a turn asks of it; `given` is what is no part of its window."""
 
     def __init__(self, npc_ref):
-        from evennia_ai.inputs import ComposeRules
-        from evennia_ai.lorebook.formats.books import read_book
-        from evennia_ai.memory.memories import Memory
-        from evennia_ai.prompt.budget import BudgetRules
-        from evennia_ai.prompt.components import PromptComponent
-        from evennia_ai.prompt.expansion import ComponentSet
+        from evennia_ai.engine.inputs import ComposeRules
+        from evennia_ai.engine.memory.memories import Memory
+        from evennia_ai.engine.prompt.budget import BudgetRules
+        from evennia_ai.engine.prompt.components import PromptComponent
+        from evennia_ai.engine.prompt.expansion import ComponentSet
+        from evennia_ai.formats.lorebooks.books import read_book
         from evennia_ai.store.history.conversations import conversation
 
         rng = random.Random(SEED)
@@ -80,12 +80,12 @@ class Chat:
 
     def turn(self, line, reply):
         """Something is heard, a prompt composed, committed and fitted, and answered."""
-        from evennia_ai.compose import compose
-        from evennia_ai.history.turn.sending import draft_of
-        from evennia_ai.inputs import Inputs
-        from evennia_ai.llm.chat import sent_sha256
-        from evennia_ai.llm.roles import OPEN, adapt, chat_messages
-        from evennia_ai.prompt.messages import pending
+        from evennia_ai.engine.compose import compose
+        from evennia_ai.engine.history.turn.sending import draft_of
+        from evennia_ai.engine.inputs import Inputs
+        from evennia_ai.engine.prompt.messages import pending
+        from evennia_ai.services.llm.chat import sent_sha256
+        from evennia_ai.services.llm.roles import OPEN, adapt, chat_messages
         from evennia_ai.store.history import conversations, turns
         from evennia_ai.store.history.windows import windows
 
@@ -112,7 +112,7 @@ class Chat:
 
 def said(rng, count):
     """What Tobias says and what is answered, in turns."""
-    from evennia_ai.history.records import NewRecord, RecordKind, reply_record
+    from evennia_ai.engine.history.records import NewRecord, RecordKind, reply_record
 
     for number in range(count):
         body = prose(rng, rng.randint(100, 400))

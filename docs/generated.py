@@ -15,10 +15,15 @@ from dataclasses import fields as fields_of
 from itertools import pairwise
 from typing import Any, Final
 
-from evennia_ai.foreign.fields import door, wanted_in_data
-from evennia_ai.prompt.components import ALLOWS, PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent
-from evennia_ai.scenario import parts, reading
-from evennia_ai.settings.game import SETTINGS, Conf
+from evennia_ai.engine.foreign.fields import door, wanted_in_data
+from evennia_ai.engine.prompt.components import (
+    ALLOWS,
+    PLUGGABLE_IDS,
+    STATIC_COMPONENTS,
+    PromptComponent,
+)
+from evennia_ai.formats.scenario import parts, reading
+from evennia_ai.services.settings.game import SETTINGS, Conf
 
 _MARK: Final = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 _SCENARIO_FORMS: Final[Mapping[str, type]] = {

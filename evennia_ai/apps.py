@@ -13,7 +13,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.core.signals import got_request_exception
 from django.db.models.signals import post_migrate
 
-from evennia_ai.settings.named_modules import BODIES, INPUT_FUNCTIONS, NODELAY, SERVICE
+from evennia_ai.services.settings.named_modules import BODIES, INPUT_FUNCTIONS, NODELAY, SERVICE
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -62,7 +62,7 @@ def _log_page_error(**sent: Any) -> None:
 
 def _index_pages(*, apps: Any, **_: object) -> None:
     """After `migrate`, which an older version's tables and a new language both ask for."""
-    from evennia_ai.settings.conf import conf
+    from evennia_ai.services.settings.conf import conf
     from evennia_ai.store.knowledge.page_search import index_anew
 
     try:

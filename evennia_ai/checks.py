@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core import checks
 from django.utils.module_loading import import_string
 
-from evennia_ai.settings.conf import Problem, conf, doubts, problems, unknown_names
-from evennia_ai.settings.database import LIBRARY
-from evennia_ai.settings.named_modules import BODIES, NODELAY
+from evennia_ai.services.settings.conf import Problem, conf, doubts, problems, unknown_names
+from evennia_ai.services.settings.database import LIBRARY
+from evennia_ai.services.settings.named_modules import BODIES, NODELAY
 
 
 def check_all(**asked: Any) -> list[checks.CheckMessage]:
@@ -53,8 +53,8 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     """One error per tool of the game's that cannot be used."""
     if problems():
         return []
-    from evennia_ai.game.tools.items import use_problem
-    from evennia_ai.game.tools.registry import registry_of
+    from evennia_ai.npc.tools.items import use_problem
+    from evennia_ai.npc.tools.registry import registry_of
 
     set_to = conf()
     found: list[checks.CheckMessage] = [
@@ -78,7 +78,7 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
     """One error per provider of facts that cannot be asked."""
     if problems():
         return []
-    from evennia_ai.game.inputs.providers import SETTING, providers_of
+    from evennia_ai.npc.inputs.providers import SETTING, providers_of
 
     hint = "Correct it, or take it out of the setting; it must be a function of npc, event and"
     return [
@@ -139,7 +139,7 @@ _OURS: Final = "evennia_ai.web.portal"
 _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
 
 
-_SESSIONS: Final = "evennia_ai.game.typed_lines.BoundedSessions"
+_SESSIONS: Final = "evennia_ai.npc.typed_lines.BoundedSessions"
 
 WAL: Final = "PRAGMA journal_mode=WAL"
 

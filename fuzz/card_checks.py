@@ -14,16 +14,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import character_book
-from evennia_ai.cards.exporting import FORMS, backfilled, dump_card, left_out, v3_of
-from evennia_ai.cards.loading import CardImport, load_card
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import MAX_NOTICES
-from evennia_ai.lorebook.decorators import MAX_KEYS, read_decorators
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import MAX_NOTICES
+from evennia_ai.engine.lorebook.decorators import MAX_KEYS, read_decorators
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.components import character_book
+from evennia_ai.formats.cards.exporting import FORMS, backfilled, dump_card, left_out, v3_of
+from evennia_ai.formats.cards.loading import CardImport, load_card
 from fuzz.lore_checks import Choices
-from tests.cards.builders import card_data, lore
-from tests.cards.carriers import (
+from tests.formats.cards.builders import card_data, lore
+from tests.formats.cards.carriers import (
     SIGNATURE,
     a_picture,
     an_archive,

@@ -15,7 +15,9 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests make the first files
 
-with atheris.instrument_imports(include=["evennia_ai.cards", "evennia_ai.lorebook.decorators"]):
+with atheris.instrument_imports(
+    include=["evennia_ai.formats.cards", "evennia_ai.engine.lorebook.decorators"]
+):
     from fuzz.card_checks import TARGETS
 
 from fuzz.running import run

@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.foreign.documents import parse_json
-from evennia_ai.lorebook.activation.activation import Activation, activate
-from evennia_ai.lorebook.activation.lore_budget import budget_of
-from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, state_from
-from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.rules import ActivationRules, read_rules
-from evennia_ai.lorebook.scan.window import Scan
-from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
-from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, pending, said
-from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.foreign.documents import parse_json
+from evennia_ai.engine.lorebook.activation.activation import Activation, activate
+from evennia_ai.engine.lorebook.activation.lore_budget import budget_of
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, state_from
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.engine.lorebook.scan.window import Scan
+from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.editing.lints import lints
 
 WORDS: Final = TokenCounter("words", "1", lambda text: len(text.split()))
 LIMIT_TOKENS: Final = 120

@@ -12,7 +12,7 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["evennia_ai.lorebook"]):
+with atheris.instrument_imports(include=["evennia_ai.engine.lorebook"]):
     from lore_checks import check
 
 from lore_seeds import seeds

@@ -138,8 +138,14 @@ ELSEWHERE = _pytest(
     *(*SAMPLED, "1", "--files", "3", "--one-in", "20"),
     *("--hypothesis-profile=few", "-m", QUICK),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
-    *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
-    *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
+    *(
+        "--ignore=tests/formats/cards/test_bounds.py",
+        "--ignore=tests/engine/lorebook/test_hostile.py",
+    ),
+    *(
+        "--ignore=tests/services/llm/clients/test_faults.py",
+        "--ignore=tests/store/test_two_processes.py",
+    ),
 )
 """What the other Python runs: a little of what may depend on it (tests/sampling.py).
 

@@ -32,9 +32,8 @@ EVENNIA_PATHS = (
     "cli/test_knowledge.py",
     "cli/test_library.py",
     "commands",
-    "game",
-    "minds",
-    "settings",
+    "npc",
+    "services/settings",
     "store",
     "test_injection_depth.py",
     "test_walk.py",
@@ -194,7 +193,7 @@ def forget_objects() -> None:
     from django.apps import apps
     from evennia.utils.idmapper.models import SharedMemoryModel
 
-    from evennia_ai.minds.looking import forget_past
+    from evennia_ai.npc.views.looking import forget_past
 
     for model in apps.get_models():
         if issubclass(model, SharedMemoryModel):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 
 OTHER: dict[str, str] = {"game": "f" * 32, "game_name": "Saltholm"}
 """The game that publishes; the one of the test is another."""
@@ -16,7 +16,7 @@ def a_library(path: Path) -> Iterator[Path]:
     """The settings name a library at `path`; whether there is a file is for whoever publishes."""
     from django.db import connections
 
-    from evennia_ai.settings.database import LIBRARY, library
+    from evennia_ai.services.settings.database import LIBRARY, library
 
     made = library(f"sqlite:///{path}")
     given = {"default": dict(connections.settings["default"]), **made}
@@ -53,8 +53,8 @@ def elsewhere(do: Callable[[], Any]) -> Any:
 
 def published_base(texts: dict[str, str], *, key: str = "harbour", **said: Any) -> Any:
     """Another game publishes a base with these pages, in place of what it published before."""
-    from evennia_ai.knowledge.pages.markup import read_page
-    from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name
+    from evennia_ai.engine.knowledge.pages.markup import read_page
+    from evennia_ai.engine.knowledge.pages.page import BaseInfo, PageDraft, page_name
     from evennia_ai.store.knowledge import knowledge_bases, pages
     from evennia_ai.store.library.bases import publish_base
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import evennia_ai
-from evennia_ai.compose import compose
-from evennia_ai.prompt.blocks import DynamicBlock
-from evennia_ai.prompt.messages import said
-from evennia_ai.scenario import run_scenario
-from tests.prompt.builders import a_component, a_history, the_inputs, verdicts_of
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.formats.scenario import run_scenario
+from tests.engine.prompt.builders import a_component, a_history, the_inputs, verdicts_of
 
 PACKAGE = Path(evennia_ai.__file__).parent
 RULES = a_component("You are an NPC. Be brief.", id=0, key="system_prompt", is_static=True)
@@ -178,7 +178,7 @@ def _imported(path: Path) -> set[str]:
 @pytest.mark.req("S1-05")
 @pytest.mark.parametrize(
     "name",
-    ["compose.py", "llm", "prompt", "game/turn", "game/inputs/gather.py"],
+    ["engine/compose.py", "llm", "prompt", "game/turn", "npc/inputs/gather.py"],
 )
 def test_what_composes_and_asks_does_not_import_knowledge(name) -> None:
     path = PACKAGE / name

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.compose import compose
-from evennia_ai.inputs import ComposeRules, Inputs
-from evennia_ai.prompt.budget import BudgetRules
-from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import pending, said
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import pending, said
 from evennia_ai.store.authored import components as store
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, a_cast, component, everything

@@ -6,14 +6,14 @@ The ceilings are what the walks are today; who shortens a walk lowers its own.
 import json
 from typing import Any
 
-from evennia_ai.actors import trusted
-from evennia_ai.compose import compose
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.store.authored import lorebooks
 from tests.commands.stage import Stage as Harbour
-from tests.game import conftest as of_the_game
-from tests.lorebook.builders import a_book, an_entry
-from tests.prompt.builders import a_history, the_inputs
+from tests.engine.lorebook.builders import a_book, an_entry
+from tests.engine.prompt.builders import a_history, the_inputs
+from tests.npc import conftest as of_the_game
 from tests.walks import Walk, walked
 
 _cast, stage = of_the_game._cast, of_the_game.stage  # the fixtures

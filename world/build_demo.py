@@ -20,9 +20,9 @@ from evennia.server.models import ServerConfig
 from evennia.utils.create import create_object
 from evennia.utils.utils import class_from_module
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import EvenniaAIError, UnknownComponentError
-from evennia_ai.prompt.components import STATIC_IDS, PromptComponent, Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import EvenniaAIError, UnknownComponentError
+from evennia_ai.engine.prompt.components import STATIC_IDS, PromptComponent, Scope
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from server.logins import Login, Logins
 from world.demo_content import (
@@ -55,7 +55,7 @@ ACCOUNTS: Final = (
 ONCE_PUBLIC: Final = ("harbour-admin-1", "harbour-builder-1", "harbour-player-1")
 """What older demos gave to everybody; no account keeps one of these."""
 OWN_ACCOUNT: Final = "account"
-NPC_TYPECLASS: Final = "evennia_ai.game.npc.AINPC"
+NPC_TYPECLASS: Final = "evennia_ai.typeclasses.AINPC"
 BY: Final = trusted("the demo world")
 BUILT: Final = "demo_world_built"
 TAG: Final = "demo"

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, TypeVar
 
 import yaml
 
-from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.messages import Role
+from evennia_ai.engine.prompt.components import PromptComponent
+from evennia_ai.engine.prompt.messages import Role
 
 DEMO: Final = Path(__file__).parent / "demo"
 

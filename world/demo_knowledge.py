@@ -8,13 +8,13 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
-from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.tools.registry import chosen
-from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.pages.files import PageFolder, read_folder
-from evennia_ai.knowledge.pages.page import Page
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.knowledge.meta_prompt import TOOL
+from evennia_ai.engine.knowledge.pages.files import PageFolder, read_folder
+from evennia_ai.engine.knowledge.pages.page import Page
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.npc.npc_settings import settings_of
+from evennia_ai.npc.tools.registry import chosen
 from evennia_ai.store.knowledge import knowledge_bases, page_imports
 from evennia_ai.store.knowledge.page_rows import last_changed_by
 from world.demo_content import DEMO, Wiki

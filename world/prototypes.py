@@ -4,7 +4,7 @@ AI_NPC = {
     "prototype_key": "ai_npc",
     "prototype_desc": "A person who answers when spoken to; assign a card with card/assign.",
     "prototype_tags": ["evennia_ai"],
-    "typeclass": "evennia_ai.game.npc.AINPC",
+    "typeclass": "evennia_ai.typeclasses.AINPC",
     "key": "a stranger",
     "locks": "call:false()",
 }

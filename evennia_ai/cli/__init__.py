@@ -21,8 +21,8 @@ from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, V2, help_alon
 from evennia_ai.cli.output import refuse
 from evennia_ai.cli.preset_commands import preset
 from evennia_ai.cli.working import worker, worker_file
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.prompt.components import Grant
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.prompt.components import Grant
 
 INTERRUPTED = 130
 

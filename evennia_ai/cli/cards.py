@@ -5,23 +5,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.card import Card, greetings, notes_in
-from evennia_ai.cards.components import DEFAULT_DEPTH, character_book, unsettled_texts
-from evennia_ai.cards.exporting import FORMS, Form, dump_card, left_out
-from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
-from evennia_ai.cards.loading import CardImport, StoredAsset, file_bytes, load_card
-from evennia_ai.cards.report.import_report import ImportReport, report_lines, report_object
-from evennia_ai.cards.report.making import import_report
-from evennia_ai.cards.report.unknown import extensions_of, unknown_in
-from evennia_ai.cards.suspicions import MENDABLE
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import Finding, says_loss
-from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.components import NO_GRANTS, Grants
-from evennia_ai.text.columns import WIDTH, visible, wrapped
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import Finding, says_loss
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
+from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
+from evennia_ai.formats.cards.card import Card, greetings, notes_in
+from evennia_ai.formats.cards.components import DEFAULT_DEPTH, character_book, unsettled_texts
+from evennia_ai.formats.cards.exporting import FORMS, Form, dump_card, left_out
+from evennia_ai.formats.cards.limits import DEFAULT_LIMITS, CardLimits
+from evennia_ai.formats.cards.loading import CardImport, StoredAsset, file_bytes, load_card
+from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines, report_object
+from evennia_ai.formats.cards.report.making import import_report
+from evennia_ai.formats.cards.report.unknown import extensions_of, unknown_in
+from evennia_ai.formats.cards.suspicions import MENDABLE
+from evennia_ai.formats.lorebooks.editing.lints import lints
 
 _TEXTS = (
     *("description", "personality", "scenario", "system_prompt", "post_history_instructions"),

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from evennia_ai.cli.output import is_terminal, refusal, refuse, write_json, write_lines
-from evennia_ai.errors import EvenniaAIError, FormatError
-from evennia_ai.execution_request import ExecutionRequest
-from evennia_ai.foreign.documents import MAX_BYTES, decoded, json_values
-from evennia_ai.history.turn.sending import storable_messages
-from evennia_ai.lorebook.book import names_of
-from evennia_ai.prompt.messages import digest
-from evennia_ai.prompt.report import (
+from evennia_ai.engine.errors import EvenniaAIError, FormatError
+from evennia_ai.engine.execution_request import ExecutionRequest
+from evennia_ai.engine.foreign.documents import MAX_BYTES, decoded, json_values
+from evennia_ai.engine.history.turn.sending import storable_messages
+from evennia_ai.engine.lorebook.book import names_of
+from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.report import (
     Report,
     explain_lines,
     message_called,
@@ -20,7 +20,7 @@ from evennia_ai.prompt.report import (
     report_of,
     trace_lines,
 )
-from evennia_ai.scenario import (
+from evennia_ai.formats.scenario import (
     ComposedTurn,
     composed_turns,
     read_scenario_file,

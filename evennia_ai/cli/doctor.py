@@ -12,15 +12,15 @@ import click
 
 from evennia_ai.cli.game import is_game, need, opened_with, settings_without_game
 from evennia_ai.cli.options import FILE, JSON
-from evennia_ai.errors import FormatError
+from evennia_ai.engine.errors import FormatError
 
 if TYPE_CHECKING:
-    from evennia_ai.llm.chat import AnswerSchema, ChatReply, Listener
-    from evennia_ai.llm.doctor import Finding
-    from evennia_ai.llm.probes import Answer, Probe
-    from evennia_ai.llm.profiles import ModelProfile
-    from evennia_ai.prompt.messages import ToolSpec
-    from evennia_ai.settings.game import Conf
+    from evennia_ai.engine.prompt.messages import ToolSpec
+    from evennia_ai.services.llm.chat import AnswerSchema, ChatReply, Listener
+    from evennia_ai.services.llm.doctor import Finding
+    from evennia_ai.services.llm.probes import Answer, Probe
+    from evennia_ai.services.llm.profiles import ModelProfile
+    from evennia_ai.services.settings.game import Conf
 
 GIVEN: Final = "given"
 """The name of the profile that options or a file describe."""
@@ -65,7 +65,7 @@ def doctor(name: str, *, game: Path, file: Path | None, as_json: bool, **fields:
 
 
 def _fields_in(file: Path) -> dict[str, Any]:
-    from evennia_ai.net.http import json_object
+    from evennia_ai.services.net.http import json_object
 
     try:
         found = json_object(file.read_bytes())
@@ -87,19 +87,19 @@ def _conf(game: Path, given: dict[str, Any]) -> "Conf":
             f"{game}: no game is here; name its folder with --game, or describe the profile with"
             " --base-url and --model, or --profile FILE"
         )
-    from evennia_ai.settings.conf import conf
+    from evennia_ai.services.settings.conf import conf
 
     return conf()
 
 
 async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ...]":
-    from evennia_ai.endpoints import Access, endpoint_of, roles_of
-    from evennia_ai.llm.chat import ChatMessage
-    from evennia_ai.llm.clients.anthropic import AnthropicChat
-    from evennia_ai.llm.clients.openai import OpenAIChat
-    from evennia_ai.llm.doctor import examine
-    from evennia_ai.llm.probes import send_probes
-    from evennia_ai.net.bridge import AsyncBridge
+    from evennia_ai.services.endpoints import Access, endpoint_of, roles_of
+    from evennia_ai.services.llm.chat import ChatMessage
+    from evennia_ai.services.llm.clients.anthropic import AnthropicChat
+    from evennia_ai.services.llm.clients.openai import OpenAIChat
+    from evennia_ai.services.llm.doctor import examine
+    from evennia_ai.services.llm.probes import send_probes
+    from evennia_ai.services.net.bridge import AsyncBridge
 
     async def unasked(*_: Any, **__: Any) -> Any:
         raise AssertionError("a profile without a server is not asked")

@@ -13,15 +13,15 @@ from evennia_ai.cli.output import (
     write_json,
     write_lines,
 )
-from evennia_ai.lorebook.book import Lorebook, mention_in_words
-from evennia_ai.lorebook.editing.edits import fields_of
-from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.formats.conversion import as_v3, as_world
-from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.scenario.parts import book_file
-from evennia_ai.text.columns import WIDTH, clipped, first_line, visible
+from evennia_ai.engine.lorebook.book import Lorebook, mention_in_words
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.engine.prompt.components import MAX_DEPTH
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, visible
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
+from evennia_ai.formats.lorebooks.editing.edits import fields_of
+from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.scenario.parts import book_file
 
 Form = Literal["v3", "world"]
 

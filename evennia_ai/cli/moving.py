@@ -6,7 +6,7 @@ import click
 
 from evennia_ai.cli.game import Databases, need, opened_game, opened_with
 from evennia_ai.cli.options import FILE, GAME, JSON
-from evennia_ai.settings.database import database
+from evennia_ai.services.settings.database import database
 
 
 @click.command("import-folder")

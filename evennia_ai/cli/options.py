@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from evennia_ai.prompt.components import ALLOWS
+from evennia_ai.engine.prompt.components import ALLOWS
 
 FILE = click.Path(path_type=Path)
 

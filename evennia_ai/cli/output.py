@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from evennia_ai.errors import (
+from evennia_ai.engine.errors import (
     BudgetError,
     ComponentValueError,
     DuplicateComponentError,
@@ -21,8 +21,8 @@ from evennia_ai.errors import (
     StaticComponentError,
     TemplateError,
 )
-from evennia_ai.private_files import private
-from evennia_ai.text.columns import visible
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.services.private_files import private
 
 # What JSON may hold as it is, but a terminal obeys or a reader of lines takes for a line's end.
 _NOT_PLAIN: Final = re.compile("[\x7f-\x9f\u2028\u2029]")

@@ -7,7 +7,7 @@ import click
 
 from evennia_ai.cli.game import opened_game
 from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, help_alone
-from evennia_ai.prompt.components import Grant
+from evennia_ai.engine.prompt.components import Grant
 
 
 @click.group(invoke_without_command=True)

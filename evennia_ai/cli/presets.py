@@ -5,18 +5,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.cli.output import FINDING, json_bytes, said_of, write_file, write_json, write_lines
-from evennia_ai.foreign.documents import read_bytes
-from evennia_ai.presets.forms import Form, in_form
-from evennia_ai.presets.lints import lints
-from evennia_ai.presets.mapping import preset_assembly
-from evennia_ai.presets.preset import KIND, Preset
-from evennia_ai.presets.reading import read_preset
-from evennia_ai.presets.report import PresetReport, preset_report, report_lines, report_object
-from evennia_ai.presets.switches import meant, switch_lines, switched
-from evennia_ai.prompt.components import Grants
-from evennia_ai.text.columns import WIDTH, visible, wrapped
+from evennia_ai.engine.foreign.documents import read_bytes
+from evennia_ai.engine.prompt.components import Grants
+from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
+from evennia_ai.formats.cards.components import DEFAULT_DEPTH
+from evennia_ai.formats.presets.forms import Form, in_form
+from evennia_ai.formats.presets.lints import lints
+from evennia_ai.formats.presets.mapping import preset_assembly
+from evennia_ai.formats.presets.preset import KIND, Preset
+from evennia_ai.formats.presets.reading import read_preset
+from evennia_ai.formats.presets.report import (
+    PresetReport,
+    preset_report,
+    report_lines,
+    report_object,
+)
+from evennia_ai.formats.presets.switches import meant, switch_lines, switched
 
 
 def show(path: Path, *, prompt: str | None, as_json: bool) -> int:

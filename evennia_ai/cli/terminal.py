@@ -16,10 +16,10 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from evennia_ai.foreign.documents import Progress, silent
-from evennia_ai.prompt.report import Report, ReportMessage, broken_words, fates, shares
-from evennia_ai.prompt.trace import Verdict
-from evennia_ai.text.columns import first_line, visible
+from evennia_ai.engine.foreign.documents import Progress, silent
+from evennia_ai.engine.prompt.report import Report, ReportMessage, broken_words, fates, shares
+from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.engine.text.columns import first_line, visible
 
 STYLES: Final[Mapping[str, str]] = {
     "component": "cyan",

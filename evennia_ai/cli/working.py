@@ -15,7 +15,7 @@ from evennia_ai.cli.game import need, opened_game
 from evennia_ai.cli.options import FILE, FORCE, GAME
 
 if TYPE_CHECKING:
-    from evennia_ai.work.worker.configured import WorkerFile
+    from evennia_ai.npc.jobs.worker.configured import WorkerFile
 
 _LOG_LINE: Final = "%(asctime)s %(levelname)s %(message)s"
 
@@ -35,13 +35,13 @@ def worker(
     such a file needs no Evennia.
     """
     need("django", "twisted", "httpx2", "procrastinate", "psycopg", extra="workers")
-    from evennia_ai.work.worker.configured import configure
+    from evennia_ai.npc.jobs.worker.configured import configure
 
     logging.basicConfig(level=logging.INFO, format=_LOG_LINE, stream=sys.stderr)
     logging.getLogger("procrastinate").setLevel(logging.ERROR)
     configure(_settings_at(place))
-    from evennia_ai.work.registry import KINDS, kinds_of, lacking
-    from evennia_ai.work.worker.living import WorkerOptions, live
+    from evennia_ai.npc.jobs.registry import KINDS, kinds_of, lacking
+    from evennia_ai.npc.jobs.worker.living import WorkerOptions, live
 
     own_name = name or f"{socket.gethostname()}:{os.getpid()}"
     for kind in () if kinds else KINDS:
@@ -68,7 +68,7 @@ def worker_file(target: Path, *, force: bool, game: Path) -> int:
     opened_game(game)
     from django.conf import settings
 
-    from evennia_ai.work.worker.configured import file_of_game
+    from evennia_ai.npc.jobs.worker.configured import file_of_game
 
     text = file_of_game(settings).text()
     if str(target) == "-":
@@ -81,7 +81,7 @@ def worker_file(target: Path, *, force: bool, game: Path) -> int:
 
 def _settings_at(place: Path) -> "WorkerFile":
     """The settings in a file, or those of a game's folder, which a process of its own reads."""
-    from evennia_ai.work.worker.configured import WorkerSettingsError, read_file
+    from evennia_ai.npc.jobs.worker.configured import WorkerSettingsError, read_file
 
     if not place.is_dir():
         try:

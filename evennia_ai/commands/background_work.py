@@ -15,15 +15,15 @@ from twisted.internet.defer import Deferred, DeferredLock, inlineCallbacks
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
-from evennia_ai.actors import Actor
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.writing import keeps_greetings
 from evennia_ai.commands.base import CommandError, StrictCommand
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import Progress
-from evennia_ai.game.runtime import runtime
-from evennia_ai.minds.parse_cache import read_ahead
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.writing import keeps_greetings
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.views.parse_cache import read_ahead
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_files import edited_file
 from evennia_ai.store.authored.cards import StoredCard, edit_card

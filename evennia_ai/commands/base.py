@@ -21,22 +21,22 @@ from evennia.utils.utils import class_from_module
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.screens import Row, diffed, in_pages, shown_rows
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import (
     ComponentValueError,
     DuplicateComponentError,
     EvenniaAIError,
     on_one_line,
 )
-from evennia_ai.game.mind.actors import actor_of, addresses_of
-from evennia_ai.game.senses.text import plain_name
-from evennia_ai.game.speech.output import shown_block
-from evennia_ai.history.records import storable
-from evennia_ai.prompt.names import guise_in, wearer_of
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.prompt.names import guise_in, wearer_of
+from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.npc.mind.actors import actor_of, addresses_of
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.speech.output import shown_block
 from evennia_ai.store.history.chats import is_of_name_alone
 from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 MAX_LINE: Final = 600
 _MOST_SWITCHES: Final = 16

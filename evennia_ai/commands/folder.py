@@ -11,8 +11,8 @@ from typing import BinaryIO, Final, NamedTuple
 from django.conf import settings
 
 from evennia_ai.commands.base import CommandError, and_more
-from evennia_ai.private_files import private
-from evennia_ai.text.columns import visible
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.services.private_files import private
 
 JSON: Final = (".json",)
 

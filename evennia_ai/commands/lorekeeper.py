@@ -1,6 +1,6 @@
 """The command `lorekeeper`: builders have pages of a knowledge base written, and see from what.
 
-The command only translates: the work is `evennia_ai.game.lorekeeper`. What comes of it is a draft;
+The command only translates: the work is `evennia_ai.npc.lorekeeper`. What comes of it is a draft;
 drafts are read and decided about with `kb`.
 """
 
@@ -14,16 +14,16 @@ from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError
 from evennia_ai.commands.naming import counted_number
 from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.game.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
-from evennia_ai.game.lorekeeper.writing import page_of_answer
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.speech.output import shown_block
-from evennia_ai.knowledge.assembly.panel import context_panel, titled, why_no_package
-from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import PageName, page_name
-from evennia_ai.minds.visibility import may_see_package
-from evennia_ai.prompt.messages import Message
+from evennia_ai.engine.knowledge.assembly.panel import context_panel, titled, why_no_package
+from evennia_ai.engine.knowledge.pages.markup import write_page
+from evennia_ai.engine.knowledge.pages.page import PageName, page_name
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.npc.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
+from evennia_ai.npc.lorekeeper.writing import page_of_answer
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.speech.output import shown_block
+from evennia_ai.npc.views.visibility import may_see_package
 from evennia_ai.store.core.copies import copy_of, refuse_copy
 from evennia_ai.store.knowledge import page_drafts as store
 from evennia_ai.store.knowledge import page_drafts as tasks

@@ -15,14 +15,14 @@ from evennia.objects.objects import DefaultCharacter, DefaultRoom
 from evennia.utils.search import search_object
 
 from evennia_ai.commands.base import CommandError
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.game.senses.presence import NPC, HasMind
-from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.registry import ComponentRegistry
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.senses.presence import NPC, HasMind
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.conversations import is_conversation
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.text.columns import visible
 
 
 class SeveralCalledSoError(CommandError):

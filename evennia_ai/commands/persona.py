@@ -4,10 +4,10 @@ from typing import Final
 
 from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import depth_typed
-from evennia_ai.game.senses.presence import is_npc
-from evennia_ai.game.senses.text import one_line, unmarked
-from evennia_ai.prompt.personas import MOST_DEPTH, Persona, PersonaPlace
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.prompt.personas import MOST_DEPTH, Persona, PersonaPlace
+from evennia_ai.npc.senses.presence import is_npc
+from evennia_ai.npc.senses.text import one_line, unmarked
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.personas import clear_persona, persona_of, set_persona
 
 _OFF: Final = "This game tells NPCs of no persona (EVENNIA_AI_PERSONA_CHARACTERS)."

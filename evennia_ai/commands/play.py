@@ -4,11 +4,11 @@ from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import npc_here
-from evennia_ai.game.senses.happenings import item_name
-from evennia_ai.game.senses.presence import HasMind
-from evennia_ai.game.senses.text import plain_name
-from evennia_ai.game.speech.output import show, talk
-from evennia_ai.game.writings import Writing
+from evennia_ai.npc.senses.happenings import item_name
+from evennia_ai.npc.senses.presence import HasMind
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.speech.output import show, talk
+from evennia_ai.npc.writings import Writing
 
 OF_CONTRIB: Final = "at_talked_to"
 """How `talk` of `evennia.contrib.rpg.llm` tells its NPCs what is said; that command has our key."""

@@ -12,9 +12,9 @@ from typing import Final
 
 from evennia_ai.commands.base import CommandError, counted
 from evennia_ai.commands.screens import Row, Span, head, width_of
-from evennia_ai.history.turn.manifest import request_in_words
-from evennia_ai.prompt.changes import Change, changes, said_between
-from evennia_ai.prompt.report import (
+from evennia_ai.engine.history.turn.manifest import request_in_words
+from evennia_ai.engine.prompt.changes import Change, changes, said_between
+from evennia_ai.engine.prompt.report import (
     KINDS,
     STAGES,
     Report,
@@ -28,9 +28,9 @@ from evennia_ai.prompt.report import (
     shares,
     trace_lines,
 )
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
 
 _BAR: Final = 60
 _MARGIN: Final = 26

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from evennia.utils.evmore import EvMore
 
-from evennia_ai.game.speech.output import shown_block
-from evennia_ai.text.columns import columns
+from evennia_ai.engine.text.columns import columns
+from evennia_ai.npc.speech.output import shown_block
 
 COLOURS: Final = {
     "component": "|c",

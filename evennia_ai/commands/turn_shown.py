@@ -18,17 +18,12 @@ from evennia_ai.commands.prompt_shown import (
     runs,
 )
 from evennia_ai.commands.screens import Row, head
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.history.records import CONVERSATION, Record
-from evennia_ai.history.turn.manifest import TurnManifest
-from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.llm.arrival import cut_in_words
-from evennia_ai.lorebook.book import names_of
-from evennia_ai.minds.looking import foreseen, past_reader, sent
-from evennia_ai.minds.turn_sources import source_of, told_by
-from evennia_ai.prompt.messages import Part
-from evennia_ai.prompt.report import (
+from evennia_ai.engine.history.records import CONVERSATION, Record
+from evennia_ai.engine.history.turn.manifest import TurnManifest
+from evennia_ai.engine.knowledge.meta_prompt import TOOL
+from evennia_ai.engine.lorebook.book import names_of
+from evennia_ai.engine.prompt.messages import Part
+from evennia_ai.engine.prompt.report import (
     Report,
     ReportMessage,
     explain_lines,
@@ -37,6 +32,12 @@ from evennia_ai.prompt.report import (
     number_of,
     origins_meant,
 )
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, hanging, visible, wrapped
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.views.looking import foreseen, past_reader, sent
+from evennia_ai.npc.views.turn_sources import source_of, told_by
+from evennia_ai.services.llm.arrival import cut_in_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.past_turns import turn_before
@@ -44,7 +45,6 @@ from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 from evennia_ai.store.model_calls import NewCall
-from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, visible, wrapped
 
 _NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
 

@@ -8,7 +8,7 @@ import json
 import time
 from typing import Any, Final
 
-from evennia_ai.prompt.components import STATIC_COMPONENTS
+from evennia_ai.engine.prompt.components import STATIC_COMPONENTS
 
 KINDS: Final = (
     *("components", "cards", "presets", "lorebooks", "notes", "personas", "memories"),

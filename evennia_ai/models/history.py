@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from django.db import models
 
-from evennia_ai.errors import AppendOnlyError
+from evennia_ai.engine.errors import AppendOnlyError
 from evennia_ai.models.core import KEY, KINDS, NAME, REF, SHA256, TITLE
 
 MODE: Final = 40

@@ -226,7 +226,7 @@ class KnowledgePosting(models.Model):
     """A word in a field of pages, and which pages of a span of their ids have it, `packed`.
 
     `field` is title, body or namespace, `pages` how many of them there are; the rest is told in
-    `knowledge/postings.py`.
+    `engine/knowledge/postings.py`.
     """
 
     # The constraint below begins with the base: a second index of it would be of no use.

@@ -24,14 +24,14 @@ from typing import Any, Final
 from django.db.models import OuterRef, Q, Subquery
 
 from evennia_ai import models
-from evennia_ai.actors import Actor, trusted
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.manifest import TurnManifest, without_block, without_words
-from evennia_ai.history.turn.seals import SEALS
-from evennia_ai.memory.memories import OF_NPC, Memory
+from evennia_ai.engine.actors import Actor, trusted
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.turn.manifest import TurnManifest, without_block, without_words
+from evennia_ai.engine.history.turn.seals import SEALS
+from evennia_ai.engine.memory.memories import OF_NPC, Memory
+from evennia_ai.engine.prompt.names import start_of_guises, wearer_of
+from evennia_ai.engine.prompt.personas import persona_key, persona_origin
 from evennia_ai.models import ERASED_META
-from evennia_ai.prompt.names import start_of_guises, wearer_of
-from evennia_ai.prompt.personas import persona_key, persona_origin
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_change

@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from evennia_ai import models
-from evennia_ai.actors import THE_GAME, Actor
-from evennia_ai.errors import ComponentValueError, NotStoredError
-from evennia_ai.history.records import canonical_json
-from evennia_ai.memory.memories import (
+from evennia_ai.engine.actors import THE_GAME, Actor
+from evennia_ai.engine.errors import ComponentValueError, NotStoredError
+from evennia_ai.engine.history.records import canonical_json
+from evennia_ai.engine.memory.memories import (
     LEARNT,
     LEAST_IMPORTANT,
     MAX_TEXT,
@@ -28,7 +28,7 @@ from evennia_ai.memory.memories import (
     is_text,
     surplus,
 )
-from evennia_ai.prompt.memo import Memo
+from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import MEMORIES, Snapshots, changing, value_of

@@ -16,9 +16,9 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.models.core import NAME
-from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshot, changing, one_transaction, value_of
 

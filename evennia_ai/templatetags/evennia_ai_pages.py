@@ -8,9 +8,9 @@ from django import template
 from django.utils.html import format_html
 from django.utils.timezone import localtime
 
+from evennia_ai.engine.text.columns import first_line as first
+from evennia_ai.engine.text.columns import visible
 from evennia_ai.store.history import branches
-from evennia_ai.text.columns import first_line as first
-from evennia_ai.text.columns import visible
 
 register = template.Library()
 _LINE_WIDTH: Final = 96

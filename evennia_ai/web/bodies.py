@@ -19,7 +19,7 @@ from django.contrib.auth import SESSION_KEY
 from twisted.application.service import MultiService
 from twisted.web.server import Request, Site
 
-from evennia_ai.settings.conf import conf
+from evennia_ai.services.settings.conf import conf
 
 LARGEST_FRAME: Final = 64 * 1024
 """Bytes of a websocket message, of an unfinished telnet line, of a request of the Ajax client."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.http import HttpRequest
 from evennia.utils import logger
 
-from evennia_ai.text.columns import clipped, visible
+from evennia_ai.engine.text.columns import clipped, visible
 
 _LONGEST_PATH: Final = 200
 

@@ -27,8 +27,8 @@ def things_to_try(character: Any) -> Iterator[str]:
 
     Of each kind it is the first that the character can see.
     """
-    from evennia_ai.game.senses.presence import HasMind
-    from evennia_ai.game.senses.text import plain_name
+    from evennia_ai.npc.senses.presence import HasMind
+    from evennia_ai.npc.senses.text import plain_name
 
     room = character.location
     if room is None:

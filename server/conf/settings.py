@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evennia.settings_default import *
 
-from evennia_ai.settings.database import database
+from evennia_ai.services.settings.database import database
 from server.logins import read_logins
 from server.ports import HOST, Ports
 
@@ -67,7 +67,7 @@ TELNET_PROTOCOL_CLASS = "evennia_ai.web.telnet.TelnetWithoutHttp"
 # What clients send is bounded and plain. Evennia takes link markup out of a typed line in time that
 # grows with the cube of its length: its default of 6,000 characters lets one line hold everybody up
 # for seconds.
-PORTAL_SESSION_HANDLER_CLASS = "evennia_ai.game.typed_lines.BoundedSessions"
+PORTAL_SESSION_HANDLER_CLASS = "evennia_ai.npc.typed_lines.BoundedSessions"
 MAX_CHAR_LIMIT = 1500
 
 # A player reads one sentence when a command fails. Evennia's default shows them the traceback.
@@ -85,7 +85,7 @@ BASE_ROOM_TYPECLASS = "evennia.objects.objects.DefaultRoom"
 BASE_EXIT_TYPECLASS = "evennia.objects.objects.DefaultExit"
 BASE_CHANNEL_TYPECLASS = "evennia.comms.comms.DefaultChannel"
 BASE_SCRIPT_TYPECLASS = "evennia.scripts.scripts.DefaultScript"
-TYPECLASS_PATHS = [*TYPECLASS_PATHS, "evennia_ai", "evennia_ai.game", "world"]
+TYPECLASS_PATHS = [*TYPECLASS_PATHS, "evennia_ai", "evennia_ai.npc", "world"]
 ROOT_URLCONF = "server.conf.web_urls"
 STATICFILES_DIRS = []
 

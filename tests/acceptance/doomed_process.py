@@ -31,7 +31,7 @@ def start(database: str, logs: Path) -> None:
     import django
     from django.conf import settings
 
-    from evennia_ai.settings.database import database as settings_of
+    from evennia_ai.services.settings.database import database as settings_of
 
     address = database if database.startswith("postgres://") else f"sqlite:///{database}"
     settings.DATABASES = settings_of(address)
@@ -44,8 +44,8 @@ def start(database: str, logs: Path) -> None:
     evennia._init()
     from django.db import connections
 
-    import evennia_ai.game.npc  # noqa: F401
-    from evennia_ai.game.tools.registry import registry
+    import evennia_ai.typeclasses  # noqa: F401
+    from evennia_ai.npc.tools.registry import registry
     from tests.acceptance import doomed_world  # noqa: F401
 
     registry()  # which reads the settings

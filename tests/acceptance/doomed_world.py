@@ -20,23 +20,23 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.control import retried
 from evennia_ai.commands.ai.status import status_lines
-from evennia_ai.endpoints import Access
-from evennia_ai.errors import EvenniaAIError, ModelUnavailable
-from evennia_ai.game import runtime as running
-from evennia_ai.game import service
-from evennia_ai.game.recording import unanswered
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.turn.rehearsal import rehearsed
-from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
-from evennia_ai.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.history.turn.replay import replay
-from evennia_ai.llm.chat import ChatReply, ChatRequest
-from evennia_ai.llm.clients.scripted import Line, ScriptedModel
-from evennia_ai.settings.conf import conf
-from evennia_ai.settings.database import database as settings_of
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import EvenniaAIError, ModelUnavailable
+from evennia_ai.engine.history.compaction.planning import CompactionRules, CompactionSettings
+from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.npc import runtime as running
+from evennia_ai.npc import service
+from evennia_ai.npc.recording import unanswered
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.turn.rehearsal import rehearsed
+from evennia_ai.services.endpoints import Access
+from evennia_ai.services.llm.chat import ChatReply, ChatRequest
+from evennia_ai.services.llm.clients.scripted import Line, ScriptedModel
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.services.settings.database import database as settings_of
 from evennia_ai.store.authored import cards
 from evennia_ai.store.erasing import erase_branches
 from evennia_ai.store.history import (
@@ -117,7 +117,7 @@ class World:
         """Make who is there; once for a database."""
         room = create_object("evennia.objects.objects.DefaultRoom", key="Landing", nohome=True)
         for name, typeclass in [
-            (NPC, "evennia_ai.game.npc.AINPC"),
+            (NPC, "evennia_ai.typeclasses.AINPC"),
             *((name, "evennia.objects.objects.DefaultCharacter") for name in PLAYERS),
         ]:
             create_object(typeclass, key=name, location=room, nohome=True)

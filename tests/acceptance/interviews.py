@@ -10,7 +10,7 @@ from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from server.telnet import Connection
 from tests.acceptance.games import builder_beside_npc, logged_in, running_game, shown
-from tests.llm.clients.stub_server import StubServer
+from tests.services.llm.clients.stub_server import StubServer
 
 NPC = "brida"
 

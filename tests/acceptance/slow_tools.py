@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from twisted.internet.defer import Deferred
 
-from evennia_ai.game.tools.tool import Tool, Use
+from evennia_ai.npc.tools.tool import Tool, Use
 
 USED = "tools_used"
 

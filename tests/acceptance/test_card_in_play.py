@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.exporting import dump_card
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.exporting import dump_card
 from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from server.telnet import Connection

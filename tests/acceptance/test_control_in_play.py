@@ -7,7 +7,7 @@ import pytest
 
 from server.evennia_process import Evennia
 from tests.acceptance.games import builder_beside_npc, running_game, shown
-from tests.llm.clients.stub_server import StubServer, answers
+from tests.services.llm.clients.stub_server import StubServer, answers
 
 pytestmark = pytest.mark.server
 

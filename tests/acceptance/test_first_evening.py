@@ -70,7 +70,7 @@ def evening(game: Evennia) -> Evening:
 
 def played(builder: Connection) -> Evening:
     """The evening, in its order."""
-    shown(builder, "create/drop Hanna:evennia_ai.game.npc.AINPC")
+    shown(builder, "create/drop Hanna:evennia_ai.typeclasses.AINPC")
     made = shown(builder, "ai/history hanna")
     shown(builder, f"@set hanna/fallback_line = {FALLBACK}")
     shown(builder, "ai/profile oren = quiet")

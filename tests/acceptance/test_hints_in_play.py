@@ -14,7 +14,7 @@ import pytest
 from server.evennia_process import Evennia
 from tests.acceptance.games import logs_of, shown
 from tests.acceptance.interviews import interview
-from tests.llm.clients.stub_server import answers, calls
+from tests.services.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 

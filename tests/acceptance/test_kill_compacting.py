@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.history.compaction.summaries import FRAME
+from evennia_ai.engine.history.compaction.summaries import FRAME
 from tests.acceptance.doomed import Act, Game
 from tests.acceptance.test_kill import Deaths, Recovery, Scene, deaths_of
 

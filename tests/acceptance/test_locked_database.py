@@ -21,7 +21,7 @@ from tests.acceptance.games import (
     shown,
     started,
 )
-from tests.llm.clients.stub_server import StubServer, answers
+from tests.services.llm.clients.stub_server import StubServer, answers
 
 pytestmark = pytest.mark.server
 

@@ -16,14 +16,14 @@ from typing import Final, Self
 import pytest
 from twisted.internet.defer import Deferred
 
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.clients.openai import OpenAIChat
-from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest
+from evennia_ai.services.llm.clients.openai import OpenAIChat
+from evennia_ai.services.llm.profiles import Endpoint
+from evennia_ai.services.net.bridge import AsyncBridge
 from tests.acceptance.model_router import Router
 from tests.acceptance.model_server import ModelServer
-from tests.llm.builders import a_message, a_request
-from tests.net.handover import Handover
+from tests.services.llm.builders import a_message, a_request
+from tests.services.net.handover import Handover
 
 pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 

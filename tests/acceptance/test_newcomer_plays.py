@@ -12,9 +12,9 @@ from contextlib import closing
 import pytest
 
 from evennia_ai.cli.game import SETTINGS
-from evennia_ai.history.records import Record, RecordKind, canonical_json
-from evennia_ai.history.turn.sending import Handle, sent_messages
-from evennia_ai.prompt.messages import digest
+from evennia_ai.engine.history.records import Record, RecordKind, canonical_json
+from evennia_ai.engine.history.turn.sending import Handle, sent_messages
+from evennia_ai.engine.prompt.messages import digest
 from server.evennia_process import is_running, recorded_ports
 from server.newcomer import play, read_demo
 from server.ports import HOST

@@ -17,7 +17,7 @@ from server.ports import HOST
 from tests.acceptance.browsers import Troubles, a_page, chromium, kept, violations
 from tests.acceptance.games import builder_beside_npc, copied_game, reload, shown, started
 from tests.acceptance.hands import Hand
-from tests.llm.clients.stub_server import StubServer, answers
+from tests.services.llm.clients.stub_server import StubServer, answers
 
 pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(4)]
 
@@ -386,7 +386,7 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
     hand: Hand, site: Site, tag: str
 ) -> None:
     page, name, npc = hand.page, f"Mira{tag}", f"Herbwife{tag}"
-    shown(site.builder, f"create/drop {npc}:evennia_ai.game.npc.AINPC", until=npc)
+    shown(site.builder, f"create/drop {npc}:evennia_ai.typeclasses.AINPC", until=npc)
     to(hand, "Cards", "A new character")
     hand.write(page.get_by_label("Name", exact=True), name)
     hand.write(page.get_by_label("Who it is"), f"{name} sells herbs on the quay.")

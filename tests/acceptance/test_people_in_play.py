@@ -8,7 +8,7 @@ import pytest
 from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from tests.acceptance.games import builder_beside_npc, logged_in, running_game, shown
-from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
+from tests.formats.chats.builders import HEADER, a_file, a_line, a_user_line
 
 pytestmark = pytest.mark.server
 

@@ -15,20 +15,20 @@ import pytest
 from pydantic import BaseModel
 from twisted.internet.task import Clock
 
-from evennia_ai.actors import THE_GAME, trusted
-from evennia_ai.endpoints import Models
-from evennia_ai.game import runtime as running
-from evennia_ai.game.npc_settings import changed
-from evennia_ai.history.turn.replay import replay
-from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.clients.anthropic import AnthropicChat
-from evennia_ai.llm.clients.openai import OpenAIChat
-from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.llm.roles import adapt, chat_messages
-from evennia_ai.llm.structured import answered, asking
-from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import THE_GAME, trusted
+from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.prompt.components import PromptComponent
+from evennia_ai.npc import runtime as running
+from evennia_ai.npc.npc_settings import changed
+from evennia_ai.services.endpoints import Models
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.clients.anthropic import AnthropicChat
+from evennia_ai.services.llm.clients.openai import OpenAIChat
+from evennia_ai.services.llm.profiles import Endpoint
+from evennia_ai.services.llm.roles import adapt, chat_messages
+from evennia_ai.services.llm.structured import answered, asking
+from evennia_ai.services.net.bridge import AsyncBridge
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
@@ -37,9 +37,9 @@ from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
 from tests.acceptance.model_server import ANSWER_SECONDS, ModelServer, Template
-from tests.game.conftest import Stage
-from tests.llm.builders import a_message, a_request
-from tests.net.handover import Handover
+from tests.npc.conftest import Stage
+from tests.services.llm.builders import a_message, a_request
+from tests.services.net.handover import Handover
 
 pytestmark = pytest.mark.service
 

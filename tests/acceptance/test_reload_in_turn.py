@@ -23,7 +23,7 @@ from tests.acceptance.games import (
     shown,
     started,
 )
-from tests.llm.clients.stub_server import (
+from tests.services.llm.clients.stub_server import (
     Behaviour,
     StubServer,
     answers,

@@ -16,7 +16,7 @@ import yaml
 from server.evennia_process import Evennia
 from tests.acceptance.games import ROOT, rows_of, shown
 from tests.acceptance.interviews import NPC, interview
-from tests.llm.clients.stub_server import answers, calls
+from tests.services.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 
@@ -26,7 +26,7 @@ EVENNIA_AI_LIMITS = {"player": {"calls_per_minute": 1000}, "npc": {"calls_per_mi
 """
 ABOUT = "salt, cellar, lamps and fog"
 QUESTIONS = tuple(
-    yaml.safe_load((ROOT / "tests/game/knowledge/questions.yaml").read_text(encoding="utf-8"))
+    yaml.safe_load((ROOT / "tests/npc/knowledge/questions.yaml").read_text(encoding="utf-8"))
 )
 CANARIES = (
     *("ship's oak", "Wagtail", "hoop of the barrel", "count of twenty", "ninepence"),

@@ -15,7 +15,7 @@ from server.evennia_process import Evennia
 from tests.acceptance import dying_server
 from tests.acceptance.games import builder_beside_npc, copied_game, rows_of, shown, started
 from tests.acceptance.launching import Prepared
-from tests.llm.clients.stub_server import StubServer, answers, calls, stalls
+from tests.services.llm.clients.stub_server import StubServer, answers, calls, stalls
 
 pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
 

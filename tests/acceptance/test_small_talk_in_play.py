@@ -37,8 +37,8 @@ def read(game: Evennia) -> dict[str, str]:
             read[name] = shown(player, typed, until=until)
     with logged_in(game, *demo.builder) as builder:
         shown(builder, "@teleport/loc oren")
-        shown(builder, "create/drop Hanna:evennia_ai.game.npc.AINPC")
-        shown(builder, "create/drop Piet:evennia_ai.game.npc.AINPC")
+        shown(builder, "create/drop Hanna:evennia_ai.typeclasses.AINPC")
+        shown(builder, "create/drop Piet:evennia_ai.typeclasses.AINPC")
         read["all"] = shown(builder, "say Good evening, all!", until="(?m)^(Oren|Hanna|Piet) says")
     return read
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.prompt.blocks import GUIDANCE_MARK, guidance_for
+from evennia_ai.engine.prompt.blocks import GUIDANCE_MARK, guidance_for
 from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from tests.acceptance.games import builder_beside_npc, copied_game, reload, rows_of, started
 from tests.acceptance.web_client import at_the_web_client
-from tests.llm.clients.stub_server import StubServer, answers
+from tests.services.llm.clients.stub_server import StubServer, answers
 
 pytestmark = pytest.mark.server
 

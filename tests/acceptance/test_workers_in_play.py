@@ -27,7 +27,7 @@ if os.environ.get("EVENNIA_AI_DEMO_WORKERS"):
     EVENNIA_AI_WORKERS["stalled_seconds"] = 2
 """
 SLOW_NOTES = """
-from evennia_ai.llm.clients.scripted import ScriptedReply
+from evennia_ai.services.llm.clients.scripted import ScriptedReply
 from world import demo_notes
 
 

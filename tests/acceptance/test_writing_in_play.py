@@ -124,7 +124,7 @@ def test_the_call_is_recorded_before_the_letter_is_there_and_its_result_after(
     ((made,),) = rows_of(
         game,
         "SELECT strftime('%s', db_date_created) FROM objects_objectdb"
-        " WHERE db_typeclass_path = 'evennia_ai.game.writings.Writing'",
+        " WHERE db_typeclass_path = 'evennia_ai.npc.writings.Writing'",
     )
     assert int(rows[0][1]) <= int(made) <= rows[1][1]
 

@@ -17,10 +17,10 @@ def main() -> None:
 def _played() -> dict[str, object]:
     from twisted.internet.task import Clock
 
-    from evennia_ai.game import runtime
+    from evennia_ai.npc import runtime
     from evennia_ai.store.history.past_turns import turns_in_order
-    from tests.game.conftest import Stage
-    from tests.game.scripted_games import edit_everything, furnish, play
+    from tests.npc.conftest import Stage
+    from tests.npc.scripted_games import edit_everything, furnish, play
 
     stage = Stage(Clock())
     stage.room.db.desc = "Planks, ropes and fog."

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from tests.cards.carriers import (
+from tests.cli.test_compose import assert_one_line
+from tests.formats.cards.carriers import (
     SIGNATURE,
     a_picture,
     an_archive,
@@ -15,9 +16,8 @@ from tests.cards.carriers import (
     picture,
     text,
 )
-from tests.cli.test_compose import assert_one_line
+from tests.formats.scenario.builders import a_card, an_entry
 from tests.modes import is_open_to_others
-from tests.scenario.builders import a_card, an_entry
 
 ASSETS = [an_asset("embeded://i.png"), an_asset("embeded://gone.png", name="x")]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.test_compose import assert_one_line
-from tests.scenario.builders import a_card, an_entry
+from tests.formats.scenario.builders import a_card, an_entry
 
 
 def test_the_report_of_a_card_is_printed_and_nothing_is_stored(call, write, tmp_path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.acceptance.games import DATABASE, migrated_database
 from tests.cli.conftest import Called
 from tests.cli.forked_games import ForkedGame
-from tests.scenario.builders import a_card, an_entry
+from tests.formats.scenario.builders import a_card, an_entry
 from tests.unchecked import UNCHECKED
 
 pytestmark = pytest.mark.long

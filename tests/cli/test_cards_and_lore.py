@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.test_compose import assert_one_line
-from tests.scenario.builders import a_book, a_card, an_entry
+from tests.formats.scenario.builders import a_book, a_card, an_entry
 
 
 def test_a_card_is_shown_as_json(call, write) -> None:

@@ -9,8 +9,8 @@ from importlib.metadata import version
 
 import pytest
 
-from evennia_ai.scenario import run_scenario
-from tests.scenario.builders import a_book, a_card, a_rich_scenario, an_entry, said
+from evennia_ai.formats.scenario import run_scenario
+from tests.formats.scenario.builders import a_book, a_card, a_rich_scenario, an_entry, said
 
 SMALL = {
     "components": [{"key": "mood", "content": "In a hurry.", "injection_depth": 1}],

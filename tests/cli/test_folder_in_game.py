@@ -28,7 +28,7 @@ import evennia
 evennia._init()
 from evennia.utils.create import create_object
 for name in ("Oren", "Mira", "Villager 0010"):
-    create_object("evennia_ai.game.npc.AINPC", key=name, nohome=True)
+    create_object("evennia_ai.typeclasses.AINPC", key=name, nohome=True)
 for name in ("Pim", "Anna", "Bo"):
     create_object("evennia.objects.objects.DefaultCharacter", key=name, nohome=True)
 """

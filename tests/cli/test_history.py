@@ -9,7 +9,7 @@ import pytest
 from evennia_ai import models
 from evennia_ai.cli.game import history
 from tests.cli.test_card_in_game import Game
-from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
+from tests.formats.chats.builders import HEADER, a_file, a_line, a_user_line
 
 TALK = ["Good evening.", "Evening.", "When does she sail?", "At dusk."]
 
@@ -20,8 +20,8 @@ def harbour(db, monkeypatch):
     from evennia.objects.objects import DefaultRoom
     from evennia.utils.create import create_object
 
-    from evennia_ai.game.npc import AINPC
     from evennia_ai.store.history.conversations import conversation
+    from evennia_ai.typeclasses import AINPC
     from tests.store.builders import a_turn
 
     monkeypatch.setattr("evennia_ai.cli.opened_game", lambda folder: None)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.foreign import documents
-from tests.scenario.builders import said
+from evennia_ai.engine.foreign import documents
+from tests.formats.scenario.builders import said
 
 GOOD = json.dumps({"history": said(1)})
 

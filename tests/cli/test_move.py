@@ -30,7 +30,7 @@ GONE = 1_000
 """The number of an object that was made last, and removed."""
 _SETTINGS = """
 import os
-from evennia_ai.settings.database import database
+from evennia_ai.services.settings.database import database
 if os.environ.get("PLAYED_ON"):
     DATABASES = database(os.environ["PLAYED_ON"])
 """

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.test_card_in_game import Game, stored
-from tests.presets.builders import a_file, a_prompt
+from tests.formats.presets.builders import a_file, a_prompt
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.test_compose import assert_one_line
-from tests.presets.builders import a_file, a_prompt
+from tests.formats.presets.builders import a_file, a_prompt
 
 
 def a_written(write, **fields) -> str:

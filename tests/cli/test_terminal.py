@@ -6,7 +6,7 @@ import sys
 from rich.console import Console
 
 from evennia_ai.cli.terminal import PATIENCE_SECONDS, PatientBar, shown_progress
-from evennia_ai.foreign.documents import silent
+from evennia_ai.engine.foreign.documents import silent
 
 
 class Clock:

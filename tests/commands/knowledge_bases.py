@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from evennia_ai.actors import trusted
-from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import knowledge_bases, pages
 
 HARBOUR = {

@@ -16,13 +16,13 @@ from evennia.utils.create import create_object
 from twisted.internet.task import Clock
 
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.endpoints import Access
-from evennia_ai.game import runtime as running
-from evennia_ai.game.npc import AINPC
-from evennia_ai.llm.clients.scripted import ScriptedModel
-from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.npc import runtime as running
+from evennia_ai.services.endpoints import Access
+from evennia_ai.services.llm.clients.scripted import ScriptedModel
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import components as store
+from evennia_ai.typeclasses import AINPC
 
 
 class _Typing:

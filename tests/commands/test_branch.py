@@ -6,17 +6,17 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game import npc_settings
-from evennia_ai.game.mind import emergency
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.replay import replay
-from evennia_ai.history.turn.sending import storable_messages
-from evennia_ai.llm.chat import ChatReply
-from evennia_ai.memory.memories import OF_NPC, Memory
-from evennia_ai.minds.recomposing import PastReader, composed_again
-from evennia_ai.prompt.messages import ToolCall, digest
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ModelUnavailable
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.sending import storable_messages
+from evennia_ai.engine.memory.memories import OF_NPC, Memory
+from evennia_ai.engine.prompt.messages import ToolCall, digest
+from evennia_ai.npc import npc_settings
+from evennia_ai.npc.mind import emergency
+from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
@@ -339,7 +339,7 @@ def test_a_branch_lives_through_a_reload(stage, talked):
 
 
 def test_what_was_said_in_a_branch_is_not_taken_up_after_a_reload(stage, talked):
-    from evennia_ai.game.recording.unanswered import look_back, take_up
+    from evennia_ai.npc.recording.unanswered import look_back, take_up
 
     stage.builds("ai/branch oren/2")
     where = branch_of(stage).conversation

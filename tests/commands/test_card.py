@@ -3,14 +3,14 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.actors import trusted
-from evennia_ai.cards.loading import load_card
+from evennia_ai.engine.actors import trusted
+from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
-from tests.cards.carriers import a_picture, an_archive
 from tests.commands.card_files import OREN, as_json, oren
 from tests.commands.stage import on_screen, one_line
+from tests.formats.cards.carriers import a_picture, an_archive
 
 BAD_FILES = {
     "broken.json": (b"{", "JSON"),

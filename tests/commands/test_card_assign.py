@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren

@@ -3,12 +3,12 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.actors import trusted
-from evennia_ai.cards.loading import load_card
+from evennia_ai.engine.actors import trusted
+from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.store.authored import cards as store
-from tests.cards.carriers import a_picture, an_archive
 from tests.commands.card_files import OREN, as_json, oren
 from tests.commands.stage import one_line
+from tests.formats.cards.carriers import a_picture, an_archive
 from tests.modes import is_open_to_others
 
 BAD_INPUT = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import json_file

@@ -6,7 +6,7 @@ import pytest
 from django.test import override_settings
 from evennia.utils.ansi import parse_ansi
 
-from evennia_ai.cards import card
+from evennia_ai.formats.cards import card
 from tests.commands.card_files import an_entry, as_json, hostile, oren
 from tests.commands.stage import on_screen
 from tests.effort import little_work

@@ -4,8 +4,8 @@ import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
 from evennia_ai.commands import background_work
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store

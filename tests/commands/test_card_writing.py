@@ -7,14 +7,14 @@ from django.test import override_settings
 from evennia.utils.create import create_object
 from evennia.utils.search import search_object
 
-from evennia_ai.cards.card import card_from_text
-from evennia_ai.cards.exporting import dump_card
-from evennia_ai.cards.limits import DEFAULT_LIMITS
-from evennia_ai.cards.loading import load_card
-from evennia_ai.cards.png import with_cards
-from evennia_ai.cards.writing import WORDS
 from evennia_ai.commands.setup.card.command import CmdCard
-from evennia_ai.prompt.components import ALL_GRANTS
+from evennia_ai.engine.prompt.components import ALL_GRANTS
+from evennia_ai.formats.cards.card import card_from_text
+from evennia_ai.formats.cards.exporting import dump_card
+from evennia_ai.formats.cards.limits import DEFAULT_LIMITS
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.cards.png import with_cards
+from evennia_ai.formats.cards.writing import WORDS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import OREN

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from evennia_ai.history.records import RecordKind
+from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import records_of
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
-from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
+from tests.formats.chats.builders import HEADER, a_file, a_line, a_user_line
 
 LINES = (
     HEADER,

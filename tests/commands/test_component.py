@@ -3,8 +3,8 @@
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.store.authored import components as store
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, component, everything, hearing, on_screen, one_line

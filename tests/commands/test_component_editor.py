@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError
 from evennia.utils import eveditor
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import components as store
 from tests.commands.stage import component, everything, on_screen
 

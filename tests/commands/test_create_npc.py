@@ -35,9 +35,9 @@ def recorded_of(npc):
 @pytest.mark.parametrize(
     "lines",
     [
-        ["create/drop Hanna:evennia_ai.game.npc.AINPC"],
-        ["create Hanna:evennia_ai.game.npc.AINPC", "drop Hanna"],
-        ["create/drop Hanna;keeper:evennia_ai.game.npc.AINPC", "get Hanna", "drop Hanna"],
+        ["create/drop Hanna:evennia_ai.typeclasses.AINPC"],
+        ["create Hanna:evennia_ai.typeclasses.AINPC", "drop Hanna"],
+        ["create/drop Hanna;keeper:evennia_ai.typeclasses.AINPC", "get Hanna", "drop Hanna"],
     ],
     ids=["create/drop", "create, drop", "picked up again"],
 )
@@ -47,7 +47,7 @@ def test_an_npc_that_was_just_made_remembers_nothing(makes, lines):
 
 def test_the_first_words_to_a_new_npc_are_its_first_memory(stage, makes, mood):
     with stage.model("Good evening."):
-        npc = makes("create/drop Hanna:evennia_ai.game.npc.AINPC")
+        npc = makes("create/drop Hanna:evennia_ai.typeclasses.AINPC")
         stage.player.at_say("Hanna, good evening.")
         stage.waited()
     assert recorded_of(npc) == ["Hanna, good evening.", "Good evening."]

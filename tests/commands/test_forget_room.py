@@ -4,12 +4,12 @@ import pytest
 from evennia.utils.create import create_object
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.game.npc import AINPC
-from evennia_ai.memory.memories import OF_NPC, Memory
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.store import memories
 from evennia_ai.store.history import verifying
 from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.typeclasses import AINPC
 from tests.commands.stage import one_line
 
 

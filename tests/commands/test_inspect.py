@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.commands.ai.status import work_lines
-from evennia_ai.game.work.queued import WorkStatus
+from evennia_ai.npc.background.queued import WorkStatus
 from evennia_ai.store.work.queue import QueueStatus
 from evennia_ai.store.work.workers import SeenWorker
 from tests.commands.stage import on_screen, one_line

@@ -4,14 +4,14 @@ import pytest
 from django.db import OperationalError
 from twisted.internet.defer import fail
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.status import status_lines
-from evennia_ai.game import npc_settings
-from evennia_ai.game.runtime import runtime
-from evennia_ai.history.compaction.summaries import summary_record
-from evennia_ai.history.records import RecordKind
-from evennia_ai.llm.chat import ChatReply
-from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.compaction.summaries import summary_record
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.npc import npc_settings
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import control, conversations, record_rows
 from evennia_ai.store.history.verifying import verify

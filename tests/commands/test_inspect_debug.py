@@ -3,11 +3,11 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.turn_shown import rounds_of
-from evennia_ai.knowledge.pages.page import BaseInfo
-from evennia_ai.knowledge.restricted.mediation import PagePassage
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.page import BaseInfo
+from evennia_ai.engine.knowledge.restricted.mediation import PagePassage
+from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import components
 from evennia_ai.store.erasing import erase_private

@@ -2,13 +2,13 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.setup.component_shown import names_in_words
-from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import PromptComponent
+from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.store import memories
 from tests.commands.stage import one_line
-from tests.memory.builders import a_memory
+from tests.engine.memory.builders import a_memory
 
 BAD_INPUT = {
     "ai/memory": "Usage",

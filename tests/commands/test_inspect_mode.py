@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 
 BAD_INPUT = {
     "ai/mode": "Usage: ai/mode <npc> [= <mode>]",
@@ -15,7 +15,7 @@ BAD_INPUT = {
 
 
 def mode_of(stage):
-    from evennia_ai.game.npc_settings import settings_of
+    from evennia_ai.npc.npc_settings import settings_of
 
     return settings_of(stage.npc).mode
 
@@ -37,7 +37,7 @@ def test_a_mode_is_set_and_the_one_before_told(stage):
 
 
 def test_who_changed_it_is_remembered(stage):
-    from evennia_ai.game.npc_settings import changes_of
+    from evennia_ai.npc.npc_settings import changes_of
 
     stage.builds("ai/mode oren = always")
     (change,) = changes_of(stage.npc)

@@ -9,11 +9,11 @@ from django.db import connection
 from django.test import override_settings
 
 from evennia_ai import models
-from evennia_ai.actors import THE_GAME, trusted
-from evennia_ai.game import npc_settings
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.manifest import number_in
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import THE_GAME, trusted
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.turn.manifest import number_in
+from evennia_ai.engine.prompt.components import GAME
+from evennia_ai.npc import npc_settings
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private

@@ -7,18 +7,18 @@ from django.db import connection
 from evennia.utils.create import create_object
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
 from evennia_ai.commands.ai import history as records
-from evennia_ai.game.npc import AINPC
-from evennia_ai.history.records import RecordKind
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.store import memories
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.model_requests import consolidated
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
+from evennia_ai.typeclasses import AINPC
 from tests.commands.stage import one_line
-from tests.memory.builders import a_memory
+from tests.engine.memory.builders import a_memory
 from tests.modes import is_open_to_others
 
 SECRET = "The tunnel is open."

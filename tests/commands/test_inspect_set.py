@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from django.test import override_settings
 
-from evennia_ai.actors import THE_GAME
 from evennia_ai.commands.ai.settings import ROWS
-from evennia_ai.game import runtime as running
-from evennia_ai.game.npc_settings import changed, changes_of, settings_of
+from evennia_ai.engine.actors import THE_GAME
+from evennia_ai.npc import runtime as running
+from evennia_ai.npc.npc_settings import changed, changes_of, settings_of
 from tests.commands.stage import one_line
 
 KEY = "sk-very-secret-4711"

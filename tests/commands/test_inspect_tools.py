@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.actors import THE_GAME
+from evennia_ai.engine.actors import THE_GAME
 
 BAD_INPUT = {
     "ai/tools": "Usage: ai/tools <npc> [= <tools>]",
@@ -21,7 +21,7 @@ BAD_INPUT = {
 
 
 def tools_of(stage):
-    from evennia_ai.game.npc_settings import settings_of
+    from evennia_ai.npc.npc_settings import settings_of
 
     return settings_of(stage.npc).tools
 
@@ -77,7 +77,7 @@ def test_none_takes_all_away(stage):
 
 
 def test_who_changed_the_tools_is_remembered(stage):
-    from evennia_ai.game.npc_settings import changes_of
+    from evennia_ai.npc.npc_settings import changes_of
 
     stage.builds("ai/tools oren = look")
     (change,) = changes_of(stage.npc)
@@ -85,7 +85,7 @@ def test_who_changed_the_tools_is_remembered(stage):
 
 
 def test_a_tool_the_game_has_not_any_more_is_a_problem_and_can_be_taken_away(stage):
-    from evennia_ai.game.npc_settings import changed
+    from evennia_ai.npc.npc_settings import changed
 
     changed(stage.npc, tools=("fly", "look"), by=THE_GAME)
     assert "the tool 'fly' that it had is none of the game's any more" in stage.builds("ai oren")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from evennia_ai.game.knowledge.backends import Backends
-from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import page_name
-from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import page_name
+from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.npc.knowledge.backends import Backends
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from tests.commands.knowledge_bases import everything, make_base, page, write

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.game.knowledge.backends import Backends
-from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import BackendError, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import BackendError, PageDraft, page_name
+from evennia_ai.npc.knowledge.backends import Backends
 from evennia_ai.store.knowledge import page_drafts as drafts
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line

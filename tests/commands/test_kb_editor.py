@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import pages as store
 from tests.commands.knowledge_bases import everything, make_base, page, write

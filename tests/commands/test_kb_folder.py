@@ -3,7 +3,7 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.engine.knowledge.pages.page import page_name
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from evennia_ai.store.knowledge import pages as store
 from tests.commands.knowledge_bases import everything, make_base, page

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.knowledge.pages.page import page_name
-from evennia_ai.knowledge.restricted.hinting import hints_of
+from evennia_ai.engine.knowledge.pages.page import page_name
+from evennia_ai.engine.knowledge.restricted.hinting import hints_of
 from evennia_ai.store.knowledge import knowledge_bases, pages
 from tests.commands.knowledge_bases import make_base
 from tests.commands.stage import one_line

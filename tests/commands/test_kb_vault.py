@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.restricted.mediation import PagePassage
+from evennia_ai.engine.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store.history.conversations import conversation
 from evennia_ai.store.knowledge import knowledge_searches as searches
 from tests.commands.knowledge_bases import make_base

@@ -2,11 +2,11 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.game.models.naming import game_id
-from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import PageDraft, page_name
-from evennia_ai.prompt.components import NO_GRANTS
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import PageDraft, page_name
+from evennia_ai.engine.prompt.components import NO_GRANTS
+from evennia_ai.npc.model_calls.naming import game_id
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.core.copies import copies

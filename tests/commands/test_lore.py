@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.setup.lore import command
-from evennia_ai.game import runtime as runtime_module
-from evennia_ai.game.inputs.book_builds import LONG, BookBuilds
-from evennia_ai.lorebook.entry import Mention
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.minds import parse_cache
-from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.lorebook.entry import Mention
+from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.npc import runtime as runtime_module
+from evennia_ai.npc.inputs.book_builds import LONG, BookBuilds
+from evennia_ai.npc.views import parse_cache
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import hearing, on_screen, one_line
 
@@ -673,7 +673,7 @@ def test_lint_tells_what_is_doubtful(stage, harbour):
 
 def test_help_names_every_switch(stage):
     from evennia_ai.commands.setup.lore.command import CmdLore
-    from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
+    from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 
     # Newer Pythons take the indentation off docstrings, older ones leave it.
     told = cleandoc(CmdLore().get_help(stage.builder, None))

@@ -5,8 +5,8 @@ import json
 import pytest
 from evennia.utils import eveditor
 
-from evennia_ai.actors import trusted
-from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.engine.actors import trusted
+from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import on_screen
 

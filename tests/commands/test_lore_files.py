@@ -5,8 +5,8 @@ import json
 import pytest
 from django.test import override_settings
 
-from evennia_ai.actors import trusted
-from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.engine.actors import trusted
+from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import one_line
 from tests.modes import is_open_to_others

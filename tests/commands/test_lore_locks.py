@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import one_line
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands import background_work
 from evennia_ai.commands.setup.lore import books, changes
 from evennia_ai.commands.setup.lore.named import LONG
-from evennia_ai.lorebook.editing import edits, in_place
-from evennia_ai.lorebook.scan.key_index import INDEXES
-from evennia_ai.minds import parse_cache
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.lorebook.scan.key_index import INDEXES
+from evennia_ai.formats.lorebooks.editing import edits, in_place
+from evennia_ai.npc.views import parse_cache
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import hearing, on_screen, one_line
-from tests.game.inputs.test_book_builds import Threads
+from tests.npc.inputs.test_book_builds import Threads
 
 
 def a_text(name: str = "tides") -> str:

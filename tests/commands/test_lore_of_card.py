@@ -5,14 +5,14 @@ from unittest.mock import patch
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.cards.card import card_from_text
-from evennia_ai.cards.exporting import dump_card
-from evennia_ai.cards.loading import load_card
 from evennia_ai.commands import background_work
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.minds.parse_cache import own_book
-from evennia_ai.prompt.components import NO_GRANTS
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import NO_GRANTS
+from evennia_ai.formats.cards.card import card_from_text
+from evennia_ai.formats.cards.exporting import dump_card
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.npc.views.parse_cache import own_book
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored import lorebooks

@@ -33,7 +33,7 @@ SECONDARY = {
 
 @pytest.fixture
 def typed(stage):
-    from evennia_ai.lorebook.editing import typed
+    from evennia_ai.formats.lorebooks.editing import typed
 
     return typed
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ModelUnavailable
-from evennia_ai.knowledge.settings import LorekeeperSettings
-from evennia_ai.llm.clients.scripted import ScriptedModel
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ModelUnavailable
+from evennia_ai.engine.knowledge.settings import LorekeeperSettings
+from evennia_ai.services.llm.clients.scripted import ScriptedModel
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts
 from tests.commands.stage import on_screen, one_line
-from tests.game.lorekeeper.wikis import PAGES, TASK, Writer, a_wiki, restricted, stored, write
+from tests.npc.lorekeeper.wikis import PAGES, TASK, Writer, a_wiki, restricted, stored, write
 
 GOLDEN = Path(__file__).parent / "golden" / "lorekeeper_context.txt"
 
@@ -51,8 +51,8 @@ class Desk:
 @contextmanager
 def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
     """The builder at work; models take five seconds."""
-    from evennia_ai.endpoints import Access
-    from evennia_ai.game import runtime as running
+    from evennia_ai.npc import runtime as running
+    from evennia_ai.services.endpoints import Access
 
     clock = Clock()
     access = Access(model=ScriptedModel(writer, delay_seconds=5.0, clock=clock), model_id="stub")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import notes as store
 from tests.commands.stage import hearing, on_screen, one_line
 

@@ -14,19 +14,19 @@ from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.create import create_object
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.status import ago, thousands
-from evennia_ai.game import runtime as running
-from evennia_ai.game.mind import news
-from evennia_ai.game.models.limits import CallKey, is_stopped, why_halted
-from evennia_ai.game.npc import AINPC
-from evennia_ai.game.npc_settings import changed
-from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.quotas import Quota
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.text.columns import columns
+from evennia_ai.npc import runtime as running
+from evennia_ai.npc.mind import news
+from evennia_ai.npc.model_calls.limits import CallKey, is_stopped, why_halted
+from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.services.llm.quotas import Quota
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import NewCall
-from evennia_ai.text.columns import columns
+from evennia_ai.typeclasses import AINPC
 from tests.commands.stage import one_line
 from tests.effort import little_work
 
@@ -63,7 +63,7 @@ def talked(stage: Any) -> Any:
 
 def npcs(count: int, stage: Any) -> None:
     """So many NPCs that are in the database and not in memory."""
-    path = "evennia_ai.game.npc.AINPC"
+    path = "evennia_ai.typeclasses.AINPC"
     ObjectDB.objects.bulk_create(
         ObjectDB(db_key=f"Guard {number:03}", db_typeclass_path=path, db_location=stage.room)
         for number in range(count)
@@ -102,7 +102,7 @@ def test_the_bare_command_lists_all_npcs_wherever_they_are(stage: Any) -> None:
 
 def test_where_there_is_no_npc_it_is_said_how_to_make_one(stage: Any) -> None:
     stage.npc.delete()
-    assert "create/drop Oren:evennia_ai.game.npc.AINPC" in one_line(stage.builds("ai"))
+    assert "create/drop Oren:evennia_ai.typeclasses.AINPC" in one_line(stage.builds("ai"))
 
 
 def test_an_npc_is_listed_with_its_last_turn_and_its_model(talked: Any) -> None:

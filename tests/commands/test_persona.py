@@ -4,10 +4,10 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.history.turn.replay import replay
-from evennia_ai.minds.recomposing import PastReader, composed_again
-from evennia_ai.prompt.personas import Persona
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.prompt.personas import Persona
+from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.history import record_rows, turns, verifying
 from evennia_ai.store.history.conversations import conversations_of

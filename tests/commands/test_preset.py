@@ -5,8 +5,8 @@ import json
 import pytest
 from django.test import override_settings
 
-from evennia_ai.actors import trusted
-from evennia_ai.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.store.authored import components, preset_revisions, presets
 from tests.commands.stage import one_line
 from tests.presets_in_play import LOOM, a_prompt, loom, without_secrets

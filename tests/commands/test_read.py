@@ -4,7 +4,7 @@ import pytest
 from evennia.objects.objects import DefaultObject
 from evennia.utils.create import create_object
 
-from evennia_ai.game.writings import writing_by
+from evennia_ai.npc.writings import writing_by
 from tests.commands.stage import one_line
 
 

@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
 from tests.commands.stage import one_line
-from tests.memory.builders import a_memory
+from tests.engine.memory.builders import a_memory
 from tests.modes import is_open_to_others
 from tests.store.history.test_verifying import set_column
 

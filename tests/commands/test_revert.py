@@ -5,8 +5,8 @@ One way for components, notes, books, cards and pages.
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from tests.commands.knowledge_bases import make_base, page, write
 from tests.commands.stage import component, on_screen, one_line

@@ -18,11 +18,11 @@ from evennia.server.models import ServerConfig
 from evennia.server.serversession import ServerSession
 from evennia.utils.create import create_account
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import NotPermittedError
-from evennia_ai.game.mind.actors import actor_of
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import NotPermittedError
+from evennia_ai.engine.prompt.personas import Persona
 from evennia_ai.models import LibraryEntry, LibraryFile
-from evennia_ai.prompt.personas import Persona
+from evennia_ai.npc.mind.actors import actor_of
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.knowledge import knowledge_bases

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.ai.operating import INDEX
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.commands.prompt_shown import runs
 from evennia_ai.commands.screens import Span, shown_rows
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import components
 from evennia_ai.store.history import turns
 from tests.commands.stage import on_screen, one_line

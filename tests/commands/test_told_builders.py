@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.errors import ModelRefused
-from evennia_ai.game.mind import news
-from evennia_ai.game.mind.news import News
-from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.chat import ChatReply, Usage
+from evennia_ai.engine.errors import ModelRefused
+from evennia_ai.npc.mind import news
+from evennia_ai.npc.mind.news import News
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.services.llm.chat import ChatReply, Usage
 from evennia_ai.store.model_calls import newest
 from tests.commands.stage import Stage
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evennia_ai.cards.exporting import FORMS, dump_card
-from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import described
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.scenario import run_scenario
-from tests.cards.carriers import card_in_chunk
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.formats.cards.exporting import FORMS, dump_card
+from evennia_ai.formats.cards.loading import CardImport, load_card
+from evennia_ai.formats.scenario import run_scenario
+from tests.formats.cards.carriers import card_in_chunk
 
 # The cards' settings: their names in a case and in a scenario.
 SETTINGS = {

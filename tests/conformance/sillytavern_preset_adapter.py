@@ -7,7 +7,7 @@ persona. Nothing of the order or the formats is worked out here.
 from collections.abc import Mapping
 from typing import Any
 
-from evennia_ai.presets.preset import OWN
+from evennia_ai.formats.presets.preset import OWN
 from tests.conformance import sillytavern_assembly_adapter as assembly
 
 Case = Mapping[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.scenario import run_scenario
+from evennia_ai.formats.scenario import run_scenario
 from tests.conformance.sillytavern_adapter import answer, scenario_of, wanted
 
 FOLDER = Path(__file__).parent / "sillytavern"

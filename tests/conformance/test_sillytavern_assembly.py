@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.scenario import run_scenario
+from evennia_ai.formats.scenario import run_scenario
 from tests.absent import need
 from tests.conformance.sillytavern_assembly_adapter import answer, scenario_of, wanted
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.scenario import run_scenario
+from evennia_ai.formats.scenario import run_scenario
 from tests.absent import need
 from tests.conformance.sillytavern_assembly_adapter import answer
 from tests.conformance.sillytavern_preset_adapter import scenario_of

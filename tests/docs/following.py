@@ -19,15 +19,15 @@ from evennia.utils.create import create_object
 from commands.default_cmdsets import CharacterCmdSet
 from evennia_ai.checks import check_context_providers, check_settings, check_tools
 from evennia_ai.cli.game.folder.importing import take_in
-from evennia_ai.execution_request import execution_request
-from evennia_ai.game.writings import Writing
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.execution_request import execution_request
+from evennia_ai.npc.writings import Writing
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.history.conversations import conversation
 from tests.cli.folder.made_folders import made_folder
 from tests.docs.fences import Block
 from tests.docs.village import Place
-from tests.game.lorekeeper.wikis import Writer
-from tests.prompt.builders import the_inputs
+from tests.engine.prompt.builders import the_inputs
+from tests.npc.lorekeeper.wikis import Writer
 
 _FILE: Final = re.compile(r"^# ([\w/]+\.py)\b.*$", re.MULTILINE)
 _SETTINGS_FILE: Final = "server/conf/settings.py"

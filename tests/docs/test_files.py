@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.cards.card import read_card
-from evennia_ai.knowledge.assembly.config import AssemblyRules, configured
-from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import page_name
-from evennia_ai.llm.clients.scripted import read_script
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.formats.extension import read_own
-from evennia_ai.minds.edits import read_edit_file
-from evennia_ai.presets.reading import read_preset
-from evennia_ai.scenario import run_scenario
+from evennia_ai.engine.knowledge.assembly.config import AssemblyRules, configured
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import page_name
+from evennia_ai.formats.cards.card import read_card
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.extension import read_own
+from evennia_ai.formats.presets.reading import read_preset
+from evennia_ai.formats.scenario import run_scenario
+from evennia_ai.npc.views.edits import read_edit_file
+from evennia_ai.services.llm.clients.scripted import read_script
 from tests.acceptance.model_router import PAGE, Router
 from tests.docs.fences import ROOT, Block, blocks
-from tests.wiki.real_wiki import SETTINGS
+from tests.services.wiki.real_wiki import SETTINGS
 
 
 def _config_page(data: Any) -> None:

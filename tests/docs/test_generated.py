@@ -8,9 +8,9 @@ import pytest
 
 from docs.generated import PARTS, with_generated
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.prompt.components import ALLOWS, PLUGGABLE_IDS, STATIC_COMPONENTS
-from evennia_ai.scenario.parts import FIELDS
-from evennia_ai.settings.game import SETTINGS
+from evennia_ai.engine.prompt.components import ALLOWS, PLUGGABLE_IDS, STATIC_COMPONENTS
+from evennia_ai.formats.scenario.parts import FIELDS
+from evennia_ai.services.settings.game import SETTINGS
 from tests.docs.fences import PAGES
 
 MARKS: Mapping[str, str] = {

@@ -9,8 +9,8 @@ import pytest
 from evennia.utils.create import create_object
 
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.game.writings import Writing
-from tests.game.lorekeeper.wikis import Writer
+from evennia_ai.npc.writings import Writing
+from tests.npc.lorekeeper.wikis import Writer
 from world.help_entries import HELP_ENTRY_DICTS
 
 EXAMPLES = re.compile(r"^ *Examples:\n(.*?)(?=^\s*$)", re.DOTALL | re.MULTILINE)

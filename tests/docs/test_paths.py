@@ -27,4 +27,4 @@ def test_a_page_names_only_files_that_are_there(page: Path) -> None:
 
 def test_files_are_named_at_all() -> None:
     named = {name for page in PAGES for name in NAMED.findall(page.read_text(encoding="utf-8"))}
-    assert {"compose.py", "docs/index.md", "tests/game/test_view.py"} <= named
+    assert {"engine/compose.py", "docs/index.md", "tests/npc/test_view.py"} <= named

@@ -9,13 +9,13 @@ import pytest
 from evennia.utils import logger
 
 from evennia_ai.cli import run
-from evennia_ai.llm.chat import ChatReply, Usage
-from evennia_ai.llm.probes import Answer
-from evennia_ai.llm.profiles import ModelProfile
-from evennia_ai.scenario import run_scenario
+from evennia_ai.formats.scenario import run_scenario
+from evennia_ai.services.llm.chat import ChatReply, Usage
+from evennia_ai.services.llm.probes import Answer
+from evennia_ai.services.llm.profiles import ModelProfile
 from tests.docs.fences import ROOT, Block, blocks
-from tests.game.watch.test_watchdog import Loop, Watched
-from tests.llm.test_doctor import CALLED, IN_FORM, Server, found_by
+from tests.npc.watch.test_watchdog import Loop, Watched
+from tests.services.llm.test_doctor import CALLED, IN_FORM, Server, found_by
 
 
 def _trace_of(scenario: str) -> Callable[..., str]:

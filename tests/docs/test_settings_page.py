@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from evennia_ai.cards.limits import CardLimits
-from evennia_ai.llm.profiles import (
+from evennia_ai.formats.cards.limits import CardLimits
+from evennia_ai.services.llm.profiles import (
     FIELDS,
     MODEL_ROLES,
     ModelProfile,

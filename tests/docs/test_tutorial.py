@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evennia_ai.llm.chat import ChatReply
-from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.services.llm.chat import ChatReply
 from tests.docs.fences import ROOT
 
 PAGE = ROOT / "docs" / "play" / "a-character-from-nothing.md"

@@ -23,10 +23,10 @@ from twisted.internet.task import Clock
 
 from evennia_ai.commands import background_work
 from evennia_ai.commands.base import StrictCommand
-from evennia_ai.endpoints import Access
-from evennia_ai.game import runtime as running
-from evennia_ai.llm.clients.scripted import ScriptedModel
-from evennia_ai.settings.conf import conf
+from evennia_ai.npc import runtime as running
+from evennia_ai.services.endpoints import Access
+from evennia_ai.services.llm.clients.scripted import ScriptedModel
+from evennia_ai.services.settings.conf import conf
 from tests.commands.stage import hearing, on_screen, played
 from tests.docs.fences import REFUSED, ROOT, typed_lines
 from world import build_demo

@@ -6,7 +6,7 @@ import pytest
 
 from tests.acceptance.games import running_game
 from tests.hostile.harbour import SETTINGS, Harbour
-from tests.llm.clients.stub_server import StubServer
+from tests.services.llm.clients.stub_server import StubServer
 
 pytest.register_assert_rewrite("tests.hostile.audit")
 

@@ -13,7 +13,7 @@ from server.newcomer import Demo, read_demo
 from server.ports import HOST
 from server.telnet import Connection
 from tests.acceptance.web_client import WebClient
-from tests.llm.clients.stub_server import Seen, StubServer, answers
+from tests.services.llm.clients.stub_server import Seen, StubServer, answers
 
 PASSWORD = "harbour-player-2"
 START = "#2"
@@ -142,7 +142,7 @@ class Harbour:
             f"@teleport {START}", f"@dig/teleport The room of {subject} = to {subject}, back"
         )
         (room,) = re.findall(rf"The room of {subject}\((#\d+)\)", dug)[:1]
-        self.builder.types(f"create/drop {npc}:evennia_ai.game.npc.AINPC")
+        self.builder.types(f"create/drop {npc}:evennia_ai.typeclasses.AINPC")
         return Scene(harbour=self, subject=subject, room=room, npc=npc)
 
     def memory_mib(self) -> int:

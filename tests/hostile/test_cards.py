@@ -9,10 +9,10 @@ import re
 
 import pytest
 
-from tests.cards.test_hostile import READ, REFUSED
+from tests.formats.cards.test_hostile import READ, REFUSED
 from tests.hostile.audit import audit
 from tests.hostile.harbour import PATIENCE_SECONDS, Harbour
-from tests.llm.clients.stub_server import answers
+from tests.services.llm.clients.stub_server import answers
 
 pytestmark = pytest.mark.server
 

@@ -18,10 +18,10 @@ from server.client import Client
 from server.ports import HOST
 from server.steps import StepError
 from server.telnet import DO, DONT, IAC, NAWS, SB, SE, WILL, WONT
-from tests.game.hostile.plain import assert_plain
 from tests.hostile.audit import audit, errors_of_ours
 from tests.hostile.harbour import PASSWORD, Harbour
 from tests.hostile.test_output import lines_at
+from tests.npc.hostile.plain import assert_plain
 
 pytestmark = [pytest.mark.server, pytest.mark.minutes(2)]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.engine.knowledge.restricted.disguises import DISGUISES, PIECES
 from tests.hostile.audit import audit
 from tests.hostile.harbour import Harbour, Person, Scene
 from tests.hostile.test_locks import HEAD
-from tests.knowledge.restricted.disguises import DISGUISES, PIECES
-from tests.llm.clients.stub_server import answers, calls
+from tests.services.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.hostile.audit import audit
 from tests.hostile.harbour import Harbour
-from tests.llm.clients.stub_server import answers, calls
+from tests.services.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 
@@ -66,7 +66,7 @@ UNDOES = (
 )
 UNTAGS = (
     *("@tag/del gard = outsider", "@tag/del gard", "@tag gard = outsider2", "@lock gard = x:all()"),
-    *("@typeclass/reset gard = evennia_ai.game.npc.AINPC", "@name gard = Gardd", "@wipe gard"),
+    *("@typeclass/reset gard = evennia_ai.typeclasses.AINPC", "@name gard = Gardd", "@wipe gard"),
     *("kb/release guarded = gardd", "kb/release guarded", "kb/restricted guarded = off"),
     *("kb/set guarded/locks = off", "kb/set guarded/mediation = hints", "kb/remove guarded"),
     *("kb/unbind guarded = npc:gardd", "kb/bind guarded = game", "kb/set guarded/direct = 9999"),

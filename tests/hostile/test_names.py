@@ -11,7 +11,7 @@ import pytest
 
 from tests.hostile.audit import audit
 from tests.hostile.harbour import Harbour, Person, Scene
-from tests.llm.clients.stub_server import answers
+from tests.services.llm.clients.stub_server import answers
 
 pytestmark = pytest.mark.server
 

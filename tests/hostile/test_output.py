@@ -11,11 +11,11 @@ import pytest
 
 from server.telnet import IAC, Connection
 from tests.acceptance.web_client import WebClient
-from tests.game.hostile.corpus import MARK, Case, corpus
-from tests.game.hostile.plain import assert_plain
 from tests.hostile.audit import audit
 from tests.hostile.harbour import Harbour, Person
-from tests.llm.clients.stub_server import answers
+from tests.npc.hostile.corpus import MARK, Case, corpus
+from tests.npc.hostile.plain import assert_plain
+from tests.services.llm.clients.stub_server import answers
 
 pytestmark = pytest.mark.server
 

@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.games import rows_of
 from tests.hostile.audit import audit
 from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person, Scene
-from tests.llm.clients.stub_server import answers, answers_after
+from tests.services.llm.clients.stub_server import answers, answers_after
 
 pytestmark = [pytest.mark.server, pytest.mark.minutes(4)]
 
@@ -72,7 +72,7 @@ ECHOES = """
 from evennia.objects.objects import DefaultCharacter, DefaultObject
 from evennia.utils import delay
 
-from evennia_ai.game.senses.happenings import happened
+from evennia_ai.npc.senses.happenings import happened
 
 
 class Echo(DefaultObject):
@@ -146,7 +146,7 @@ def test_queues(harbour: Harbour) -> None:
         harbour.builder.types("ai/off quill")
         for name in CROWD:
             harbour.builder.types(
-                f"create/drop {name}:evennia_ai.game.npc.AINPC", f"ai/mode {name} = always"
+                f"create/drop {name}:evennia_ai.typeclasses.AINPC", f"ai/mode {name} = always"
             )
         for way, line in CALLS.items():
             with subject.attack(f"one line to a crowd of NPCs, {way}"):

@@ -10,8 +10,8 @@ import pytest
 from tests.acceptance.test_endpoint_faults import FAULTS, REFUSED
 from tests.hostile.audit import audit
 from tests.hostile.harbour import PATIENCE_SECONDS, Harbour
-from tests.llm.clients.floods import OPENAI
-from tests.llm.clients.stub_server import (
+from tests.services.llm.clients.floods import OPENAI
+from tests.services.llm.clients.stub_server import (
     USAGE,
     Behaviour,
     answers,

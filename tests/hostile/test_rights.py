@@ -12,7 +12,7 @@ import pytest
 from tests.acceptance.games import ROOT, rows_of
 from tests.hostile.audit import audit
 from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person
-from tests.llm.clients.stub_server import answers, calls
+from tests.services.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 
@@ -33,7 +33,7 @@ EVENNIAS = (
     "@name mara = Ben",
     "@desc mara = Ben",
     "@destroy mara",
-    "@create/drop Oren2:evennia_ai.game.npc.AINPC",
+    "@create/drop Oren2:evennia_ai.typeclasses.AINPC",
     "@dig Nowhere",
     "@teleport mara = #2",
     "@cmdsets mara",

@@ -33,7 +33,7 @@ STAGES = ((0, 1), (2, 3), (4, 5, 6, 7))
 """The ranks of tests that are collected together."""
 SLOW = ("tests/cli/",)
 """Folders most of whose tests start other processes."""
-IN_EVENNIA = ("tests/acceptance/", "tests/commands/", "tests/game/", "tests/store/")
+IN_EVENNIA = ("tests/acceptance/", "tests/commands/", "tests/npc/", "tests/store/")
 """Folders for whose tests Evennia is started."""
 PROFILE = "mutations"
 """The profile of Hypothesis in which a mutation's examples are the same each time."""

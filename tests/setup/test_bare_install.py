@@ -18,9 +18,9 @@ import click
 import pytest
 
 from evennia_ai.cli import evennia_ai, run
-from evennia_ai.execution_request import execution_request
+from evennia_ai.engine.execution_request import execution_request
 from server.locking import lock_of
-from tests.prompt.builders import the_inputs
+from tests.engine.prompt.builders import the_inputs
 
 pytestmark = [pytest.mark.packaging, pytest.mark.minutes(2)]
 
@@ -86,8 +86,8 @@ import django
 from django.conf import settings
 settings.configure(INSTALLED_APPS=["evennia_ai", "procrastinate.contrib.django"], USE_TZ=True)
 django.setup()
-from evennia_ai.work.registry import kinds_of
-from evennia_ai.work.worker import living
+from evennia_ai.npc.jobs.registry import kinds_of
+from evennia_ai.npc.jobs.worker import living
 print(*kinds_of())
 """
 
@@ -225,7 +225,7 @@ def test_the_pure_packages_are_imported_without_a_game(bare: Environment) -> Non
 
 def test_a_scenario_is_composed_in_python_without_a_game(bare: Environment) -> None:
     code = (
-        "from evennia_ai.scenario import run_scenario\n"
+        "from evennia_ai.formats.scenario import run_scenario\n"
         'said = {"role": "user", "name": "Anna", "content": "Hello?"}\n'
         'print(run_scenario({"history": [said]})["messages"][-1]["content"])'
     )

@@ -52,16 +52,16 @@ def test_the_file_that_a_row_asks_first_is_there():
 def test_what_mirrors_the_file_is_asked_first_of_what_takes_as_long():
     row = a_mutation(file="store/history/turns.py")
     tests = [
-        *((2, "tests/game/test_a.py::x"), (2, "tests/store/history/test_a.py::x")),
-        *((2, "tests/store/history/test_turns.py::x"), (0, "tests/prompt/test_a.py::x")),
+        *((2, "tests/npc/test_a.py::x"), (2, "tests/store/history/test_a.py::x")),
+        *((2, "tests/store/history/test_turns.py::x"), (0, "tests/engine/prompt/test_a.py::x")),
     ]
 
     asked = [node.partition("::")[0] for _, node in judging.in_order(tests, row)]
     assert asked == [
-        *("tests/prompt/test_a.py", "tests/store/history/test_turns.py"),
-        *("tests/store/history/test_a.py", "tests/game/test_a.py"),
+        *("tests/engine/prompt/test_a.py", "tests/store/history/test_turns.py"),
+        *("tests/store/history/test_a.py", "tests/npc/test_a.py"),
     ]
-    first = replace(row, first="tests/game/test_a.py")
+    first = replace(row, first="tests/npc/test_a.py")
     assert judging.in_order(tests, first)[0] == tests[0]
 
 

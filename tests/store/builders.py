@@ -1,9 +1,9 @@
 """What the tests of the store say, hear and send; each shows only what matters."""
 
 from evennia_ai import models
-from evennia_ai.history.projection import project
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.sending import draft_of
+from evennia_ai.engine.history.projection import project
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.turn.sending import draft_of
 from evennia_ai.store import model_calls
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.history import conversations, record_rows, turns
@@ -11,7 +11,7 @@ from evennia_ai.store.history.conversations import records_in
 from evennia_ai.store.history.record_rows import records_at
 from evennia_ai.store.history.sealing import portable_turn
 from evennia_ai.store.history.windows import windows
-from tests.history.builders import a_prompt
+from tests.engine.history.builders import a_prompt
 
 SAID = ("event", "user", "assistant")
 

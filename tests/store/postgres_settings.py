@@ -2,7 +2,7 @@
 
 import os
 
-from evennia_ai.settings.database import database
+from evennia_ai.services.settings.database import database
 from server.conf.test_settings import *  # noqa: F403 - settings are made so
 
 _port = os.environ["EVENNIA_AI_TEST_POSTGRES_PORT"]

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.db.utils import OperationalError
 
-from evennia_ai.errors import StoreError
-from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation

@@ -7,12 +7,12 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
-from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turn.replay import messages_of
-from evennia_ai.history.turn.sending import draft_of
-from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.history.turn.replay import messages_of
+from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import (
@@ -26,7 +26,7 @@ from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import lore_states, remember_lore, windows
-from tests.history.builders import a_prompt
+from tests.engine.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, give, said, seal_of_turn
 
 SECRET = "The gold is under the mill."

@@ -5,8 +5,12 @@ from functools import partial
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import StaleError
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import StaleError
+from evennia_ai.npc.jobs.job import Job
+from evennia_ai.npc.jobs.kinds.forms import plain
+from evennia_ai.npc.jobs.kinds.observe import OBSERVE, ObserveGiven
+from evennia_ai.npc.jobs.wire import text_of
 from evennia_ai.store.erasing import erase_conversation, forget_person, forgettable
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.model_requests import (
@@ -19,11 +23,7 @@ from evennia_ai.store.history.record_rows import records_of
 from evennia_ai.store.history.segments import head_of
 from evennia_ai.store.work import proposals
 from evennia_ai.store.work.proposals import Offer
-from evennia_ai.work.job import Job
-from evennia_ai.work.kinds.forms import plain
-from evennia_ai.work.kinds.observe import OBSERVE, ObserveGiven
-from evennia_ai.work.wire import text_of
-from tests.memory.builders import ANNA, BEN
+from tests.engine.memory.builders import ANNA, BEN
 from tests.store.builders import a_line
 
 SECRET = "The gold is under the mill."

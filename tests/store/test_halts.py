@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from django.db import transaction
 from django.db.models import F
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.models import StateRevision
 from evennia_ai.store.core.snapshots import forget_everything, refresh_if_changed
 from evennia_ai.store.model_calls import HALTS, Halt, halt, halts, release

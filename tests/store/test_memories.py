@@ -6,13 +6,13 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError, NotStoredError
-from evennia_ai.memory.memories import Memory
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ComponentValueError, NotStoredError
+from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.memories import changes_of, memories_then
-from tests.memory.builders import ANNA, BEN, a_memory
+from tests.engine.memory.builders import ANNA, BEN, a_memory
 
 NPC = "12"
 

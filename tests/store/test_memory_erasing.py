@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import count_about, erase_about, forget_old, forget_person, people
@@ -16,7 +16,7 @@ from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import changes_of
-from tests.memory.builders import ANNA, BEN, a_memory
+from tests.engine.memory.builders import ANNA, BEN, a_memory
 from tests.store.builders import a_line, a_turn, said
 
 NPC = "12"

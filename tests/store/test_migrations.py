@@ -6,9 +6,9 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.prompt.components import STATIC_COMPONENTS
 from evennia_ai.migrations import _append_only, _first_rows
-from evennia_ai.prompt.components import STATIC_COMPONENTS
 from evennia_ai.store.history.conversations import append, conversation
 
 

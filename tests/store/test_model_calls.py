@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import transaction
 
+from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.models import ModelCall, ModelCallDay
-from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import DAY_SECONDS, NewCall, Used
 from tests.store.builders import newest_calls

@@ -7,7 +7,7 @@ one when it is done, and waits for a line on standard input between the two.
 import json
 import sys
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 
 
 def start(database: str) -> None:
@@ -52,7 +52,7 @@ def migrate(_: str) -> None:
 
 def edit(name: str) -> None:
     """Change one component as an editor who saw its first revision."""
-    from evennia_ai.errors import EditConflictError
+    from evennia_ai.engine.errors import EditConflictError
     from evennia_ai.store.authored import components
 
     components.registry()
@@ -77,7 +77,7 @@ def make_preset(name: str) -> None:
 
 def switch_preset(name: str) -> None:
     """Switch a prompt of one preset as a builder who saw what was in force before."""
-    from evennia_ai.errors import EditConflictError
+    from evennia_ai.engine.errors import EditConflictError
     from evennia_ai.store.authored import presets
 
     seen = presets.get_preset("Loom")
@@ -93,7 +93,7 @@ def switch_preset(name: str) -> None:
 
 def edit_book(name: str) -> None:
     """Change one lorebook as an editor who saw its first revision."""
-    from evennia_ai.errors import EditConflictError
+    from evennia_ai.engine.errors import EditConflictError
     from evennia_ai.store.authored import lorebooks
 
     say(ready=True)
@@ -118,15 +118,15 @@ def make_book(name: str) -> None:
 
 def the_ferry(body: str, *, was: str, by: str):
     """The draft of a page."""
-    from evennia_ai.knowledge.pages.page import Page, PageDraft, page_name
+    from evennia_ai.engine.knowledge.pages.page import Page, PageDraft, page_name
 
     return PageDraft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
 
 
 def make_page(name: str) -> None:
     """Make the page that others edit, in a base that is bound to an NPC."""
-    from evennia_ai.knowledge.pages.page import BaseInfo
-    from evennia_ai.prompt.components import Scope
+    from evennia_ai.engine.knowledge.pages.page import BaseInfo
+    from evennia_ai.engine.prompt.components import Scope
     from evennia_ai.store.knowledge import knowledge_bases, pages
 
     knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted(name))
@@ -137,7 +137,7 @@ def make_page(name: str) -> None:
 
 def edit_page(name: str) -> None:
     """Change one page as an editor who saw its first revision."""
-    from evennia_ai.errors import EditConflictError
+    from evennia_ai.engine.errors import EditConflictError
     from evennia_ai.store.knowledge import pages
 
     say(ready=True)
@@ -152,7 +152,7 @@ def edit_page(name: str) -> None:
 
 def watch_bases(_: str) -> None:
     """Say how many pages the bases of an NPC have before and after a refresh."""
-    from evennia_ai.prompt.components import Scope
+    from evennia_ai.engine.prompt.components import Scope
     from evennia_ai.store.core import snapshots
     from evennia_ai.store.knowledge.knowledge_bases import bound
 
@@ -170,8 +170,8 @@ def watch_bases(_: str) -> None:
 
 def append(name: str) -> None:
     """Append 20 pairs of records to one conversation, again after each conflict."""
-    from evennia_ai.errors import HistoryConflictError
-    from evennia_ai.history.records import NewRecord, RecordKind
+    from evennia_ai.engine.errors import HistoryConflictError
+    from evennia_ai.engine.history.records import NewRecord, RecordKind
     from evennia_ai.store.history import conversations
 
     where = the_quay()
@@ -208,7 +208,7 @@ def watch(name: str) -> None:
 
 def remember_lore(_: str) -> None:
     """Let the lore of a conversation remember something, as a turn does."""
-    from evennia_ai.lorebook.activation.timers import LoreState
+    from evennia_ai.engine.lorebook.activation.timers import LoreState
     from evennia_ai.store.core.snapshots import one_transaction
     from evennia_ai.store.history.windows import remember_lore
 
@@ -242,7 +242,7 @@ def watch_lore(_: str) -> None:
 
 def read_everything() -> list[str]:
     """What is stored, as a turn reads it."""
-    from evennia_ai.prompt.components import GAME
+    from evennia_ai.engine.prompt.components import GAME
     from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history.windows import windows
 
@@ -258,8 +258,8 @@ def read_everything() -> list[str]:
 
 def write_everything(number: int) -> None:
     """A little of everything, with this number in it."""
-    from evennia_ai.history.records import NewRecord, RecordKind
-    from evennia_ai.prompt.components import GAME
+    from evennia_ai.engine.history.records import NewRecord, RecordKind
+    from evennia_ai.engine.prompt.components import GAME
     from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history import conversations
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.actors import trusted
-from tests.game.conftest import _cast, beforehand, logged, stage
+from evennia_ai.engine.actors import trusted
+from tests.npc.conftest import _cast, beforehand, logged, stage
 from tests.store.conftest import _fresh
 
 __all__ = ["_cast", "_fresh", "beforehand", "logged", "stage"]
@@ -37,11 +37,11 @@ def acting(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def _played(beforehand: Callable[..., Any]) -> Any:
-    from evennia_ai.knowledge.pages.markup import read_page
-    from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name
+    from evennia_ai.engine.knowledge.pages.markup import read_page
+    from evennia_ai.engine.knowledge.pages.page import BaseInfo, PageDraft, page_name
     from evennia_ai.store.knowledge import knowledge_bases, page_drafts
-    from tests.game.lorekeeper.wikis import write
-    from tests.game.scripted_games import LINES, furnish, rule
+    from tests.npc.lorekeeper.wikis import write
+    from tests.npc.scripted_games import LINES, furnish, rule
 
     def play(stage: Any) -> None:
         furnish(stage)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.minds.parse_cache import attached_book
-from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.web.site.lore_turns import letter_of
 from tests.web.test_pages import as_json

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.game.turn.rehearsal import rehearsed
+from evennia_ai.engine.actors import trusted
+from evennia_ai.npc.turn.rehearsal import rehearsed
 from evennia_ai.store.authored import lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_branches

@@ -2,13 +2,13 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.game.turn.rehearsal import rehearsed
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.memory.memories import Memory
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.npc.turn.rehearsal import rehearsed
 from evennia_ai.store import memories
 from evennia_ai.store.history import branches, conversations, turns
-from tests.game.seeing.test_faces import CANARY, search
+from tests.npc.seeing.test_faces import CANARY, search
 
 WHISPER = "The tunnel is open."
 LEARNT = "The smugglers come by the tunnel."

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.cards.loading import load_card
+from evennia_ai.engine.actors import trusted
+from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.card_revisions import file_of
-from tests.cards.carriers import a_picture, an_archive
-from tests.game.scripted_games import CARD
+from tests.formats.cards.carriers import a_picture, an_archive
+from tests.npc.scripted_games import CARD
 from tests.web.test_pages import TILDA, as_json, uploaded
 
 WORDS = "Tilda counts every plank."

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.prompt.report import fates, report_of, trace_lines
-from evennia_ai.scenario import composed_turns, read_scenario, result_of
+from evennia_ai.engine.prompt.report import fates, report_of, trace_lines
+from evennia_ai.formats.scenario import composed_turns, read_scenario, result_of
 from evennia_ai.web.site.column import column_of, rows
-from tests.scenario.test_golden_cases import CASES
+from tests.formats.scenario.test_golden_cases import CASES
 
 GOLDEN = sorted(name for name, case in CASES.items() if "error" not in case["expect"])
 FOLDER = Path("scenarios")

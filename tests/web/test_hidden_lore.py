@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.minds.withheld.lore import alias_of
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import GAME
+from evennia_ai.npc.views.withheld.lore import alias_of
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns

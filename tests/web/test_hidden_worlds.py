@@ -13,17 +13,17 @@ from unittest.mock import patch
 
 import pytest
 
-from evennia_ai.actors import trusted
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.memory.memories import Memory
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.store import memories
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
 from evennia_ai.web.site import turn
 from tests.conftest import forget_objects
-from tests.game.scripted_games import furnish
+from tests.npc.scripted_games import furnish
 
 # The words of each pair are as long as each other, so that they cost the same.
 WORLDS = {

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.history.records import storable
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.authored import cards, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
-from tests.game.hostile.corpus import corpus
-from tests.game.scripted_games import CARD
+from tests.npc.hostile.corpus import corpus
+from tests.npc.scripted_games import CARD
 from tests.web.conftest import acting
 
 MOST = 3000

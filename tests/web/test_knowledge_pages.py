@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name
-from evennia_ai.knowledge.restricted.mediation import PagePassage
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, PageDraft, page_name
+from evennia_ai.engine.knowledge.restricted.mediation import PagePassage
+from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.knowledge import (
@@ -18,7 +18,7 @@ from evennia_ai.store.knowledge import (
     page_drafts,
     pages,
 )
-from tests.game.lorekeeper.wikis import write
+from tests.npc.lorekeeper.wikis import write
 from tests.web.test_pages import as_json
 
 CANARY = "canary-7731"

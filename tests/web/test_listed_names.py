@@ -2,11 +2,11 @@
 
 import json
 
-from evennia_ai.actors import trusted
-from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.store.authored import cards, lorebooks
 from evennia_ai.store.knowledge import knowledge_bases
-from tests.game.scripted_games import CARD
+from tests.npc.scripted_games import CARD
 
 
 def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, browser):

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.game.senses.presence import FACTION
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.npc.senses.presence import FACTION
 from evennia_ai.store.authored import lorebooks
 
 RING = {
@@ -32,7 +32,7 @@ RING = {
 @pytest.fixture
 def newcomer(played):
     """An NPC that nobody has spoken with, in the room; its page of the next prompt."""
-    wil = played.make("Wil", "evennia_ai.game.npc.AINPC")
+    wil = played.make("Wil", "evennia_ai.typeclasses.AINPC")
     wil.page = f"/ai/npc/{wil.ai.ref}/next/"
     return wil
 

@@ -15,9 +15,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import evennia_ai
-from evennia_ai.actors import trusted
-from evennia_ai.history.turn.replay import report_of_turn
-from evennia_ai.minds.parse_cache import parsed_card
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.turn.replay import report_of_turn
+from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
@@ -26,7 +26,7 @@ from evennia_ai.store.model_calls import halts
 from evennia_ai.web.site import running_game
 from evennia_ai.web.site.column import column_of
 from evennia_ai.web.site.page import HEADERS
-from tests.game.scripted_games import CARD
+from tests.npc.scripted_games import CARD
 from tests.web.conftest import SECRET, acting
 
 VENDOR = Path(evennia_ai.__file__).parent / "static" / "evennia_ai" / "vendor"
@@ -235,7 +235,7 @@ def test_what_broke_a_cache_is_told_where_little_came_from_it(played, browser, m
 
 
 def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
-    from evennia_ai.memory.memories import Memory
+    from evennia_ai.engine.memory.memories import Memory
     from evennia_ai.store import memories
 
     ref = played.npc.ai.ref
@@ -251,7 +251,7 @@ def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
 
 
 def test_what_is_set_for_an_npc_and_from_where(played, browser):
-    from evennia_ai.game.npc_settings import changed
+    from evennia_ai.npc.npc_settings import changed
 
     changed(played.npc, by=trusted("builder"), mode="decide")
     told = as_json(browser("Builder"), f"/ai/npc/{played.npc.ai.ref}/settings/")["settings"]

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth import get_user
 from evennia.server.models import ServerConfig
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns

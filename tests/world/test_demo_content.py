@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.prompt.components import STATIC_COMPONENTS
-from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.engine.prompt.components import STATIC_COMPONENTS
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.editing.lints import lints
 from server.newcomer import first_question
 from world.demo_content import DEMO, DemoContent, read_content
 

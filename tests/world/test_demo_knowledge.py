@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.knowledge.pages.files import PageFolder, read_folder
-from evennia_ai.knowledge.pages.page import Page, PageName, alias_names, page_name
+from evennia_ai.engine.knowledge.pages.files import PageFolder, read_folder
+from evennia_ai.engine.knowledge.pages.page import Page, PageName, alias_names, page_name
 from world.demo_content import DEMO
 
 KNOWLEDGE = DEMO / "knowledge"

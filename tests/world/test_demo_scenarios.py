@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.cards.card import card_from_text
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.scenario import run_scenario
+from evennia_ai.formats.cards.card import card_from_text
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.scenario import run_scenario
 from world.demo_content import DEMO
 
 CARDS = sorted((DEMO / "cards").glob("*.json"))

@@ -15,11 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evennia_ai.actors import Actor, trusted
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.engine.actors import Actor, trusted
+from evennia_ai.engine.errors import EvenniaAIError
 
 if TYPE_CHECKING:  # settings come with Twisted, which no command on files alone waits for
-    from evennia_ai.settings.game import Conf
+    from evennia_ai.services.settings.game import Conf
 
 SETTINGS: Final = "server.conf.settings"
 _SETTINGS_FILE: Final = Path("server", "conf", "settings.py")
@@ -72,7 +72,7 @@ def opened_game(folder: Path) -> "Conf":
     path = _folder_of_game(folder)
     _start_django(path)
     _check_database(path)
-    from evennia_ai.settings.conf import conf
+    from evennia_ai.services.settings.conf import conf
 
     return conf()
 

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evennia_ai.cards.exporting import Form, dump_card, left_out
-from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import read_reported, write_report, written_in_words
 from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import write_file, write_lines
-from evennia_ai.errors import ComponentValueError, FormatError
-from evennia_ai.prompt.components import NO_GRANTS, Grants, in_order
-from evennia_ai.settings.game import Conf
+from evennia_ai.engine.errors import ComponentValueError, FormatError
+from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, in_order
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.formats.cards.exporting import Form, dump_card, left_out
+from evennia_ai.formats.cards.loading import CardImport, load_card
+from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
-from evennia_ai.text.columns import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from evennia_ai.game.senses.presence import HasMind, minds
-from evennia_ai.minds.view import char_name_of
+from evennia_ai.npc.senses.presence import HasMind, minds
+from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.store.authored.cards import assignment_of
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported

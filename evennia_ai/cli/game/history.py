@@ -19,23 +19,23 @@ from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.game.cast import name_of, players_called, which
 from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
-from evennia_ai.errors import EvenniaAIError, FormatError
-from evennia_ai.foreign.file_kinds import told_of_file
-from evennia_ai.game.senses.presence import HasMind
-from evennia_ai.history.chats.chat import is_chat, left_in_file, read_chat
-from evennia_ai.history.chats.chat_records import ChatSource, played_in
-from evennia_ai.history.turn.manifest import number_in, request_in_words
-from evennia_ai.history.turn.replay import Replay
-from evennia_ai.minds.edits import AsOfToday, ProposedEdit, read_edit_file
-from evennia_ai.minds.recomposing import Comparison, PastReader, compared, composed_again, whole
-from evennia_ai.minds.view import char_name_of
+from evennia_ai.engine.errors import EvenniaAIError, FormatError
+from evennia_ai.engine.history.turn.manifest import number_in, request_in_words
+from evennia_ai.engine.history.turn.replay import Replay
+from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.formats.chats.chat import is_chat, left_in_file, read_chat
+from evennia_ai.formats.chats.chat_records import ChatSource, played_in
+from evennia_ai.formats.file_kinds import told_of_file
+from evennia_ai.npc.senses.presence import HasMind
+from evennia_ai.npc.views.edits import AsOfToday, ProposedEdit, read_edit_file
+from evennia_ai.npc.views.recomposing import Comparison, PastReader, compared, composed_again, whole
+from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.store.history import conversations, past_turns, record_rows, turns, verifying
 from evennia_ai.store.history.chats import import_chat, is_of_name_alone
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.history.verifying import Broken
-from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
     from evennia.objects.models import ObjectDB

@@ -9,17 +9,17 @@ from typing import Any, Final
 from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import BAD_INPUT, refuse, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import Progress
-from evennia_ai.knowledge.pages.files import ImportProblems, base_text, file_of, read_folder
-from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Hit, Page
-from evennia_ai.private_files import FOLDER_OF_OWNER
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.engine.knowledge.pages.files import ImportProblems, base_text, file_of, read_folder
+from evennia_ai.engine.knowledge.pages.markup import write_page
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Hit, Page
+from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.services.private_files import FOLDER_OF_OWNER
 from evennia_ai.store.knowledge import page_imports
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.knowledge_bases import get_base
-from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 _PASSAGE_LINES: Final = 3
 _MOST_NAMES: Final = 20

@@ -6,8 +6,9 @@ from typing import Any
 
 from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import write_json, write_lines
-from evennia_ai.game.models.naming import game_id, game_name
-from evennia_ai.knowledge.pages.page import PageName
+from evennia_ai.engine.knowledge.pages.page import PageName
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.npc.model_calls.naming import game_id, game_name
 from evennia_ai.store.authored.cards import known_name
 from evennia_ai.store.core.copies import Copy, copies, named
 from evennia_ai.store.library import entries as shelf
@@ -15,7 +16,6 @@ from evennia_ai.store.library.bases import publish_base
 from evennia_ai.store.library.cards import publish_card
 from evennia_ai.store.library.entries import Entry
 from evennia_ai.store.library.following import take
-from evennia_ai.text.columns import visible
 
 
 def show(*, as_json: bool) -> int:

@@ -7,18 +7,18 @@ from typing import Literal
 from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import write_file, write_lines
 from evennia_ai.cli.presets import read_reported, write_report
-from evennia_ai.errors import ComponentValueError, FormatError
-from evennia_ai.minds.presets import parsed_preset
-from evennia_ai.presets.changes import not_written
-from evennia_ai.presets.export import exported, kept_text
-from evennia_ai.presets.mapping import preset_components
-from evennia_ai.presets.preset import KIND
-from evennia_ai.prompt.components import GAME, NO_GRANTS, Grants, in_order
-from evennia_ai.settings.game import Conf
+from evennia_ai.engine.errors import ComponentValueError, FormatError
+from evennia_ai.engine.prompt.components import GAME, NO_GRANTS, Grants, in_order
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.formats.presets.changes import not_written
+from evennia_ai.formats.presets.export import exported, kept_text
+from evennia_ai.formats.presets.mapping import preset_components
+from evennia_ai.formats.presets.preset import KIND
+from evennia_ai.npc.views.presets import parsed_preset
+from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import presets as store
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.presets import StoredPreset, known_name, typeable_name
-from evennia_ai.text.columns import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

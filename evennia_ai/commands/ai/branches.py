@@ -5,21 +5,21 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, StrictCommand, counted, in_words, name_of
 from evennia_ai.commands.naming import npc_and_number, npc_named, turn_of
 from evennia_ai.commands.prompt_shown import part_called
 from evennia_ai.commands.screens import Row
 from evennia_ai.commands.turn_shown import context_lines
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.game.senses.presence import NPC, object_of
-from evennia_ai.game.turn.rehearsal import Rehearsed, part_in, rehearsed
-from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.minds.visibility import Seer
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.history.records import Record, RecordKind
+from evennia_ai.engine.text.columns import WIDTH, hanging, visible
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.senses.presence import NPC, object_of
+from evennia_ai.npc.turn.rehearsal import Rehearsed, part_in, rehearsed
+from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.erasing import Erased, erase_branches
 from evennia_ai.store.history import branches, turns
 from evennia_ai.store.history.branches import Branch
-from evennia_ai.text.columns import WIDTH, hanging, visible
 
 _SAID: Final = (RecordKind.USER, RecordKind.ASSISTANT, RecordKind.FALLBACK)
 

@@ -11,7 +11,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.ai.history import (
     SUFFIX,
     exportable,
@@ -24,11 +23,12 @@ from evennia_ai.commands.ai.memory import player_named
 from evennia_ai.commands.base import CommandError, Run, StrictCommand, counted, name_of
 from evennia_ai.commands.folder import new_file, shown_path
 from evennia_ai.commands.naming import npc_and_number, npc_named
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.history.chats.chat import Chat, is_chat, left_in_file, read_chat
-from evennia_ai.history.chats.chat_records import ChatSource, played_in
-from evennia_ai.minds.view import char_name_of
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.formats.chats.chat import Chat, is_chat, left_in_file, read_chat
+from evennia_ai.formats.chats.chat_records import ChatSource, played_in
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.views.view import char_name_of
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.history.chats import exported_chat, import_chat
 from evennia_ai.store.history.record_rows import ConversationRef
 

@@ -54,13 +54,13 @@ from evennia_ai.commands.turn_shown import (
     turn_lines,
     why_lines,
 )
-from evennia_ai.foreign.fields import near
-from evennia_ai.game.models.examining import examined
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.llm.doctor import Finding
+from evennia_ai.engine.foreign.fields import near
+from evennia_ai.engine.text.columns import hanging, visible
+from evennia_ai.npc.model_calls.examining import examined
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.services.llm.doctor import Finding
 from evennia_ai.store.history import turns
-from evennia_ai.text.columns import hanging, visible
 
 FULL: Final = "full"
 """What shows a screen with nothing folded."""

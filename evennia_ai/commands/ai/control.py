@@ -11,24 +11,24 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, StrictCommand, in_words
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.game.recording import heard
-from evennia_ai.game.recording.heard import ConversationKey
-from evennia_ai.game.recording.unanswered import heard_again
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.presence import NPC, room_ref_of, why_gone
-from evennia_ai.game.tools.speaking import spoken_by
-from evennia_ai.history.corrections import said_at
-from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.history.corrections import said_at
+from evennia_ai.engine.history.records import Record, RecordKind
+from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.recording import heard
+from evennia_ai.npc.recording.heard import ConversationKey
+from evennia_ai.npc.recording.unanswered import heard_again
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.senses.presence import NPC, room_ref_of, why_gone
+from evennia_ai.npc.tools.speaking import spoken_by
 from evennia_ai.store.history import control, model_requests, record_rows
 from evennia_ai.store.history.control import Exchange
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.text.columns import visible
 
 MOST_UNDONE: Final = 50
 MOST_TEXT: Final = 8000

@@ -11,22 +11,23 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, day_and_time, in_words
 from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in, shown_path
 from evennia_ai.commands.prompt_shown import request_lines, run_in_words, runs
 from evennia_ai.commands.screens import Row, Span
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.history.chats.chat_records import is_source, source_in_words
-from evennia_ai.history.records import CONVERSATION, Record, RecordKind
-from evennia_ai.history.turn.manifest import number_in
-from evennia_ai.history.turn.replay import Fault, shared_prefix
-from evennia_ai.minds.looking import past_reader, sent
-from evennia_ai.minds.visibility import Seer
-from evennia_ai.prompt.cache_account import MEANINGS
-from evennia_ai.prompt.report import Report, hidden_lines, number_of
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.history.records import CONVERSATION, Record, RecordKind
+from evennia_ai.engine.history.turn.manifest import number_in
+from evennia_ai.engine.history.turn.replay import Fault, shared_prefix
+from evennia_ai.engine.prompt.cache_account import MEANINGS
+from evennia_ai.engine.prompt.report import Report, hidden_lines, number_of
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, visible, wrapped
+from evennia_ai.formats.chats.chat_records import is_source, source_in_words
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.views.looking import past_reader, sent
+from evennia_ai.npc.views.visibility import Seer
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.history.control import controls_since
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.past_turns import (
@@ -41,7 +42,6 @@ from evennia_ai.store.history.record_rows import ConversationRef, length, record
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.history.verifying import verify
-from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
 PAGE_RECORDS: Final = 20
 _ERASED: Final = "(erased on request)"

@@ -11,22 +11,23 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
-from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.game.recording import heard
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
-from evennia_ai.memory.learning import judged
-from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
-from evennia_ai.memory.recalling import Moment, Score, is_open, scored
-from evennia_ai.memory.scenes import words_said
-from evennia_ai.minds.visibility import Seer
-from evennia_ai.prompt.components import Scope
-from evennia_ai.prompt.history import History
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.memory.learning import judged
+from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
+from evennia_ai.engine.memory.recalling import Moment, Score, is_open, scored
+from evennia_ai.engine.memory.scenes import words_said
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.npc.inputs.facts import hours_now
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.recording import heard
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.upkeep.remembering import kept, people_of, plain_text
+from evennia_ai.npc.views.visibility import Seer
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import memories as store
 from evennia_ai.store.erasing import (
     Erased,
@@ -42,7 +43,6 @@ from evennia_ai.store.erasing import (
 )
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import MemoryChange, changes_of
-from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 USAGE: Final = "ai/memory <npc>[/<page>], ai/memory <npc>/#<id>, each with '= ...' to write"
 FORGET_USAGE: Final = "ai/forget [<npc>] = <player>, or ai/forget here | room:<room>"

@@ -11,16 +11,16 @@ from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_
 from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
 from evennia_ai.commands.screens import Row, Span, head, is_web_client
-from evennia_ai.game.mind import emergency
-from evennia_ai.game.mind.emergency import Stopped
-from evennia_ai.game.mind.news import is_told, set_told
-from evennia_ai.game.models.limits import is_stopped
-from evennia_ai.game.npc_settings import SettingChange, changes_of
-from evennia_ai.game.senses.presence import NPC
+from evennia_ai.engine.text.columns import first_line, hanging, visible
+from evennia_ai.npc.mind import emergency
+from evennia_ai.npc.mind.emergency import Stopped
+from evennia_ai.npc.mind.news import is_told, set_told
+from evennia_ai.npc.model_calls.limits import is_stopped
+from evennia_ai.npc.npc_settings import SettingChange, changes_of
+from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store import model_calls
 from evennia_ai.store.history.past_turns import TurnLine, TurnPage, turn_page
 from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
-from evennia_ai.text.columns import first_line, hanging, visible
 
 PAGE_TURNS: Final = 10
 PANE: Final = "evennia_ai_mind"

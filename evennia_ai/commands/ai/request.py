@@ -9,14 +9,14 @@ from typing import Any, Final
 from evennia_ai.commands.ai.history import exportable
 from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.folder import new_file, shown_path
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.execution_request import execution_request
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.history.turn.sending import storable_messages
-from evennia_ai.minds.looking import past_of
-from evennia_ai.prompt.messages import digest
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.execution_request import execution_request
+from evennia_ai.engine.history.turn.sending import storable_messages
+from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.views.looking import past_of
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.history.past_turns import replayed
 from evennia_ai.store.history.turns import StoredTurn
 

@@ -1,6 +1,6 @@
 """`ai/set`, `ai/profile`, `ai/mode`, `ai/tools`: what is set for an NPC, from where, and changes.
 
-What a value may be is judged by `evennia_ai.game.npc_settings`; here is how builders write and read
+What a value may be is judged by `evennia_ai.npc.npc_settings`; here is how builders write and read
 it, and what an NPC that listens made of what it heard last.
 """
 
@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError
-from evennia_ai.endpoints import Access, Models, NotReady
-from evennia_ai.foreign.fields import near
-from evennia_ai.game.floor.addressing import HeardVerdict
-from evennia_ai.game.npc_settings import SettingChange, changed, given_to, settings_of
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.game.tools.registry import Choice, choice_of, chosen, registry
-from evennia_ai.game.tools.tool import Tool
-from evennia_ai.llm.profiles import MODEL_ROLES, ModelProfile
-from evennia_ai.settings.conf import SettingError
-from evennia_ai.settings.game import Conf
-from evennia_ai.settings.npc import MODES, Mode, NPCSettings
-from evennia_ai.text.columns import hanging
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.foreign.fields import near
+from evennia_ai.engine.text.columns import hanging
+from evennia_ai.npc.floor.addressing import HeardVerdict
+from evennia_ai.npc.npc_settings import SettingChange, changed, given_to, settings_of
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.tools.registry import Choice, choice_of, chosen, registry
+from evennia_ai.npc.tools.tool import Tool
+from evennia_ai.services.endpoints import Access, Models, NotReady
+from evennia_ai.services.llm.profiles import MODEL_ROLES, ModelProfile
+from evennia_ai.services.settings.conf import SettingError
+from evennia_ai.services.settings.game import Conf
+from evennia_ai.services.settings.npc import MODES, Mode, NPCSettings
 
 Reader = Callable[[str], Any]
 """Makes a value of what was typed; what cannot be stays text, and who judges it says so."""

@@ -6,29 +6,29 @@ from typing import Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import CommandError, counted, day_and_time, in_words, name_of
 from evennia_ai.commands.turn_shown import cut_lines
-from evennia_ai.game.floor.scheduler import Crowd
-from evennia_ai.game.mind import overview
-from evennia_ai.game.mind.npc_list import NPCList
-from evennia_ai.game.mind.overview import NPCRow, Totals
-from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
-from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.presence import NPC, object_of
-from evennia_ai.game.tools.registry import problems_of
-from evennia_ai.game.upkeep.compacting import Outcome
-from evennia_ai.game.upkeep.library import LibraryStatus
-from evennia_ai.game.work.queued import WorkStatus
-from evennia_ai.llm.quotas import LIMITS
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible
+from evennia_ai.npc.background.queued import WorkStatus
+from evennia_ai.npc.floor.scheduler import Crowd
+from evennia_ai.npc.mind import overview
+from evennia_ai.npc.mind.npc_list import NPCList
+from evennia_ai.npc.mind.overview import NPCRow, Totals
+from evennia_ai.npc.model_calls.limits import Limits, LimitScope, is_stopped
+from evennia_ai.npc.npc_settings import settings_of
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.senses.presence import NPC, object_of
+from evennia_ai.npc.tools.registry import problems_of
+from evennia_ai.npc.upkeep.compacting import Outcome
+from evennia_ai.npc.upkeep.library import LibraryStatus
+from evennia_ai.services.llm.quotas import LIMITS
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.model_requests import Compacted, compacted_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import DAY_SECONDS, halts
-from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20
 MOST_SET_ASIDE: Final = 5
@@ -90,7 +90,9 @@ def _nobody(part: str, number: int) -> str:
         return f"There is no page {number}: there are fewer NPCs."
     if part:
         return f"No NPC with a mind, nor its room, has '{part}' in its name."
-    return "There is no NPC with a mind yet; create one: create/drop Oren:evennia_ai.game.npc.AINPC"
+    return (
+        "There is no NPC with a mind yet; create one: create/drop Oren:evennia_ai.typeclasses.AINPC"
+    )
 
 
 def _total_lines(all_of: Totals, part: str) -> Iterator[str]:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Generator
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
     SeveralCalledSoError,
@@ -28,13 +27,14 @@ from evennia_ai.commands.setup.component_shown import (
     place_in_words,
 )
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
-from evennia_ai.errors import StaticComponentError, UnknownComponentError
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.minds.looking import foreseen
-from evennia_ai.prompt.components import PromptComponent, Scope
-from evennia_ai.prompt.report import Report, number_of, trace_lines
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import StaticComponentError, UnknownComponentError
+from evennia_ai.engine.prompt.components import PromptComponent, Scope
+from evennia_ai.engine.prompt.report import Report, number_of, trace_lines
+from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.views.looking import foreseen
 from evennia_ai.store.authored import components as store
-from evennia_ai.text.columns import WIDTH, wrapped
 
 _CREATE: Final = "component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]"
 # An ID, a role or both, and behind a colon the text. Only what begins like a number is an ID: else

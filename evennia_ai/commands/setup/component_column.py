@@ -7,27 +7,27 @@ stand in the prompt; the history is one line.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from evennia_ai.cards.components import FIELDS
 from evennia_ai.commands.prompt_shown import marked, run_in_words, runs
 from evennia_ai.commands.screens import Row, Span, head
 from evennia_ai.commands.setup.component_shown import labelled
-from evennia_ai.errors import FormatError
-from evennia_ai.game.senses.presence import NPC, scopes_of
-from evennia_ai.memory.recalling import MEMORIES_KEY
-from evennia_ai.minds.parse_cache import parsed_card
-from evennia_ai.minds.presets import is_of_preset
-from evennia_ai.prompt.components import (
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.memory.recalling import MEMORIES_KEY
+from evennia_ai.engine.prompt.components import (
     NO_GRANTS,
     PLUGGABLE_IDS,
     PromptComponent,
     depth_in_words,
 )
-from evennia_ai.prompt.pieces import Claim, Piece
-from evennia_ai.prompt.report import Report, hidden_lines
+from evennia_ai.engine.prompt.pieces import Claim, Piece
+from evennia_ai.engine.prompt.report import Report, hidden_lines
+from evennia_ai.engine.text.columns import WIDTH, clipped, columns, padded
+from evennia_ai.formats.cards.components import FIELDS
+from evennia_ai.npc.senses.presence import NPC, scopes_of
+from evennia_ai.npc.views.parse_cache import parsed_card
+from evennia_ai.npc.views.presets import is_of_preset
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.authored.cards import StoredCard, card_of
 from evennia_ai.store.authored.presets import preset_for
-from evennia_ai.text.columns import WIDTH, clipped, columns, padded
 
 _ITEM: Final = 24
 # The fields of a card by the keys of the components that say them, as `card/set` names them.

@@ -10,10 +10,10 @@ from evennia_ai.commands.setup.component_shown import (
     place_in_words,
     unsettled_in_words,
 )
-from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.messages import DepthCounts
+from evennia_ai.engine.prompt.components import PromptComponent
+from evennia_ai.engine.prompt.messages import DepthCounts
+from evennia_ai.engine.text.columns import clipped, visible
 from evennia_ai.store.authored import components as store
-from evennia_ai.text.columns import clipped, visible
 
 _YES_OR_NO: Final = {"yes": True, "no": False}
 

@@ -6,15 +6,12 @@ Also what `component/context` does: which components are off in which kind of ev
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from evennia_ai.actors import Actor
-from evennia_ai.cards.components import FIELDS
 from evennia_ai.commands.base import FIELD_WORDS, CommandError, day_and_time, revision_in_words
-from evennia_ai.game.inputs.gather import NAMES
-from evennia_ai.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
-from evennia_ai.minds.view import KNOWLEDGE_POLICY
-from evennia_ai.prompt.blocks import FILLED, GUIDANCE_KEY
-from evennia_ai.prompt.compiled import CompiledComponent
-from evennia_ai.prompt.components import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
+from evennia_ai.engine.prompt.blocks import FILLED, GUIDANCE_KEY
+from evennia_ai.engine.prompt.compiled import CompiledComponent
+from evennia_ai.engine.prompt.components import (
     GAME,
     HISTORY_ID,
     MAX_DEPTH,
@@ -22,15 +19,18 @@ from evennia_ai.prompt.components import (
     PromptComponent,
     depth_in_words,
 )
-from evennia_ai.prompt.contexts import PromptContext
-from evennia_ai.prompt.registry import ComponentRegistry
-from evennia_ai.prompt.templates.template import compile_template
-from evennia_ai.prompt.templates.value_names import KNOWN_NAMES
-from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.engine.prompt.contexts import PromptContext
+from evennia_ai.engine.prompt.registry import ComponentRegistry
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
+from evennia_ai.engine.text.differences import members_differing
+from evennia_ai.formats.cards.components import FIELDS
+from evennia_ai.npc.inputs.gather import NAMES
+from evennia_ai.npc.views.view import KNOWLEDGE_POLICY
 from evennia_ai.store.authored import components as store
 from evennia_ai.store.authored.components import VALUE_FIELDS, ComponentRevision
-from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
-from evennia_ai.text.differences import members_differing
 
 _KEY_COLUMNS: Final = 30
 # What the texts of components may name that stand for a place.

@@ -17,11 +17,11 @@ from evennia.utils.eveditor import EvEditor
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import shown_line, unexpected
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.mind.actors import actor_of
-from evennia_ai.game.speech.output import shown_block
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.npc.mind.actors import actor_of
+from evennia_ai.npc.speech.output import shown_block
 
 ATTRIBUTE: Final = "edited_text"
 CATEGORY: Final = "evennia_ai"

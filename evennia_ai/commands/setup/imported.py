@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
-from evennia_ai.prompt.components import ALLOWS, Grants, in_order
-from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.engine.prompt.components import ALLOWS, Grants, in_order
+from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 _NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")
 _BETWEEN: Final = re.compile(r"[,\s]+")

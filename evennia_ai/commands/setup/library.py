@@ -14,10 +14,11 @@ from twisted.internet.defer import Deferred
 from evennia_ai.commands.background_work import BackgroundWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, and_more, counted, day_and_time
 from evennia_ai.commands.setup.knowledge.shown import base_to_change
-from evennia_ai.game.mind.overview import look_at_all
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.game.models.naming import game_id, game_name
-from evennia_ai.game.runtime import runtime
+from evennia_ai.engine.text.columns import hanging, visible
+from evennia_ai.npc.mind.overview import look_at_all
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.model_calls.naming import game_id, game_name
+from evennia_ai.npc.runtime import runtime
 from evennia_ai.store.authored.cards import known_name
 from evennia_ai.store.core import copies
 from evennia_ai.store.core.copies import Copy, named
@@ -27,7 +28,6 @@ from evennia_ai.store.library.bases import MOST_WRITTEN, PublishedBase, publish_
 from evennia_ai.store.library.cards import publish_card
 from evennia_ai.store.library.entries import Entry, entries, entry, reading
 from evennia_ai.store.library.following import LOOKING_SECONDS, take
-from evennia_ai.text.columns import hanging, visible
 
 _MOST: Final = 60
 

@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import (
     BUILDER_LOCK,
     CommandError,
@@ -16,20 +15,21 @@ from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_ke
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
-from evennia_ai.foreign.fields import near
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.prompt.components import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.foreign.fields import near
+from evennia_ai.engine.prompt.components import (
     PLUGGABLE_IDS,
     depth_in_words,
 )
-from evennia_ai.prompt.messages import TEXT_ROLES
-from evennia_ai.prompt.notes import NOTE_MODES
-from evennia_ai.prompt.settled import unsettled_sentence
+from evennia_ai.engine.prompt.messages import TEXT_ROLES
+from evennia_ai.engine.prompt.notes import NOTE_MODES
+from evennia_ai.engine.prompt.settled import unsettled_sentence
+from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, visible, wrapped
+from evennia_ai.engine.text.differences import members_differing
+from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store.authored import notes as store
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.notes import NOTE, NoteChange, StoredNote
-from evennia_ai.text.columns import WIDTH, clipped, hanging, visible, wrapped
-from evennia_ai.text.differences import members_differing
 
 _NAMED: Final = "<npc>[/<key>]"
 _KIND: Final = "note"

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_DEPTH, depth_in_words
-from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.engine.prompt.components import DEFAULT_ORDER, MAX_DEPTH, depth_in_words
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded, visible
+from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store.authored.notes import NOTE, StoredNote
-from evennia_ai.text.columns import WIDTH, clipped, first_line, padded, visible
 
 _KEY_COLUMNS: Final = 16
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.exporting import FORM_OF, dump_card
-from evennia_ai.cards.limits import CardLimits
-from evennia_ai.cards.loading import load_card
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.exporting import FORM_OF, dump_card
+from evennia_ai.formats.cards.limits import CardLimits
+from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.store.authored.card_revisions import CardFile, file_of, json_file
 
 

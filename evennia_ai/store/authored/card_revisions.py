@@ -13,12 +13,12 @@ from typing import Any, Final, Literal
 from django.db.models import QuerySet
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.cards.limits import as_text
-from evennia_ai.cards.loading import CardImport
-from evennia_ai.errors import StoreError
-from evennia_ai.prompt.components import Grant, Grants
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.prompt.components import Grant, Grants
+from evennia_ai.formats.cards.limits import as_text
+from evennia_ai.formats.cards.loading import CardImport
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.core import importing
 from evennia_ai.store.core.authoring import Change, checked_source
 from evennia_ai.store.core.importing import Imports, grants_from, grants_text

@@ -12,13 +12,13 @@ from typing import Final
 from django.db.models.functions import Lower
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import (
     EditConflictError,
     NotStoredError,
     StoreError,
 )
-from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
+from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
 from evennia_ai.store.core import copies

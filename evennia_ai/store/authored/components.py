@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import (
     ComponentValueError,
     EditConflictError,
     EvenniaAIError,
@@ -23,13 +23,13 @@ from evennia_ai.errors import (
     StoreError,
     UnknownComponentError,
 )
-from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.prompt.contexts import BUILT_IN, PromptContext
-from evennia_ai.prompt.registry import ComponentRegistry, with_statics
-from evennia_ai.prompt.settled import check_settled
-from evennia_ai.prompt.templates.template import compile_template
-from evennia_ai.prompt.templates.value_names import OUTLET
+from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.engine.prompt.contexts import BUILT_IN, PromptContext
+from evennia_ai.engine.prompt.registry import ComponentRegistry, with_statics
+from evennia_ai.engine.prompt.settled import check_settled
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.snapshots import COMPONENTS, Snapshot, changing, value_of
 

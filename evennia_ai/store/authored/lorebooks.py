@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 from django.db.models import Q
 
 from evennia_ai import models
-from evennia_ai.actors import ACCESS, Actor
-from evennia_ai.errors import EditConflictError, FormatError, NotStoredError
-from evennia_ai.history.records import canonical_json
-from evennia_ai.lorebook.book import ATTACH_RANK
-from evennia_ai.lorebook.editing.edits import changed_entries
-from evennia_ai.prompt.components import Scope
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import ACCESS, Actor
+from evennia_ai.engine.errors import EditConflictError, FormatError, NotStoredError
+from evennia_ai.engine.history.records import canonical_json
+from evennia_ai.engine.lorebook.book import ATTACH_RANK
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.formats.lorebooks.editing.edits import changed_entries
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import book_texts
 from evennia_ai.store.authored.book_texts import Difference
 from evennia_ai.store.core.authoring import (

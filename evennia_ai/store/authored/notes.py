@@ -11,18 +11,18 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import (
     ComponentValueError,
     NotStoredError,
     StoreError,
 )
-from evennia_ai.foreign.fields import Must, checker, wrong_in
-from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_CONTENT, MAX_DEPTH, Order
-from evennia_ai.prompt.messages import Role
-from evennia_ai.prompt.notes import NoteMode, NotePlace
-from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.engine.foreign.fields import Must, checker, wrong_in
+from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.prompt.components import DEFAULT_ORDER, MAX_CONTENT, MAX_DEPTH, Order
+from evennia_ai.engine.prompt.messages import Role
+from evennia_ai.engine.prompt.notes import NoteMode, NotePlace
+from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.snapshots import NOTES, Snapshots, changing, value_of
 
@@ -55,7 +55,7 @@ _Text = Annotated[
 class StoredNote:
     """A note `depth` messages from the newest, due every `every` messages of role user.
 
-    `mode` says whether it keeps a place it once had (`evennia_ai.prompt.notes`).
+    `mode` says whether it keeps a place it once had (`evennia_ai.engine.prompt.notes`).
     """
 
     key: _Key = NOTE

@@ -9,10 +9,10 @@ import time
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.history.records import storable
-from evennia_ai.prompt.personas import MOST_DEPTH, PERSONA_PLACES, Persona
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.prompt.personas import MOST_DEPTH, PERSONA_PLACES, Persona
 from evennia_ai.store.core.snapshots import PERSONAS, Snapshots, changing
 
 _CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")

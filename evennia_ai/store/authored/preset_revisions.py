@@ -13,11 +13,11 @@ from typing import Any, Final, Literal
 from django.db.models import QuerySet
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import StoreError
-from evennia_ai.history.records import canonical_json
-from evennia_ai.prompt.components import Grant, Grants
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.records import canonical_json
+from evennia_ai.engine.prompt.components import Grant, Grants
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.core import importing
 from evennia_ai.store.core.authoring import Change, checked_source
 from evennia_ai.store.core.importing import Imports, grants_from, grants_text

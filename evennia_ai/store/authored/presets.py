@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import EditConflictError, NotStoredError, StoreError
-from evennia_ai.prompt.components import NO_GRANTS, SCOPE_RANK, Grants, Scope
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EditConflictError, NotStoredError, StoreError
+from evennia_ai.engine.prompt.components import NO_GRANTS, SCOPE_RANK, Grants, Scope
 from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored.preset_revisions import Action, Switches, kept_file
 from evennia_ai.store.core.authoring import check_scope, checked_name

@@ -1,8 +1,9 @@
 """Authoring: what authors give is looked at before it is stored, and every change of it stays.
 
 Whether a text is a lock and what it allows whom is for the commands; what a card or a lorebook
-means is for `evennia_ai.cards` and `evennia_ai.lorebook`. Changes are rows numbered from 1, in a
-table of their kind. They stay when the thing is removed, so that a number means one text for ever.
+means is for `evennia_ai.formats.cards` and `evennia_ai.engine.lorebook`. Changes are rows numbered
+from 1, in a table of their kind. They stay when the thing is removed, so that a number means one
+text for ever.
 """
 
 import json
@@ -14,10 +15,15 @@ from typing import Any, Final, NoReturn
 
 from django.db.models import Max, Model, QuerySet
 
-from evennia_ai.actors import Actor
-from evennia_ai.errors import ComponentValueError, EditConflictError, FormatError, NotStoredError
-from evennia_ai.history.records import storable
-from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import (
+    ComponentValueError,
+    EditConflictError,
+    FormatError,
+    NotStoredError,
+)
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.prompt.components import GAME, Scope
 
 MAX_NAME: Final = 200
 MAX_LOCKS: Final = 2000

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.store.core.snapshots import one_change, value_of
 
 Kind = Literal["base", "card"]

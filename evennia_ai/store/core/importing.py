@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from evennia_ai.errors import ComponentValueError, StoreError
-from evennia_ai.prompt.components import Grant, Grants, in_order
+from evennia_ai.engine.errors import ComponentValueError, StoreError
+from evennia_ai.engine.prompt.components import Grant, Grants, in_order
 from evennia_ai.store.core.authoring import MAX_NAME, Revisions
 
 IMPORTED: Final = "imported"

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
-from evennia_ai.errors import StoreError
+from evennia_ai.engine.errors import StoreError
 
 T = TypeVar("T")
 

@@ -22,8 +22,8 @@ from weakref import WeakSet
 
 from django.db import DatabaseError, connection, transaction
 
-from evennia_ai.actors import Actor
-from evennia_ai.errors import StoreError
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import StoreError
 from evennia_ai.models import StateRevision
 from evennia_ai.store.core.locks import waiting_a_moment
 from evennia_ai.store.core.refusals import reason_of

@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.history.corrections import CORRECTS
-from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.history.corrections import CORRECTS
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import (
     LORE,
     MessageTotals,
     NewRecord,
     Record,
     RecordKind,
 )
-from evennia_ai.lorebook.activation.timers import LoreState, state_from
-from evennia_ai.prompt.history import History
+from evennia_ai.engine.lorebook.activation.timers import LoreState, state_from
+from evennia_ai.engine.prompt.history import History
 from evennia_ai.store.core.snapshots import one_change
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import (

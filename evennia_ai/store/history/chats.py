@@ -13,16 +13,16 @@ from itertools import islice
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.errors import StoreError
-from evennia_ai.history.chats.chat import Chat, chat_pieces, values_sha256
-from evennia_ai.history.chats.chat_records import (
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
+from evennia_ai.formats.chats.chat import Chat, chat_pieces, values_sha256
+from evennia_ai.formats.chats.chat_records import (
     OF_CHAT,
     VALUES,
     ChatSource,
     chat_of_records,
     records_of_chat,
 )
-from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.store.core.snapshots import one_change
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, End, record_from, ref_of

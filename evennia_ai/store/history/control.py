@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import StoreError
-from evennia_ai.history.corrections import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.corrections import (
     CORRECTIBLE,
     Spoken,
     Utterance,
@@ -23,8 +23,8 @@ from evennia_ai.history.corrections import (
     said_at,
     utterances,
 )
-from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import (
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import (
     Control,
     MessageTotals,
     Record,
@@ -33,7 +33,8 @@ from evennia_ai.history.records import (
     control_record,
     is_staying,
 )
-from evennia_ai.lorebook.activation.timers import state_from
+from evennia_ai.engine.lorebook.activation.timers import state_from
+from evennia_ai.engine.text.columns import clipped
 from evennia_ai.store.core.snapshots import changing, one_change
 from evennia_ai.store.history.conversations import appended, opening_summary, segment_begun
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
@@ -47,7 +48,6 @@ from evennia_ai.store.history.windows import (
     reset_lore,
     windows,
 )
-from evennia_ai.text.columns import clipped
 
 _ANSWERED_WITH: Final = frozenset({RecordKind.ASSISTANT, RecordKind.TOOL_CALL})
 _PERCEIVED: Final = frozenset({RecordKind.USER, RecordKind.EVENT, RecordKind.REMINDER})

@@ -17,13 +17,13 @@ from typing import Any, Final
 from django.db import IntegrityError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.errors import HistoryConflictError, StoreError
-from evennia_ai.history.projection import project_newest, record_of
-from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.lorebook.activation.timers import NO_STATE
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.placement import NO_ANCHORS
+from evennia_ai.engine.errors import HistoryConflictError, StoreError
+from evennia_ai.engine.history.projection import project_newest, record_of
+from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.placement import NO_ANCHORS
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 from evennia_ai.store.history.record_rows import (

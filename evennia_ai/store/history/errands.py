@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.errors import NotStoredError
-from evennia_ai.history.records import storable
-from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.store.core.snapshots import one_transaction, value_of
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 

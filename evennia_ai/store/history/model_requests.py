@@ -14,17 +14,17 @@ from typing import Any, Final
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.errors import HistoryConflictError, StaleError, StoreError
-from evennia_ai.history.compaction.planning import Breaker
-from evennia_ai.history.compaction.summaries import (
+from evennia_ai.engine.errors import HistoryConflictError, StaleError, StoreError
+from evennia_ai.engine.history.compaction.planning import Breaker
+from evennia_ai.engine.history.compaction.summaries import (
     NO_ATTEMPT,
     SummaryAttempt,
     asking_record,
     attempt_from,
 )
-from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.turn.sending import Handle, key_of, sent_messages, text_of
-from evennia_ai.prompt.messages import Message
+from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
+from evennia_ai.engine.history.turn.sending import Handle, key_of, sent_messages, text_of
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import conversations_of

@@ -15,13 +15,13 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Subquery
 
 from evennia_ai import models
-from evennia_ai.errors import ReplayError
-from evennia_ai.history.projection import let_go_records, message_of, project
-from evennia_ai.history.records import BOOKKEEPING, Record, RecordKind, is_staying
-from evennia_ai.history.turn.replay import Replay, replay
+from evennia_ai.engine.errors import ReplayError
+from evennia_ai.engine.history.projection import let_go_records, message_of, project
+from evennia_ai.engine.history.records import BOOKKEEPING, Record, RecordKind, is_staying
+from evennia_ai.engine.history.turn.replay import Replay, replay
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.models import ERASED_META
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message
 from evennia_ai.store.core.snapshots import one_transaction, value_of
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.record_rows import (

@@ -9,9 +9,9 @@ from typing import Final
 from django.db.models import Q
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.seals import SEALS
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.turn.seals import SEALS
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of

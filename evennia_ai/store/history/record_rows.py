@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from django.db.models import Q
 
 from evennia_ai import models
-from evennia_ai.history.records import (
+from evennia_ai.engine.history.records import (
     SHARED_CHARACTERS,
     MessageTotals,
     NewRecord,
@@ -26,7 +26,7 @@ from evennia_ai.history.records import (
     linked_sha256,
     one_text,
 )
-from evennia_ai.prompt.messages import Role
+from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import value_of
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from evennia_ai import models
-from evennia_ai.errors import ReplayError
-from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turn.manifest import TurnManifest, record_names, with_record_names
-from evennia_ai.history.turn.seals import SEAL, PortableTurn, Seals
+from evennia_ai.engine.errors import ReplayError
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.history.turn.manifest import TurnManifest, record_names, with_record_names
+from evennia_ai.engine.history.turn.seals import SEAL, PortableTurn, Seals
 from evennia_ai.store.core.snapshots import value_of
 from evennia_ai.store.history.record_rows import records_from
 

@@ -7,10 +7,10 @@ by a place in the records and the hash of what stands there: the same place give
 from dataclasses import dataclass
 
 from evennia_ai import models
-from evennia_ai.errors import StaleError
-from evennia_ai.history.projection import let_go_records
-from evennia_ai.history.records import Record
-from evennia_ai.prompt.history import History
+from evennia_ai.engine.errors import StaleError
+from evennia_ai.engine.history.projection import let_go_records
+from evennia_ai.engine.history.records import Record
+from evennia_ai.engine.prompt.history import History
 from evennia_ai.store.history.conversations import opening_summary
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import history_upto, windows

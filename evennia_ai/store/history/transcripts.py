@@ -1,7 +1,7 @@
 """Transcripts: a whole conversation out of one database and into another.
 
 Both ways go line by line, so a long conversation costs no more memory than the names of its
-records. What the lines are is `evennia_ai.history.transcripts`.
+records. What the lines are is `evennia_ai.engine.history.transcripts`.
 """
 
 import time
@@ -13,9 +13,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import StoreError
-from evennia_ai.history.transcripts import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.transcripts import (
     Header,
     TranscriptReader,
     header_line,
@@ -24,9 +24,9 @@ from evennia_ai.history.transcripts import (
     record_line,
     turn_line,
 )
-from evennia_ai.history.turn.manifest import with_record_names
-from evennia_ai.history.turn.seals import PortableTurn, Seals, import_record
-from evennia_ai.lorebook.activation.timers import LoreState, state_from
+from evennia_ai.engine.history.turn.manifest import with_record_names
+from evennia_ai.engine.history.turn.seals import PortableTurn, Seals, import_record
+from evennia_ai.engine.lorebook.activation.timers import LoreState, state_from
 from evennia_ai.store.core.snapshots import one_change, value_of
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import (

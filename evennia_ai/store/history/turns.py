@@ -16,13 +16,13 @@ from django.db import IntegrityError, connection
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.errors import (
+from evennia_ai.engine.errors import (
     HistoryConflictError,
     NotStoredError,
     StoreError,
     TurnClosedError,
 )
-from evennia_ai.history.records import (
+from evennia_ai.engine.history.records import (
     NewRecord,
     Record,
     RecordKind,
@@ -30,12 +30,12 @@ from evennia_ai.history.records import (
     cut_short,
     storable,
 )
-from evennia_ai.history.turn.manifest import TurnManifest
-from evennia_ai.history.turn.seals import SEAL
-from evennia_ai.history.turn.sending import Draft, Handle, key_of, sent_messages
-from evennia_ai.lorebook.activation.timers import LoreState
-from evennia_ai.prompt.cache_account import Sent
-from evennia_ai.prompt.messages import Message, digest
+from evennia_ai.engine.history.turn.manifest import TurnManifest
+from evennia_ai.engine.history.turn.seals import SEAL
+from evennia_ai.engine.history.turn.sending import Draft, Handle, key_of, sent_messages
+from evennia_ai.engine.lorebook.activation.timers import LoreState
+from evennia_ai.engine.prompt.cache_account import Sent
+from evennia_ai.engine.prompt.messages import Message, digest
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of

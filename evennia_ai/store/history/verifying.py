@@ -2,16 +2,16 @@
 
 Every record's hash covers the record before it, through all segments. Erased records keep their
 place in the chain, and a later record tells of the erasure. Each turn that has ended has a seal in
-the chain (`evennia_ai.history.turn.seals`), and each seal has its turn. Somebody who may write the
-database can take the newest records away, or hash all of them anew; no chain tells that.
+the chain (`evennia_ai.engine.history.turn.seals`), and each seal has its turn. Somebody who may
+write the database can take the newest records away, or hash all of them anew; no chain tells that.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.history.records import Record, RecordKind, first_broken
-from evennia_ai.history.turn.seals import Seals
+from evennia_ai.engine.history.records import Record, RecordKind, first_broken
+from evennia_ai.engine.history.turn.seals import Seals
 from evennia_ai.store.history.record_rows import ConversationRef, record_from
 from evennia_ai.store.history.sealing import seal_problem
 

@@ -17,18 +17,24 @@ from typing import Any, Final
 from django.db.models import Q
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import StoreError
-from evennia_ai.history.projection import extended, let_go, let_go_records, project_newest
-from evennia_ai.history.records import CONVERSATION, NewRecord, Record, RecordKind, canonical_json
-from evennia_ai.history.turn.manifest import anchors_from
-from evennia_ai.history.turn.sending import NewText, TextKey, key_of
-from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, state_from
-from evennia_ai.prompt.cache_account import Sent
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.memo import SpentMemo
-from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.projection import extended, let_go, let_go_records, project_newest
+from evennia_ai.engine.history.records import (
+    CONVERSATION,
+    NewRecord,
+    Record,
+    RecordKind,
+    canonical_json,
+)
+from evennia_ai.engine.history.turn.manifest import anchors_from
+from evennia_ai.engine.history.turn.sending import NewText, TextKey, key_of
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, state_from
+from evennia_ai.engine.prompt.cache_account import Sent
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.memo import SpentMemo
+from evennia_ai.engine.prompt.placement import NO_ANCHORS, Anchors
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.core.snapshots import LORE_STATES, Bound, Snapshots, changing
 from evennia_ai.store.history.record_rows import (
     ConversationRef,

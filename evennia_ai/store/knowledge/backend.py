@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.meta_prompt import safe_hint
-from evennia_ai.knowledge.pages.page import (
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.knowledge.meta_prompt import safe_hint
+from evennia_ai.engine.knowledge.pages.page import (
     BackendError,
     BaseInfo,
     Hit,
@@ -21,7 +21,7 @@ from evennia_ai.knowledge.pages.page import (
     PageDraft,
     PageName,
 )
-from evennia_ai.knowledge.relevance import passage
+from evennia_ai.engine.knowledge.relevance import passage
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots
 from evennia_ai.store.knowledge import page_search, pages
 from evennia_ai.store.knowledge.knowledge_bases import base

@@ -8,8 +8,8 @@ library lifts stays until the game lifts it, as after the import of a folder.
 from dataclasses import replace
 from typing import Final
 
-from evennia_ai.knowledge.pages.page import BaseInfo
-from evennia_ai.knowledge.pages.shared_locks import joined, parts_of
+from evennia_ai.engine.knowledge.pages.page import BaseInfo
+from evennia_ai.engine.knowledge.pages.shared_locks import joined, parts_of
 from evennia_ai.store.core.copies import Copy, CopyError
 
 TEXTS: Final = ("name", "summary", "topics", "hint", "keywords", "direct_characters", "backend")

@@ -16,18 +16,18 @@ from typing import Any, Final, get_args, get_type_hints
 from django.db.models import F
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import ComponentValueError, EditConflictError, NotStoredError
-from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
-from evennia_ai.prompt.components import Scope
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import ComponentValueError, EditConflictError, NotStoredError
+from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.knowledge.pages.page import MEDIATIONS, BaseInfo
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.text.word_forms import Languages
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.core import copies, snapshots
 from evennia_ai.store.core.authoring import check_locks, check_scope
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots, changing, value_of
 from evennia_ai.store.knowledge import page_rows
 from evennia_ai.store.knowledge.copied_bases import refuse_edit
-from evennia_ai.text.word_forms import Languages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import NotStoredError
-from evennia_ai.history.records import storable
-from evennia_ai.knowledge.restricted.mediation import PagePassage, words_told
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, words_told
 from evennia_ai.store.core.snapshots import one_change, one_transaction, value_of
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked

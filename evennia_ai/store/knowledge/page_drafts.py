@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from evennia_ai import models
-from evennia_ai.actors import Actor, author
-from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
-from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.knowledge.pages.page import PageDraft
+from evennia_ai.engine.actors import Actor, author
+from evennia_ai.engine.errors import ComponentValueError, NotStoredError, StoreError
+from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.knowledge.pages.page import PageDraft
 from evennia_ai.store.core.snapshots import one_change, one_transaction, value_of
 from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked
 from evennia_ai.store.knowledge.page_rows import check_page, page_value, written_columns

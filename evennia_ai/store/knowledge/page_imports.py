@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.knowledge.pages.files import PageFolder
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.knowledge.pages.files import PageFolder
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageName
 from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base, base_id, check_base, save_base

@@ -15,11 +15,11 @@ from typing import Any, Final
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.history.records import storable
-from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
-from evennia_ai.knowledge.pages.page import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
+from evennia_ai.engine.knowledge.pages.page import (
     MetaError,
     Page,
     PageName,

@@ -1,9 +1,9 @@
 """Searching pages in the game's own database: their postings, written with them and read by words.
 
-What a posting is, and which pages are the best, is told in `knowledge/postings.py`; here they are
-rows, the same ones on every database. A search reads the postings of its words in one query and
-the names of the pages it returns in another. It counts in its own base alone. Words come folded and
-as parameters, so what a player writes is never a query.
+What a posting is, and which pages are the best, is told in `engine/knowledge/postings.py`; here
+they are rows, the same ones on every database. A search reads the postings of its words in one
+query and the names of the pages it returns in another. It counts in its own base alone. Words come
+folded and as parameters, so what a player writes is never a query.
 """
 
 from collections import defaultdict
@@ -15,10 +15,10 @@ from typing import Final
 from django.db import DatabaseError, connection
 
 from evennia_ai import models
-from evennia_ai.actors import THE_GAME
-from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
-from evennia_ai.knowledge.postings import (
+from evennia_ai.engine.actors import THE_GAME
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
+from evennia_ai.engine.knowledge.postings import (
     SPAN,
     Posting,
     Term,
@@ -28,7 +28,8 @@ from evennia_ai.knowledge.postings import (
     unpacked,
     weights_of,
 )
-from evennia_ai.knowledge.relevance import asked_words
+from evennia_ai.engine.knowledge.relevance import asked_words
+from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.store.core.reading import rows_of
 from evennia_ai.store.core.refusals import reason_of
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
@@ -40,7 +41,6 @@ from evennia_ai.store.knowledge.knowledge_bases import (
     languages_of,
 )
 from evennia_ai.store.knowledge.page_rows import page_value
-from evennia_ai.text.word_forms import Languages
 
 INDEXED: Final = 10_000
 """Pages whose words are written at once: a common word's postings change with each of them."""

@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from evennia_ai import models
-from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, PageName
-from evennia_ai.knowledge.relevance import chunks
+from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Namespace, PageName
+from evennia_ai.engine.knowledge.relevance import chunks
 
 LEAST_SIMILAR: Final = 0.3
 """How near a part must lie to what is asked: below it the two have mostly nothing in common."""

@@ -13,10 +13,10 @@ from typing import Any, Final
 from django.db import connection
 
 from evennia_ai import models
-from evennia_ai.actors import Actor
-from evennia_ai.errors import NotStoredError, PageConflictError, StoreError
-from evennia_ai.knowledge.pages.markup import links_of
-from evennia_ai.knowledge.pages.page import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import NotStoredError, PageConflictError, StoreError
+from evennia_ai.engine.knowledge.pages.markup import links_of
+from evennia_ai.engine.knowledge.pages.page import (
     Namespace,
     Page,
     PageDraft,

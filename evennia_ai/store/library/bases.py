@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from evennia_ai.actors import Actor
-from evennia_ai.knowledge.pages.files import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.knowledge.pages.files import (
     PageFolder,
     base_text,
     file_of,
     name_in,
     read_files,
 )
-from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, PageName, TitleError
-from evennia_ai.knowledge.pages.shared_locks import base_to_share, is_shared, page_to_share
+from evennia_ai.engine.knowledge.pages.markup import write_page
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, PageName, TitleError
+from evennia_ai.engine.knowledge.pages.shared_locks import base_to_share, is_shared, page_to_share
 from evennia_ai.store.core.copies import Copy, copy_of, keep, refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.copied_bases import as_published, said_of

@@ -7,11 +7,11 @@ another game, and by whom, is not in its file and does not come with it.
 from hashlib import sha256
 from typing import Final
 
-from evennia_ai.actors import Actor
-from evennia_ai.cards.exporting import FORM_OF
-from evennia_ai.cards.loading import load_card
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.formats.cards.exporting import FORM_OF
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.cards import card_or_none, get_card, let_wait, typeable_name
 from evennia_ai.store.core.copies import copy_of, keep, refuse_copy

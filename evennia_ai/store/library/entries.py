@@ -16,11 +16,11 @@ from typing import Any, Final
 from django.db import DatabaseError, connections, transaction
 from django.db.models.functions import Length
 
-from evennia_ai.actors import Actor
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.pages.files import MAX_BYTES, MAX_FILES
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.knowledge.pages.files import MAX_BYTES, MAX_FILES
 from evennia_ai.models import LibraryEntry, LibraryFile
-from evennia_ai.settings.database import LIBRARY
+from evennia_ai.services.settings.database import LIBRARY
 from evennia_ai.store.core.copies import Kind, typed
 from evennia_ai.store.core.reading import ReadingTooLongError, limited
 from evennia_ai.store.core.snapshots import value_of

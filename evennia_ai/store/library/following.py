@@ -7,8 +7,8 @@ one entry is refused for is told and holds up no other.
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.actors import Actor, trusted
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.engine.actors import Actor, trusted
+from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.store.core.copies import copies, mark
 from evennia_ai.store.library.bases import MOST_WRITTEN, take_base
 from evennia_ai.store.library.cards import take_card

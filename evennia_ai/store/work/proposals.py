@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import IntegrityError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.errors import StaleError
+from evennia_ai.engine.errors import StaleError
 from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED, STALE
 from evennia_ai.store.model_calls import NewCall
 

@@ -10,8 +10,8 @@ from typing import Final
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.llm.quotas import MINUTE_SECONDS
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.services.llm.quotas import MINUTE_SECONDS
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import GAME_REF
 

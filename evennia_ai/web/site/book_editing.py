@@ -10,14 +10,14 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import FormatError, NotStoredError
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.lorebook.editing.comparing import book_differences
-from evennia_ai.lorebook.editing.edits import change_entry
-from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.lorebook.editing.typed import field_named, in_words_of, number, typed_value
-from evennia_ai.minds.parse_cache import attached_book
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import FormatError, NotStoredError
+from evennia_ai.formats.lorebooks.editing.comparing import book_differences
+from evennia_ai.formats.lorebooks.editing.edits import change_entry
+from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.typed import field_named, in_words_of, number, typed_value
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.parse_cache import attached_book
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.store.authored.lorebooks import StoredBook

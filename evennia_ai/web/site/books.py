@@ -5,14 +5,14 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 
-from evennia_ai.game.mind import npc_list
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.minds.parse_cache import attached_book
-from evennia_ai.prompt.memo import Slot
-from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.engine.prompt.memo import Slot
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
+from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.web.site.book_editing import book_seen, edit_ticked
 from evennia_ai.web.site.lore_turns import item_of, newest_judged, usual_npc

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
 
-from evennia_ai.cards.exporting import dump_card
-from evennia_ai.cards.loading import load_card
-from evennia_ai.errors import NotStoredError
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.formats.cards.exporting import dump_card
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions
 from evennia_ai.web.site.page import Page
 

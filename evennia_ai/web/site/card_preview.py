@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evennia_ai.cards.loading import load_card
-from evennia_ai.errors import FormatError
-from evennia_ai.minds.edits import ProposedEdit
-from evennia_ai.minds.looking import past_of, tried
-from evennia_ai.prompt.components import ALLOWS, in_order
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import ALLOWS, in_order
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.npc.views.edits import ProposedEdit
+from evennia_ai.npc.views.looking import past_of, tried
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.history import turns
 from evennia_ai.web.site.column import column_of, rows

@@ -12,16 +12,16 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.cards.card import Card, greetings
-from evennia_ai.cards.comparing import card_differences
-from evennia_ai.cards.loading import load_card
-from evennia_ai.cards.report.import_report import report_lines, report_object
-from evennia_ai.cards.report.making import import_report
-from evennia_ai.errors import FormatError
-from evennia_ai.game.mind import npc_list
-from evennia_ai.minds.parse_cache import parsed_card, read_ahead
-from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
+from evennia_ai.formats.cards.card import Card, greetings
+from evennia_ai.formats.cards.comparing import card_differences
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.cards.report.import_report import report_lines, report_object
+from evennia_ai.formats.cards.report.making import import_report
+from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.views.parse_cache import parsed_card, read_ahead
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile, file_of
 from evennia_ai.web.site.differing import as_values

@@ -12,8 +12,9 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.writing import (
+from evennia_ai.engine.errors import EditConflictError, EvenniaAIError
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.writing import (
     CardField,
     fields_of,
     keeps_greetings,
@@ -21,9 +22,8 @@ from evennia_ai.cards.writing import (
     text_of,
     with_text,
 )
-from evennia_ai.errors import EditConflictError, EvenniaAIError
-from evennia_ai.minds.parse_cache import parsed_card
-from evennia_ai.settings.conf import conf
+from evennia_ai.npc.views.parse_cache import parsed_card
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_files, card_revisions, cards
 from evennia_ai.web.site.page import Page, revision_seen
 

@@ -7,7 +7,7 @@ of it what may not be seen.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.prompt.report import (
+from evennia_ai.engine.prompt.report import (
     KINDS,
     STAGES,
     Report,
@@ -18,7 +18,7 @@ from evennia_ai.prompt.report import (
     number_of,
     shares,
 )
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.engine.prompt.trace import Verdict
 
 BAR_CELLS: Final = 1000
 MOST_ITEMS: Final = 50

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from evennia_ai.minds.looking import past_of, past_reader, sent, tried
-from evennia_ai.minds.trials import Trial
-from evennia_ai.minds.visibility import Seer
-from evennia_ai.prompt.changes import changes, said_between
-from evennia_ai.prompt.report import Report, hidden_in_words, number_of
+from evennia_ai.engine.prompt.changes import changes, said_between
+from evennia_ai.engine.prompt.report import Report, hidden_in_words, number_of
+from evennia_ai.npc.views.looking import past_of, past_reader, sent, tried
+from evennia_ai.npc.views.trials import Trial
+from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.history import turns
 from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from evennia_ai.text.differences import differences
+from evennia_ai.engine.text.differences import differences
 
 _WIDTH: Final = 100
 _HOW: Final = {"- ": "gone", "-": "gone", "+ ": "new", "+": "new", "  ": "same", "": "same"}

@@ -5,12 +5,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import FormatError, NotStoredError, StoreError
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.knowledge.assembly.panel import context_panel
-from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import Page as KnowledgePage
-from evennia_ai.minds.drafting import is_written, may_see_draft, to_be_written
+from evennia_ai.engine.errors import FormatError, NotStoredError, StoreError
+from evennia_ai.engine.knowledge.assembly.panel import context_panel
+from evennia_ai.engine.knowledge.pages.markup import write_page
+from evennia_ai.engine.knowledge.pages.page import Page as KnowledgePage
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site.differing import difference

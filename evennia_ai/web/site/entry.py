@@ -10,21 +10,21 @@ from typing import Any, Final, get_args
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import (
+from evennia_ai.engine.errors import (
     EditConflictError,
     EvenniaAIError,
     FormatError,
     NotPermittedError,
     NotStoredError,
 )
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.lorebook.editing.edits import add_entry, change_entry, content_at
-from evennia_ai.lorebook.editing.typed import in_words, in_words_of, said_of, typed_value
-from evennia_ai.lorebook.entry import Logic, LoreEntry
-from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.lorebook.scan.regex.pattern import is_delimited
-from evennia_ai.minds.parse_cache import attached_book
-from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.engine.lorebook.entry import Logic, LoreEntry
+from evennia_ai.engine.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.engine.prompt.components import MAX_DEPTH
+from evennia_ai.formats.lorebooks.editing.edits import add_entry, change_entry, content_at
+from evennia_ai.formats.lorebooks.editing.typed import in_words, in_words_of, said_of, typed_value
+from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.next import MOST_TYPED, preview_seen

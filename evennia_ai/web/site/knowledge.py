@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 
-from evennia_ai.errors import FormatError, NotStoredError
-from evennia_ai.game.mind import npc_list
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import NAMESPACES, BaseInfo, Namespace, Page, page_name
-from evennia_ai.minds.drafting import may_see_draft
-from evennia_ai.minds.withheld.pages import STORED, HiddenPages
-from evennia_ai.minds.withheld.viewer import Viewer
+from evennia_ai.engine.errors import FormatError, NotStoredError
+from evennia_ai.engine.knowledge.pages.markup import write_page
+from evennia_ai.engine.knowledge.pages.page import NAMESPACES, BaseInfo, Namespace, Page, page_name
+from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.drafting import may_see_draft
+from evennia_ai.npc.views.withheld.pages import STORED, HiddenPages
+from evennia_ai.npc.views.withheld.viewer import Viewer
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.page_drafts import StoredDraft

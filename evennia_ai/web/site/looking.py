@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.minds.visibility import Seer
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.visibility import Seer
 
 
 def seer_for(account: Any, npc_ref: str) -> Seer:

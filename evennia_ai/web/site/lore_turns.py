@@ -5,12 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia_ai.errors import ReplayError
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.minds.looking import past_reader, verdicts_seen
-from evennia_ai.minds.parse_cache import attached_book
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.engine.errors import ReplayError
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.looking import past_reader, verdicts_seen
+from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of

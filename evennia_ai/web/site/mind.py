@@ -8,11 +8,11 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import FormatError, NotStoredError, ReplayError
-from evennia_ai.game.mind import npc_list
-from evennia_ai.minds.looking import past_reader, revisions_seen, sent
-from evennia_ai.minds.visibility import Seer
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.errors import FormatError, NotStoredError, ReplayError
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.views.looking import past_reader, revisions_seen, sent
+from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import notes
 from evennia_ai.store.authored.cards import card_of

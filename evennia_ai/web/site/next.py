@@ -6,7 +6,7 @@ It is the preview of the game itself, `component/preview`: nothing is stored and
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evennia_ai.prompt.report import Report
+from evennia_ai.engine.prompt.report import Report
 from evennia_ai.web.site import running_game
 from evennia_ai.web.site.column import column_of, rows
 from evennia_ai.web.site.page import Page, name_of

@@ -13,8 +13,8 @@ from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
 from django.views import View
 
-from evennia_ai.actors import Actor
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import (
     EditConflictError,
     EvenniaAIError,
     FormatError,
@@ -22,8 +22,8 @@ from evennia_ai.errors import (
     NotStoredError,
     StoreError,
 )
-from evennia_ai.game.mind import npc_list
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.npc.mind import npc_list
 from evennia_ai.web.site import running_game
 
 # No style and no script that is written in a page; a page of the game may show it in a frame.

@@ -15,23 +15,23 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 from twisted.python.threadable import isInIOThread
 
-from evennia_ai.actors import Actor
-from evennia_ai.errors import NotStoredError
-from evennia_ai.game.knowledge import search
-from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
-from evennia_ai.game.mind import emergency, overview
-from evennia_ai.game.mind.actors import actor_of
-from evennia_ai.game.mind.npc_list import ListedNPC
-from evennia_ai.game.mind.viewers import seer_for
-from evennia_ai.game.npc_settings import given_to, settings_of
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.presence import HasMind, object_of
-from evennia_ai.game.tools.knowledge import USUAL_HITS
-from evennia_ai.game.tools.registry import choice_of
-from evennia_ai.knowledge.pages.page import BackendError
-from evennia_ai.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
-from evennia_ai.minds.looking import foreseen
-from evennia_ai.prompt.report import Report
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.knowledge.pages.page import BackendError
+from evennia_ai.engine.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
+from evennia_ai.engine.prompt.report import Report
+from evennia_ai.npc.knowledge import search
+from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable
+from evennia_ai.npc.mind import emergency, overview
+from evennia_ai.npc.mind.actors import actor_of
+from evennia_ai.npc.mind.npc_list import ListedNPC
+from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.npc_settings import given_to, settings_of
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.senses.presence import HasMind, object_of
+from evennia_ai.npc.tools.knowledge import USUAL_HITS
+from evennia_ai.npc.tools.registry import choice_of
+from evennia_ai.npc.views.looking import foreseen
 from evennia_ai.store.knowledge import knowledge_bases
 
 reactor: Any = running  # which one it is, is known when the game runs

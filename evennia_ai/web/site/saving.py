@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
-from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.editing.edits import change_entry
-from evennia_ai.minds.trials import Place, Trial, component_fields, entry_fields
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.formats.lorebooks.editing.edits import change_entry
+from evennia_ai.npc.views.trials import Place, Trial, component_fields, entry_fields
 from evennia_ai.store.authored import components, lorebooks, notes
 from evennia_ai.store.core.snapshots import one_transaction
 

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-from evennia_ai.minds.trials import FieldEdit, Place, Trial, read_trial
-from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.engine.prompt.components import MAX_DEPTH
+from evennia_ai.npc.views.trials import FieldEdit, Place, Trial, read_trial
 
 WITH: Final = "with"
 ORDER_STEP: Final = 10

@@ -12,13 +12,20 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import EvenniaAIError, ReplayError
-from evennia_ai.history.turn.manifest import request_in_words
-from evennia_ai.history.turn.replay import Replay
-from evennia_ai.minds.looking import past_of, past_reader, past_seen, revisions_seen, sent, tried
-from evennia_ai.minds.recomposing import NotReadBackError, PastInputs, PastReader, compared
-from evennia_ai.minds.trials import Trial, places
-from evennia_ai.minds.visibility import Seer
+from evennia_ai.engine.errors import EvenniaAIError, ReplayError
+from evennia_ai.engine.history.turn.manifest import request_in_words
+from evennia_ai.engine.history.turn.replay import Replay
+from evennia_ai.npc.views.looking import (
+    past_of,
+    past_reader,
+    past_seen,
+    revisions_seen,
+    sent,
+    tried,
+)
+from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compared
+from evennia_ai.npc.views.trials import Trial, places
+from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of

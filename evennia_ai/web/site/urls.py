@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import SlugConverter
 
-from evennia_ai.cards.exporting import FORMS
+from evennia_ai.formats.cards.exporting import FORMS
 from evennia_ai.web.site.book_editing import BookRevisionPage, LintsPage
 from evennia_ai.web.site.books import BookPage, BooksPage
 from evennia_ai.web.site.card_files import CardFileView, PictureView

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.minds.withheld.pages import HiddenPages
-from evennia_ai.minds.withheld.viewer import withheld
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.withheld.pages import HiddenPages
+from evennia_ai.npc.views.withheld.viewer import withheld
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.web.site.knowledge import base_seen
 from evennia_ai.web.site.page import Page

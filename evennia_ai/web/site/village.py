@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from evennia_ai.game.mind import npc_list
-from evennia_ai.game.mind.overview import NPCRow
-from evennia_ai.minds.visibility import Seer
-from evennia_ai.prompt.report import broken_words
+from evennia_ai.engine.prompt.report import broken_words
+from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.mind.overview import NPCRow
+from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.past_turns import TurnLine

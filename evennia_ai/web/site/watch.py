@@ -6,9 +6,9 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.errors import FormatError
-from evennia_ai.game.mind import npc_list
-from evennia_ai.llm.arrival import cut_in_words
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.npc.mind import npc_list
+from evennia_ai.services.llm.arrival import cut_in_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, halts

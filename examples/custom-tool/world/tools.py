@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from evennia_ai.game.tools.targets import things
-from evennia_ai.game.tools.tool import Tool, ToolArguments, Use
+from evennia_ai.npc.tools.targets import things
+from evennia_ai.npc.tools.tool import Tool, ToolArguments, Use
 
 
 class RingBell(Tool):

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evennia_ai.cards.exporting import dump_card
-from evennia_ai.cards.loading import load_card
-from evennia_ai.lorebook.formats.conversion import as_v3
-from tests.history.chats.builders import a_file, a_line, a_user_line
+from evennia_ai.formats.cards.exporting import dump_card
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.lorebooks.conversion import as_v3
+from tests.formats.chats.builders import a_file, a_line, a_user_line
 
 FIRST = ("Oren", "Mira")
 

@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 from evennia.utils.create import create_object
 
-from evennia_ai.actors import trusted
 from evennia_ai.cli.game.folder import importing
 from evennia_ai.cli.game.folder.exporting import write_out
 from evennia_ai.cli.game.folder.importing import take_in
-from evennia_ai.errors import FormatError
-from evennia_ai.game.npc import AINPC
-from evennia_ai.prompt.personas import Persona
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.personas import Persona
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions, presets
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
+from evennia_ai.typeclasses import AINPC
 from tests.cli.folder.made_folders import a_picture, a_preset, made_folder, values_in
-from tests.history.chats.builders import HEADER, a_file, a_line
+from tests.formats.chats.builders import HEADER, a_file, a_line
 
 
 @pytest.fixture

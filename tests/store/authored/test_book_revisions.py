@@ -6,9 +6,9 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import EditConflictError, FormatError, NotStoredError
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import EditConflictError, FormatError, NotStoredError
+from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.store.authored import book_texts, lorebooks
 from evennia_ai.store.authored.book_texts import MOST_DIFFERENCES, Difference
 from evennia_ai.store.core.snapshots import forget_everything

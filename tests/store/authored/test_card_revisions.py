@@ -3,9 +3,9 @@
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import NotStoredError, StoreError
-from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import NotStoredError, StoreError
+from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.card_revisions import CardFile, json_file

@@ -4,8 +4,8 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import (
     ComponentValueError,
     DuplicateComponentError,
     EditConflictError,
@@ -15,7 +15,7 @@ from evennia_ai.errors import (
     TemplateError,
     UnknownComponentError,
 )
-from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import NotStoredError
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import NotStoredError
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
 

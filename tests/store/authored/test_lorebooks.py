@@ -2,9 +2,9 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
-from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ComponentValueError, FormatError, NotStoredError
+from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
 

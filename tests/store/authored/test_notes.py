@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import (
     ComponentValueError,
     EditConflictError,
     NotStoredError,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.prompt.personas import Persona
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.prompt.personas import Persona
 from evennia_ai.store.authored.personas import (
     clear_persona,
     persona_of,

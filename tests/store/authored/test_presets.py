@@ -4,15 +4,15 @@ import pytest
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import (
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import (
     ComponentValueError,
     EditConflictError,
     FormatError,
     NotStoredError,
     StoreError,
 )
-from evennia_ai.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, Scope
+from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, Scope
 from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets
 from evennia_ai.store.core.importing import grants_text

@@ -4,7 +4,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection, connections, transaction
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
-from evennia_ai.errors import StoreError
+from evennia_ai.engine.errors import StoreError
 from evennia_ai.store.core import reading
 from evennia_ai.store.core.reading import (
     ReadingTooLongError,

@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from evennia_ai.errors import StoreError
+from evennia_ai.engine.errors import StoreError
 from evennia_ai.store.core.refusals import reason_of
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 

@@ -9,9 +9,9 @@ from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
-from evennia_ai.actors import THE_GAME, trusted
-from evennia_ai.errors import StoreError
-from evennia_ai.prompt.components import GAME
+from evennia_ai.engine.actors import THE_GAME, trusted
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.store.authored import cards, components, lorebooks, notes, presets
 from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.snapshots import Bound, Snapshots, of_kind

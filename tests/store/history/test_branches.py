@@ -2,16 +2,16 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.history.turn.sending import draft_of
-from evennia_ai.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.history import branches, control, turns
 from evennia_ai.store.history.branches import BranchError
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.windows import lore_states
-from tests.history.builders import a_prompt
+from tests.engine.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, said
 from tests.store.history.test_control import exchanged, is_whole, tell_remembered
 

@@ -6,17 +6,17 @@ from hashlib import sha256
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import StoreError
-from evennia_ai.history.chats.chat import read_chat
-from evennia_ai.history.chats.chat_records import ChatSource
-from evennia_ai.history.records import RecordKind
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.formats.chats.chat import read_chat
+from evennia_ai.formats.chats.chat_records import ChatSource
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation, erase_private
 from evennia_ai.store.history import chats, control, conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation, conversations_of
 from evennia_ai.store.history.verifying import verify
-from tests.history.chats.builders import HEADER, a_file, a_line, a_user_line
+from tests.formats.chats.builders import HEADER, a_file, a_line, a_user_line
 from tests.store.builders import a_line as heard
 from tests.store.builders import a_reply, said
 

@@ -7,15 +7,15 @@ from functools import partial
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import HistoryConflictError, StoreError
-from evennia_ai.history.compaction.summaries import FRAME
-from evennia_ai.history.corrections import Spoken
-from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turn.replay import replay
-from evennia_ai.history.turn.sending import draft_of
-from evennia_ai.lorebook.activation.timers import LoreState, Spell
-from evennia_ai.prompt.messages import Message
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import HistoryConflictError, StoreError
+from evennia_ai.engine.history.compaction.summaries import FRAME
+from evennia_ai.engine.history.corrections import Spoken
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import control, record_rows, turns, verifying
 from evennia_ai.store.history.conversations import (
@@ -34,7 +34,7 @@ from evennia_ai.store.history.model_requests import (
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.windows import WINDOW_MESSAGES, lore_states, remember_lore, windows
-from tests.history.builders import a_prompt
+from tests.engine.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, history_in, said, talked
 from tests.store.history.test_windows import SUMMARY, a_call, a_result, cold_shape, shape
 

@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 from django.db import connection, transaction
 
-from evennia_ai.actors import trusted
-from evennia_ai.history.records import RecordKind
-from evennia_ai.prompt.memo import SpentMemo
-from evennia_ai.prompt.messages import Message
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.prompt.memo import SpentMemo
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.history import control
 from evennia_ai.store.history.conversations import append, begin_segment, conversation
 from evennia_ai.store.history.windows import windows

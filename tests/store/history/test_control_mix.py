@@ -15,13 +15,13 @@ from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import StoreError
-from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import Record
-from evennia_ai.history.turn.sending import draft_of
-from evennia_ai.lorebook.activation.timers import LoreState, Spell
-from evennia_ai.prompt.history import History
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import Record
+from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.engine.prompt.history import History
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_branches
 from evennia_ai.store.history import branches, control, turns
@@ -35,7 +35,7 @@ from evennia_ai.store.history.conversations import (
 )
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, windows
-from tests.history.builders import a_prompt_after
+from tests.engine.history.builders import a_prompt_after
 from tests.properties import up_to
 from tests.store.builders import a_line, a_reply, said
 from tests.store.history.test_control import SAYS, a_say, is_whole

@@ -8,9 +8,9 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
-from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
-from evennia_ai.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.lorebook.activation.timers import NO_STATE
+from evennia_ai.engine.errors import AppendOnlyError, HistoryConflictError, StoreError
+from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, verifying

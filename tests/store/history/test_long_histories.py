@@ -9,15 +9,15 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
-from evennia_ai.history.projection import record_of
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.sending import draft_of
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.turn.sending import draft_of
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import End, insert, rows_after
 from evennia_ai.store.history.windows import windows
-from tests.history.builders import a_prompt
+from tests.engine.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply
 
 SHORT, LONG = 1_000, 30_000

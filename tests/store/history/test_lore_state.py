@@ -4,17 +4,17 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import HistoryConflictError, StoreError
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.sending import draft_of
-from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import HistoryConflictError, StoreError
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, reset_lore
-from tests.history.builders import a_prompt
+from tests.engine.history.builders import a_prompt
 
 FERRY = LoreState(
     sticky={"harbour#7": Spell(1, 4)},

@@ -2,17 +2,17 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import HistoryConflictError
-from evennia_ai.history.compaction.planning import Breaker
-from evennia_ai.history.compaction.summaries import (
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import HistoryConflictError
+from evennia_ai.engine.history.compaction.planning import Breaker
+from evennia_ai.engine.history.compaction.summaries import (
     NO_ATTEMPT,
     Reply,
     SummaryAttempt,
     attempt_record,
 )
-from evennia_ai.history.records import RecordKind
-from evennia_ai.prompt.messages import Message
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import record_rows

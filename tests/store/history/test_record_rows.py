@@ -3,8 +3,8 @@
 import pytest
 from django.db import connection
 
-from evennia_ai.actors import trusted
-from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.migrations import _append_only
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.erasing import erase_conversation

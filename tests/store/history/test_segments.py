@@ -4,8 +4,8 @@ import pytest
 from django.db import DatabaseError
 
 from evennia_ai import models
-from evennia_ai.errors import HistoryConflictError, StoreError
-from evennia_ai.history.records import RecordKind
+from evennia_ai.engine.errors import HistoryConflictError, StoreError
+from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import FormatError, StoreError
-from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turn.replay import messages_of
-from evennia_ai.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import FormatError, StoreError
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.history.turn.replay import messages_of
+from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import conversations, record_rows, turns

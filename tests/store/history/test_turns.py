@@ -7,28 +7,28 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
-from evennia_ai.compose import compose
-from evennia_ai.errors import (
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.errors import (
     HistoryConflictError,
     NotStoredError,
     StoreError,
     TurnClosedError,
 )
-from evennia_ai.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.history.turn.replay import messages_of
-from evennia_ai.history.turn.sending import draft_of
-from evennia_ai.inputs import ComposeRules, Inputs
-from evennia_ai.prompt.budget import BudgetRules
-from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.messages import digest
-from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.engine.history.turn.replay import messages_of
+from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.model_calls import NewCall
-from tests.history.builders import a_prompt
+from tests.engine.history.builders import a_prompt
 from tests.store.builders import give, seal_of_turn
 
 REPLY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", name="Oren", body="Evening.")

@@ -6,12 +6,12 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import FormatError
-from evennia_ai.history.turn.manifest import TurnManifest
-from evennia_ai.history.turn.sending import Handle, sent_messages
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.history.turn.manifest import TurnManifest
+from evennia_ai.engine.history.turn.sending import Handle, sent_messages
+from evennia_ai.engine.prompt.messages import digest
 from evennia_ai.migrations import _append_only
-from evennia_ai.prompt.messages import digest
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import turns

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.history.records import RecordKind
-from evennia_ai.prompt.cache_account import Sent
-from evennia_ai.prompt.messages import Message
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.prompt.cache_account import Sent
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import append, begin_segment, conversation
 from evennia_ai.store.history.windows import (

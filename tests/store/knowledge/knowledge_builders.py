@@ -1,8 +1,8 @@
 """What the tests of knowledge in the store make; each shows only what matters."""
 
-from evennia_ai.actors import trusted
-from evennia_ai.knowledge.pages.markup import page_of_values
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.markup import page_of_values
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 

@@ -3,14 +3,14 @@
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.pages.page import BackendError, BaseInfo, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.knowledge.pages.page import BackendError, BaseInfo, PageDraft, page_name
 from evennia_ai.store.knowledge import page_search
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 from evennia_ai.store.knowledge.pages import remove_page, rename_page
-from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, at_once
+from tests.engine.knowledge.backend_suite import PAGES, BackendSuite, a_draft, at_once
 
 
 @pytest.fixture(scope="module")

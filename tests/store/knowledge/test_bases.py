@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError, NotStoredError
-from evennia_ai.knowledge.pages.page import BaseInfo, page_name
-from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ComponentValueError, NotStoredError
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, page_name
+from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.store.core.snapshots import forget_everything, refresh_if_changed
 from evennia_ai.store.knowledge import knowledge_bases, pages
 from evennia_ai.store.knowledge.knowledge_bases import (

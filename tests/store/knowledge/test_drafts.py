@@ -3,9 +3,9 @@
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
-from evennia_ai.knowledge.pages.page import PageDraft
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ComponentValueError, NotStoredError, StoreError
+from evennia_ai.engine.knowledge.pages.page import PageDraft
 from evennia_ai.store.knowledge import page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_bases import remove_base
 from tests.store.knowledge.knowledge_builders import a_base, a_page

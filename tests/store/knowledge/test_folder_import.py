@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError, PageConflictError
-from evennia_ai.knowledge.pages.files import PageFolder
-from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ComponentValueError, PageConflictError
+from evennia_ai.engine.knowledge.pages.files import PageFolder
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, PageDraft, page_name
 from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
 
 FOG = {"Fog": "It is thick."}

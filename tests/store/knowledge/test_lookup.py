@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.engine.knowledge.pages.page import page_name
 from evennia_ai.store.knowledge import pages
 from tests.store.knowledge.knowledge_builders import a_base, a_page, a_saved_page, saved
 

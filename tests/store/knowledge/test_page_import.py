@@ -2,9 +2,9 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError
-from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import ComponentValueError, NotStoredError, PageConflictError
+from evennia_ai.engine.knowledge.pages.page import page_name
 from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import base
 from evennia_ai.store.knowledge.page_imports import import_pages, plan_pages

@@ -6,10 +6,10 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
-from evennia_ai.knowledge.postings import SPAN
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
+from evennia_ai.engine.knowledge.postings import SPAN
 from evennia_ai.store.knowledge import page_search, pages
 from evennia_ai.store.knowledge.knowledge_bases import remove_base, save_base
 

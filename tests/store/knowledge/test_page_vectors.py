@@ -5,8 +5,8 @@ import struct
 import pytest
 
 from evennia_ai import models
-from evennia_ai.actors import trusted
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import page_vectors
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 from evennia_ai.store.knowledge.pages import remove_page, save_page

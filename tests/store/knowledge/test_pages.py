@@ -2,9 +2,14 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError, StoreError
-from evennia_ai.knowledge.pages.page import Page, PageDraft, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import (
+    ComponentValueError,
+    NotStoredError,
+    PageConflictError,
+    StoreError,
+)
+from evennia_ai.engine.knowledge.pages.page import Page, PageDraft, page_name
 from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import base
 from tests.store.knowledge.knowledge_builders import a_base, a_page, a_saved_page, saved

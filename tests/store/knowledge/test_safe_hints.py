@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge.backend import DatabaseBackend, safe_hint_of
 from evennia_ai.store.knowledge.pages import save_page

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.errors import NotStoredError
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.knowledge.pages.page import BaseInfo
-from evennia_ai.knowledge.restricted.mediation import PagePassage
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.knowledge.pages.page import BaseInfo
+from evennia_ai.engine.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store.erasing import erase_conversation, forget_person
 from evennia_ai.store.history import conversations
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches

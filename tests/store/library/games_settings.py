@@ -3,7 +3,7 @@
 import json
 import os
 
-from evennia_ai.settings.database import database, library
+from evennia_ai.services.settings.database import database, library
 
 _SAID = json.loads(os.environ["EVENNIA_AI_TEST_SHARED"])
 SECRET_KEY = "of tests alone"

@@ -8,10 +8,10 @@ import django
 
 django.setup()
 
-from evennia_ai.actors import trusted  # noqa: E402
-from evennia_ai.errors import EvenniaAIError  # noqa: E402 - what follows needs Django
-from evennia_ai.knowledge.pages.markup import read_page  # noqa: E402
-from evennia_ai.knowledge.pages.page import BaseInfo, PageDraft, page_name  # noqa: E402
+from evennia_ai.engine.actors import trusted  # noqa: E402
+from evennia_ai.engine.errors import EvenniaAIError  # noqa: E402 - what follows needs Django
+from evennia_ai.engine.knowledge.pages.markup import read_page  # noqa: E402
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, PageDraft, page_name  # noqa: E402
 from evennia_ai.store.knowledge import knowledge_bases, pages  # noqa: E402
 from evennia_ai.store.library.bases import publish_base, take_base  # noqa: E402
 from evennia_ai.store.library.entries import entries, entry, reading  # noqa: E402

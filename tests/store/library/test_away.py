@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from evennia_ai.actors import trusted
+from evennia_ai.engine.actors import trusted
 from evennia_ai.store.core.copies import copies
 from evennia_ai.store.library import entries as shelf
 from evennia_ai.store.library.entries import LibraryError, entries, entry, reading, remove

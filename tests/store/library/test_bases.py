@@ -7,11 +7,11 @@ from hashlib import sha256
 
 import pytest
 
-from evennia_ai.actors import THE_GAME, trusted
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.knowledge.pages.files import ImportProblems
-from evennia_ai.knowledge.pages.page import PageDraft, page_name
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.actors import THE_GAME, trusted
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.knowledge.pages.files import ImportProblems
+from evennia_ai.engine.knowledge.pages.page import PageDraft, page_name
+from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.store.core.copies import CopyError, copies, copy_of, forget
 from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
 from evennia_ai.store.library.bases import publish_base, take_base

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.actors import trusted
-from evennia_ai.prompt.components import NO_GRANTS
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import NO_GRANTS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.core.copies import CopyError, copies, copy_of

@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 
-from evennia_ai.actors import Actor
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import character_book
-from evennia_ai.cards.loading import load_card
 from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
-from evennia_ai.errors import ComponentValueError, EvenniaAIError, FormatError
-from evennia_ai.foreign.documents import decoded, read_bytes
-from evennia_ai.foreign.file_kinds import json_of_file, kind_of_file
-from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.lorebook.same_book import has_same_content, linked_world
-from evennia_ai.settings.game import Conf
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import ComponentValueError, EvenniaAIError, FormatError
+from evennia_ai.engine.foreign.documents import decoded, read_bytes
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.same_book import has_same_content, linked_world
+from evennia_ai.engine.text.columns import clipped
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.components import character_book
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.file_kinds import json_of_file, kind_of_file
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import card_revisions, cards, lorebooks
 from evennia_ai.store.core.authoring import checked_name
-from evennia_ai.text.columns import clipped
 
 _OF_CARD = "card:"
 _BYTES_PER_CHARACTER = 4

@@ -8,9 +8,9 @@ from evennia_ai.cli.game.cast import which
 from evennia_ai.cli.game.folder.authored import Taking
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
-from evennia_ai.errors import FormatError
-from evennia_ai.history.chats.chat import Chat, left_in_file, read_chat
-from evennia_ai.history.chats.chat_records import ChatSource, played_in
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.formats.chats.chat import Chat, left_in_file, read_chat
+from evennia_ai.formats.chats.chat_records import ChatSource, played_in
 from evennia_ai.store.history.chats import import_chat, imported_chat
 from evennia_ai.store.history.record_rows import ConversationRef
 

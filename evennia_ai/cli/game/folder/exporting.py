@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.exporting import dump_card
-from evennia_ai.cards.loading import load_card
 from evennia_ai.cli.game.cast import name_of
 from evennia_ai.cli.game.folder.judged import Judged, left_out, report_object
 from evennia_ai.cli.game.folder.personas import POSITIONS
@@ -29,14 +27,16 @@ from evennia_ai.cli.game.folder.places import (
 from evennia_ai.cli.game.folder.presets import preset_text
 from evennia_ai.cli.output import write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
-from evennia_ai.errors import EvenniaAIError, FormatError
-from evennia_ai.foreign.documents import Progress
-from evennia_ai.private_files import FOLDER_OF_OWNER
-from evennia_ai.settings.game import Conf
+from evennia_ai.engine.errors import EvenniaAIError, FormatError
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.formats.cards.exporting import dump_card
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.services.private_files import FOLDER_OF_OWNER
+from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions
 from evennia_ai.store.authored.personas import persona_of, persona_owners
 from evennia_ai.store.history.chats import all_imported, exported_chat
-from evennia_ai.text.columns import visible
 
 _UNSAFE: Final = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
 _MOST_CHARACTERS: Final = 120

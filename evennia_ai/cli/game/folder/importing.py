@@ -22,9 +22,9 @@ from evennia_ai.cli.game.folder.places import FolderFile, Kind, Places, places_i
 from evennia_ai.cli.game.folder.presets import judged_preset
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.foreign.documents import Progress
-from evennia_ai.settings.game import Conf
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.services.settings.game import Conf
 
 _PARTS: Final = 10
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from evennia_ai.text.columns import hanging, visible
+from evennia_ai.engine.text.columns import hanging, visible
 
 Fate = Literal["take", "taken", "there", "left out"]
 MOST_TOLD: Final = 200

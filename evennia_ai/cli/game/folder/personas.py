@@ -11,9 +11,9 @@ from evennia_ai.cli.game.cast import players_called, which
 from evennia_ai.cli.game.folder.authored import Taking
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import decoded, json_values, one_line, read_bytes
-from evennia_ai.prompt.personas import MOST_DEPTH, USUAL_DEPTH, Persona, PersonaPlace
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import decoded, json_values, one_line, read_bytes
+from evennia_ai.engine.prompt.personas import MOST_DEPTH, USUAL_DEPTH, Persona, PersonaPlace
 from evennia_ai.store.authored.personas import persona_of, set_persona
 
 _GIVEN_UP: Final = 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from evennia_ai.errors import FormatError
+from evennia_ai.engine.errors import FormatError
 
 Kind = Literal["world", "card", "chat", "group chat", "persona", "preset", "loose"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

@@ -8,11 +8,11 @@ from hashlib import sha256
 from evennia_ai.cli.game.folder.authored import Taking
 from evennia_ai.cli.game.folder.judged import Judged
 from evennia_ai.cli.game.folder.places import FolderFile
-from evennia_ai.errors import ComponentValueError, FormatError
-from evennia_ai.foreign.documents import read_bytes
-from evennia_ai.minds.presets import parsed_preset
-from evennia_ai.presets.export import exported
-from evennia_ai.presets.reading import read_preset
+from evennia_ai.engine.errors import ComponentValueError, FormatError
+from evennia_ai.engine.foreign.documents import read_bytes
+from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.reading import read_preset
+from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.store.authored import preset_revisions, presets
 
 

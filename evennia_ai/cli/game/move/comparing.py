@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.cli.game.move.tables import Table, digest_of_row, rows, storable
-from evennia_ai.foreign.documents import Progress
+from evennia_ai.engine.foreign.documents import Progress
 from evennia_ai.models import Conversation
 from evennia_ai.store.history.record_rows import ref_of
 from evennia_ai.store.history.verifying import verify

@@ -37,8 +37,8 @@ from evennia_ai.cli.game.move.tables import (
 )
 from evennia_ai.cli.output import FINDING, write_lines
 from evennia_ai.cli.terminal import shown_progress
+from evennia_ai.engine.text.columns import visible
 from evennia_ai.store.core.postgresql.problems import problem_of
-from evennia_ai.text.columns import visible
 
 _UNLIKE: Final = (
     "The target is not what the game is: the game was played meanwhile, or somebody wrote there."
@@ -185,7 +185,7 @@ def _what_now(source: Any, address: str) -> list[str]:
     old = visible(str(source.settings_dict["NAME"]))
     return [
         "The game is moved. In server/conf/secret_settings.py write",
-        "    from evennia_ai.settings.database import database",
+        "    from evennia_ai.services.settings.database import database",
         f"    {line}",
         f"then `evennia start`. The old database, {old}, is as it was; keep it until you played.",
     ]

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.apps import apps
 
-from evennia_ai.errors import StoreError
+from evennia_ai.engine.errors import StoreError
 
 Row = tuple[Any, ...]
 FETCHED: Final = 50

@@ -1,18 +1,15 @@
 """The command `card`: character cards, where they come from, what they may do, who plays them.
 
-The command only translates: what a card is and what becomes of it is for `evennia_ai.cards`, what
-is kept for the store. The bare command reads; every change needs its own switch. An import changes
-nothing until a builder approves it, and an approved card may only what was granted to it by name.
+The command only translates: what a card is and what becomes of it is for
+`evennia_ai.formats.cards`, what is kept for the store. The bare command reads; every change needs
+its own switch. An import changes nothing until a builder approves it, and an approved card may only
+what was granted to it by name.
 """
 
 import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evennia_ai.cards.card import Card, greetings
-from evennia_ai.cards.exporting import FORM_OF, FORMS, Form
-from evennia_ai.cards.loading import load_card
-from evennia_ai.cards.report.import_report import report_lines
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, and_more
 from evennia_ai.commands.folder import shown_path
@@ -24,8 +21,13 @@ from evennia_ai.commands.setup.card.revisions import CardRevisions
 from evennia_ai.commands.setup.card.shown import CARDS, card_named
 from evennia_ai.commands.setup.card.writing import CardWriting
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
-from evennia_ai.game.senses.presence import NPC
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, wrapped
+from evennia_ai.formats.cards.card import Card, greetings
+from evennia_ai.formats.cards.exporting import FORM_OF, FORMS, Form
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.cards.report.import_report import report_lines
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import CardFile
@@ -35,7 +37,6 @@ from evennia_ai.store.authored.cards import (
     card_or_none,
     get_card,
 )
-from evennia_ai.text.columns import WIDTH, clipped, first_line, wrapped
 
 _MOST_GREETINGS: Final = 60
 _MOST_LEFT_OUT: Final = 12

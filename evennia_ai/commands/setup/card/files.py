@@ -9,21 +9,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from evennia_ai.cards.comparing import changed_fields
-from evennia_ai.cards.exporting import Form, dump_card, left_out
-from evennia_ai.cards.limits import CardLimits
-from evennia_ai.cards.loading import CardImport, load_card
-from evennia_ai.cards.report.import_report import ImportReport
-from evennia_ai.cards.report.making import import_report
 from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.folder import bytes_of, new_file
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import Progress
-from evennia_ai.prompt.components import NO_GRANTS, Grants
-from evennia_ai.settings.game import Conf
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
+from evennia_ai.engine.text.columns import clipped, visible
+from evennia_ai.formats.cards.comparing import changed_fields
+from evennia_ai.formats.cards.exporting import Form, dump_card, left_out
+from evennia_ai.formats.cards.limits import CardLimits
+from evennia_ai.formats.cards.loading import CardImport, load_card
+from evennia_ai.formats.cards.report.import_report import ImportReport
+from evennia_ai.formats.cards.report.making import import_report
+from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored.card_revisions import CardFile, file_of
 from evennia_ai.store.authored.cards import StoredCard
-from evennia_ai.text.columns import clipped, visible
 
 _MOST_FIELDS: Final = 30
 

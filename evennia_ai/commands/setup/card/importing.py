@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.cards.report.import_report import ImportReport, report_lines
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.folder import offered, path_in, size_of
@@ -28,14 +27,15 @@ from evennia_ai.commands.setup.imported import (
     size_in_words,
     typed_grants,
 )
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
+from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import CardChange, CardFile
 from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name, typeable_name
-from evennia_ai.text.columns import WIDTH, wrapped
 
 
 def _changed(card: StoredCard, now: str, grants: Grants) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.cards.comparing import card_differences, changed_fields
 from evennia_ai.commands.background_work import CardWork
 from evennia_ai.commands.base import CommandError, Run, and_more
 from evennia_ai.commands.naming import whole_number
@@ -19,13 +18,14 @@ from evennia_ai.commands.setup.imported import (
     import_in_words,
     may_in_words,
 )
-from evennia_ai.errors import NotStoredError
-from evennia_ai.lorebook.editing.comparing import LONGEST_COMPARED
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.formats.cards.comparing import card_differences, changed_fields
+from evennia_ai.formats.lorebooks.editing.comparing import LONGEST_COMPARED
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile
 from evennia_ai.store.authored.cards import StoredCard, known_name
-from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_SHOWN: Final = 50
 MOST_TOLD: Final = 12

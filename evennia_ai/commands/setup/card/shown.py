@@ -18,13 +18,13 @@ from evennia_ai.commands.setup.imported import (
     import_in_words,
     may_in_words,
 )
-from evennia_ai.prompt.components import ALL_GRANTS
+from evennia_ai.engine.prompt.components import ALL_GRANTS
+from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import CardChange
 from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name, players_of
 from evennia_ai.store.core.copies import copy_of, in_words
-from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
 
 CARDS: Final[Imported[CardChange]] = Imported(
     what="card",

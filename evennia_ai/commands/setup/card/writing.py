@@ -14,8 +14,18 @@ from evennia.utils.create import create_object
 from evennia.utils.utils import class_from_module
 from twisted.internet.defer import inlineCallbacks
 
-from evennia_ai.actors import Actor
-from evennia_ai.cards.writing import (
+from evennia_ai.commands.background_work import CardWork, Steps, waits
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError
+from evennia_ai.commands.naming import name_and_rest, npc_named
+from evennia_ai.commands.screens import diffed
+from evennia_ai.commands.setup.card import shown
+from evennia_ai.commands.setup.card.shown import card_named
+from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded
+from evennia_ai.engine.text.differences import differences
+from evennia_ai.formats.cards.writing import (
     WORDS,
     CardField,
     field_named,
@@ -24,25 +34,15 @@ from evennia_ai.cards.writing import (
     text_of,
     with_text,
 )
-from evennia_ai.commands.background_work import CardWork, Steps, waits
-from evennia_ai.commands.base import BUILDER_LOCK, CommandError
-from evennia_ai.commands.naming import name_and_rest, npc_named
-from evennia_ai.commands.screens import diffed
-from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card.shown import card_named
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.game.mind.npc_list import called
-from evennia_ai.game.senses.presence import HasMind
-from evennia_ai.game.senses.text import plain_name
-from evennia_ai.minds.parse_cache import parsed_card
-from evennia_ai.settings.conf import conf
+from evennia_ai.npc.mind.npc_list import called
+from evennia_ai.npc.senses.presence import HasMind
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.views.parse_cache import parsed_card
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_files import new_file_of
 from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
 from evennia_ai.store.core.authoring import MAX_NAME
-from evennia_ai.text.columns import WIDTH, clipped, first_line, padded
-from evennia_ai.text.differences import differences
 
 _CREATE: Final = "card/create <name> [= <description>]"
 _SET: Final = "card/set <name>/<field> [= <text>]"
@@ -122,7 +122,7 @@ class CardWriting(CardWork):
         if not issubclass(typeclass, HasMind):
             raise CommandError(
                 f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which has no mind:"
-                " make it one with evennia_ai.game.npc.AIMixin. Nobody was made."
+                " make it one with evennia_ai.typeclasses.AIMixin. Nobody was made."
             )
         if (taken := called(plain_name(name))) and not (yield from self._agreed_twin(name, taken)):
             self.say("Nobody was made.")

@@ -27,18 +27,18 @@ from evennia_ai.commands.naming import (
     whole_number,
 )
 from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.game.knowledge.backends import BACKENDS
-from evennia_ai.game.knowledge.guarding import is_held_by_lock, names_some
-from evennia_ai.game.mind.overview import look_at_all
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
-from evennia_ai.prompt.components import Scope
+from evennia_ai.engine.knowledge.meta_prompt import TOOL
+from evennia_ai.engine.knowledge.pages.page import MEDIATIONS, BaseInfo
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.text.columns import hanging, visible
+from evennia_ai.npc.knowledge.backends import BACKENDS
+from evennia_ai.npc.knowledge.guarding import is_held_by_lock, names_some
+from evennia_ai.npc.mind.overview import look_at_all
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.npc_settings import settings_of
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.knowledge_bases import Hold
-from evennia_ai.text.columns import hanging, visible
 
 _USAGE: Final = "kb/release <base> [= <npc>]"
 _MOST: Final = 40

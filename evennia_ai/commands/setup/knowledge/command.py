@@ -1,8 +1,8 @@
 """The command `kb`: builders list, read, write, bind and restrict knowledge bases.
 
-The command only translates: what a page is, is for `evennia_ai.knowledge`, what is kept for the
-store or another backend. Locks of bases and pages are asked before anything is shown or changed.
-The bare command reads; every change needs its own switch.
+The command only translates: what a page is, is for `evennia_ai.engine.knowledge`, what is kept for
+the store or another backend. Locks of bases and pages are asked before anything is shown or
+changed. The bare command reads; every change needs its own switch.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import (
     BUILDER_LOCK,
@@ -25,10 +24,8 @@ from evennia_ai.commands.setup.knowledge.bases import KnowledgeBases
 from evennia_ai.commands.setup.knowledge.incoming import KnowledgeDrafts, KnowledgeFolder
 from evennia_ai.commands.setup.knowledge.pages import PAGE, KnowledgePages, revision_typed
 from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
-from evennia_ai.game.knowledge.backends import later
-from evennia_ai.game.mind.viewers import viewer_of
-from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.pages.page import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.knowledge.pages.page import (
     NAMESPACES,
     BaseInfo,
     Namespace,
@@ -36,11 +33,14 @@ from evennia_ai.knowledge.pages.page import (
     PageName,
     page_name,
 )
-from evennia_ai.minds.withheld.pages import HiddenPages
-from evennia_ai.minds.withheld.viewer import withheld
+from evennia_ai.engine.text.columns import hanging
+from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.views.withheld.pages import HiddenPages
+from evennia_ai.npc.views.withheld.viewer import withheld
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge import pages as store
-from evennia_ai.text.columns import hanging
 
 _MOST_READINGS: Final = 40
 

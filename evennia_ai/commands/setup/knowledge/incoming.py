@@ -19,21 +19,21 @@ from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import CommandError, and_more, day_and_time
 from evennia_ai.commands.naming import checked_locks, counted_number
 from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.foreign.documents import Progress
-from evennia_ai.game.knowledge.backends import later
-from evennia_ai.game.mind.overview import look_at_all
-from evennia_ai.game.mind.viewers import allows, viewer_of
-from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder
-from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page
-from evennia_ai.minds.drafting import is_written, may_see_draft, to_be_written
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.engine.knowledge.pages.files import ImportProblems, PageFolder, read_folder
+from evennia_ai.engine.knowledge.pages.markup import write_page
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page
+from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, visible
+from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.mind.overview import look_at_all
+from evennia_ai.npc.mind.viewers import allows, viewer_of
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
 from evennia_ai.store.knowledge import page_drafts as store
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.store.knowledge.page_imports import FolderPlan
-from evennia_ai.text.columns import WIDTH, clipped, hanging, visible
 
 _MOST_DRAFTS: Final = 40
 _MOST_LINES: Final = 200

@@ -11,7 +11,6 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import checked_locks, counted_number
 from evennia_ai.commands.screens import diffed
@@ -24,16 +23,17 @@ from evennia_ai.commands.setup.knowledge.shown import (
     may_see,
     stored_base,
 )
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.knowledge.pages.markup import read_page, write_page
-from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageName, page_name
-from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
-from evennia_ai.knowledge.restricted.leaks import leak, protected
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.knowledge.pages.markup import read_page, write_page
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, PageName, page_name
+from evennia_ai.engine.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
+from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
+from evennia_ai.engine.text.columns import hanging
+from evennia_ai.engine.text.differences import differences
+from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.pages import PageRevision
-from evennia_ai.text.columns import hanging
-from evennia_ai.text.differences import differences
 
 
 def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:

@@ -16,17 +16,25 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.base import CommandError, and_more, counted, revision_in_words, titled
 from evennia_ai.commands.naming import scope_in_words
-from evennia_ai.game.knowledge.backends import later
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.pages.page import Backend, BaseInfo, Hit, Page, PageName, page_name
-from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.engine.knowledge.pages.page import Backend, BaseInfo, Hit, Page, PageName, page_name
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clipped,
+    first_line,
+    hanging,
+    padded,
+    visible,
+    wrapped,
+)
+from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.runtime import runtime
 from evennia_ai.store.core.copies import copy_of, in_words
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from evennia_ai.store.knowledge.backend import safe_hint_of
 from evennia_ai.store.knowledge.pages import PageRevision
-from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
 
 PAGE: Final = 40
 _KEY_COLUMNS: Final = 14

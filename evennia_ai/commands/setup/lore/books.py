@@ -23,26 +23,26 @@ from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import saved, written_down
 from evennia_ai.commands.setup.lore.named import written
 from evennia_ai.commands.setup.lore.revisions import history_of, source_of
-from evennia_ai.foreign.file_kinds import json_of_file
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.editing.comparing import book_differences
-from evennia_ai.lorebook.editing.without_effect import (
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.scan.key_index import prepare_index
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.formats.file_kinds import json_of_file
+from evennia_ai.formats.lorebooks.books import read_book, unwrapped
+from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
+from evennia_ai.formats.lorebooks.editing.comparing import book_differences
+from evennia_ai.formats.lorebooks.editing.without_effect import (
     extensions_asked,
     fields_without_effect,
     texts_in_entries,
     unknown_in_entries,
 )
-from evennia_ai.lorebook.formats.books import read_book, unwrapped
-from evennia_ai.lorebook.formats.conversion import as_v3, as_world
-from evennia_ai.lorebook.scan.key_index import prepare_index
-from evennia_ai.minds.parse_cache import know_read
-from evennia_ai.prompt.components import Scope
-from evennia_ai.settings.conf import conf
-from evennia_ai.settings.game import Conf
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.views.parse_cache import know_read
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import BookChange, BookRevision, CheckedText, StoredBook
-from evennia_ai.text.columns import WIDTH, clipped, visible
 
 _MOST_LINES: Final = 200
 _MOST_NOTICES: Final = 6

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, inlineCallbacks
 
-from evennia_ai.actors import Actor
-from evennia_ai.cards.card import Card
 from evennia_ai.commands.background_work import CardWork
 from evennia_ai.commands.setup.lore.named import (
     LONG,
@@ -27,9 +25,14 @@ from evennia_ai.commands.setup.lore.named import (
     stored_book,
     written,
 )
-from evennia_ai.game.runtime import runtime
-from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.editing.edits import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.engine.lorebook.scan.key_index import prepare_index
+from evennia_ai.engine.text.columns import clipped
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.lorebooks.books import book_of_card, read_book, unwrapped
+from evennia_ai.formats.lorebooks.editing.edits import (
     add_entry,
     change_entry,
     content_at,
@@ -37,18 +40,20 @@ from evennia_ai.lorebook.editing.edits import (
     new_book,
     remove_entry,
 )
-from evennia_ai.lorebook.editing.in_place import Changed, changed_in_place, is_located, locate
-from evennia_ai.lorebook.editing.typed import in_words_of
-from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import book_of_card, read_book, unwrapped
-from evennia_ai.lorebook.scan.key_index import prepare_index
-from evennia_ai.minds.parse_cache import know_read
-from evennia_ai.settings.conf import conf
-from evennia_ai.settings.game import Conf
+from evennia_ai.formats.lorebooks.editing.in_place import (
+    Changed,
+    changed_in_place,
+    is_located,
+    locate,
+)
+from evennia_ai.formats.lorebooks.editing.typed import in_words_of
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.views.parse_cache import know_read
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.book_texts import Difference
 from evennia_ai.store.authored.lorebooks import CheckedText, StoredBook
-from evennia_ai.text.columns import clipped
 
 Edit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 """What makes a book's JSON another one; None takes a card's own book away."""

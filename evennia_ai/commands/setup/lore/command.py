@@ -18,13 +18,13 @@ from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
 from evennia_ai.commands.turn_shown import why_lines
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.game.runtime import runtime
-from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.runtime import runtime
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.components import shown_outlets
-from evennia_ai.text.columns import WIDTH, wrapped
 
 _MOST_LINTS: Final = 60
 _FIELDS: Final = "{fields}"

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple, get_args
 
 from twisted.internet.defer import inlineCallbacks
 
-from evennia_ai.actors import Actor
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run
 from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_typed, lost_by
@@ -28,22 +27,23 @@ from evennia_ai.commands.setup.lore.named import (
     opened,
     written,
 )
-from evennia_ai.errors import EditConflictError
-from evennia_ai.lorebook.book import BOOK_MODES, entries_called
-from evennia_ai.lorebook.editing import typed
-from evennia_ai.lorebook.editing.edits import (
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EditConflictError
+from evennia_ai.engine.lorebook.book import BOOK_MODES, entries_called
+from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
+from evennia_ai.formats.lorebooks.editing import typed
+from evennia_ai.formats.lorebooks.editing.edits import (
     new_book,
     with_mode,
 )
-from evennia_ai.lorebook.editing.lints import unsettled_entry_sentence
-from evennia_ai.lorebook.editing.typed import (
+from evennia_ai.formats.lorebooks.editing.lints import unsettled_entry_sentence
+from evennia_ai.formats.lorebooks.editing.typed import (
     field_named,
     in_words,
     place_in_words,
     said_of,
     typed_value,
 )
-from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
 

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.naming import name_and_rest
-from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.mind.viewers import allows
-from evennia_ai.lorebook.book import Lorebook, entries_called
-from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.books import book_of_card
-from evennia_ai.minds.parse_cache import attached_book, own_book, parsed_card
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.lorebook.book import Lorebook, entries_called
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.formats.lorebooks.books import book_of_card
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.views.parse_cache import attached_book, own_book, parsed_card
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.cards import StoredCard, card_names, card_or_none, known_name

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evennia_ai.commands.base import and_more, revision_in_words
-from evennia_ai.lorebook.editing.comparing import changed_ids
+from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.formats.lorebooks.editing.comparing import changed_ids
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import BookChange
-from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_SHOWN: Final = 50
 _MOST_COMPARED: Final = 10

@@ -18,29 +18,29 @@ from evennia_ai.commands.setup.lore.named import (
     split,
     stored_book,
 )
-from evennia_ai.compose import Composition
-from evennia_ai.game.mind.viewers import seer_for, viewer_of
-from evennia_ai.game.senses.presence import NPC, HasMind
-from evennia_ai.lorebook.activation.activation import Activation
-from evennia_ai.lorebook.book import names_of, packed
-from evennia_ai.lorebook.editing.typed import (
+from evennia_ai.engine.compose import Composition
+from evennia_ai.engine.lorebook.activation.activation import Activation
+from evennia_ai.engine.lorebook.book import names_of, packed
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.engine.prompt.report import hidden_lines, origins_called
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.formats.lorebooks.editing.typed import (
     TOLD_APART,
     UNSET,
     in_words,
     place_in_words,
     said_of,
 )
-from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.minds.looking import foreseen
-from evennia_ai.minds.withheld.lore import HiddenLore
-from evennia_ai.prompt.report import hidden_lines, origins_called
-from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
+from evennia_ai.npc.mind.viewers import seer_for, viewer_of
+from evennia_ai.npc.senses.presence import NPC, HasMind
+from evennia_ai.npc.views.looking import foreseen
+from evennia_ai.npc.views.withheld.lore import HiddenLore
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.cards import players_of
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 PAGE: Final = 30
 _BOOK_COLUMNS: Final = 24

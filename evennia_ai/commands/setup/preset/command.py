@@ -1,8 +1,9 @@
 """The command `preset`: SillyTavern's presets, where they come from, where they count.
 
-The command only translates: what a preset is and what becomes of it is for `evennia_ai.presets`,
-what is kept for the store. The bare command reads; every change needs its own switch. An import
-changes nothing until a builder approves it, and an approved preset may only what was granted to it.
+The command only translates: what a preset is and what becomes of it is for
+`evennia_ai.formats.presets`, what is kept for the store. The bare command reads; every change needs
+its own switch. An import changes nothing until a builder approves it, and an approved preset may
+only what was granted to it.
 """
 
 import re
@@ -18,12 +19,12 @@ from evennia_ai.commands.setup.preset.files import written
 from evennia_ai.commands.setup.preset.importing import PresetImports
 from evennia_ai.commands.setup.preset.revisions import PresetRevisions
 from evennia_ai.commands.setup.preset.shown import PRESETS, preset_named
-from evennia_ai.errors import FormatError
-from evennia_ai.minds.presets import parsed_preset
-from evennia_ai.presets.preset import Preset, PresetPrompt
-from evennia_ai.presets.switches import meant, switch_lines, switched
-from evennia_ai.prompt.components import GAME
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import GAME
+from evennia_ai.formats.presets.preset import Preset, PresetPrompt
+from evennia_ai.formats.presets.switches import meant, switch_lines, switched
+from evennia_ai.npc.views.presets import parsed_preset
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import presets as store
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.presets import assignments

@@ -11,17 +11,17 @@ from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.folder import PRESETS, bytes_of, new_file
-from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import Progress
-from evennia_ai.minds.presets import parsed_preset
-from evennia_ai.presets.export import exported, kept_text
-from evennia_ai.presets.mapping import preset_components
-from evennia_ai.presets.preset import Preset
-from evennia_ai.presets.reading import DEFAULT_LIMITS, read_preset
-from evennia_ai.presets.report import preset_report, report_lines
-from evennia_ai.prompt.components import NO_GRANTS, Grants, PromptComponent
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, PromptComponent
+from evennia_ai.engine.text.differences import members_differing
+from evennia_ai.formats.presets.export import exported, kept_text
+from evennia_ai.formats.presets.mapping import preset_components
+from evennia_ai.formats.presets.preset import Preset
+from evennia_ai.formats.presets.reading import DEFAULT_LIMITS, read_preset
+from evennia_ai.formats.presets.report import preset_report, report_lines
+from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.store.authored.presets import StoredPreset
-from evennia_ai.text.differences import members_differing
 
 # What the members of a file are that prompts and their order are read from.
 _READ: Final = ("prompts", "prompt_order", "data")

@@ -27,15 +27,15 @@ from evennia_ai.commands.setup.imported import (
 from evennia_ai.commands.setup.preset import shown
 from evennia_ai.commands.setup.preset.files import ReadPreset, read_path, read_stored
 from evennia_ai.commands.setup.preset.shown import PRESETS
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.minds.presets import parsed_preset
-from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
-from evennia_ai.settings.conf import conf
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
+from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.npc.views.presets import parsed_preset
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets as store
 from evennia_ai.store.authored.preset_revisions import PresetChange
 from evennia_ai.store.authored.presets import StoredPreset, known_name, typeable_name
-from evennia_ai.text.columns import WIDTH, wrapped
 
 _APPROVE: Final = "preset/approve <name>[/<number>] [= <grant>, <grant>...]"
 _GRANT: Final = "preset/grant <name> [= <grant>, <grant>...]"

@@ -16,13 +16,13 @@ from evennia_ai.commands.setup.imported import (
 from evennia_ai.commands.setup.preset import shown
 from evennia_ai.commands.setup.preset.files import preset_differences
 from evennia_ai.commands.setup.preset.shown import PRESETS
-from evennia_ai.errors import NotStoredError
-from evennia_ai.minds.presets import parsed_preset
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets as store
 from evennia_ai.store.authored.preset_revisions import IN_FORCE, PresetChange
 from evennia_ai.store.authored.presets import StoredPreset, known_name, preset_then
-from evennia_ai.text.columns import WIDTH, clipped, visible
 
 _MOST_SHOWN: Final = 50
 _MOST_LINES: Final = 200

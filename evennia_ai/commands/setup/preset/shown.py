@@ -17,12 +17,12 @@ from evennia_ai.commands.setup.imported import (
     import_in_words,
     may_in_words,
 )
-from evennia_ai.prompt.components import ALL_GRANTS
+from evennia_ai.engine.prompt.components import ALL_GRANTS
+from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
 from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets as store
 from evennia_ai.store.authored.preset_revisions import PresetChange
 from evennia_ai.store.authored.presets import StoredPreset, assigned_to, known_name
-from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 PRESETS: Final[Imported[PresetChange]] = Imported(
     what="preset",

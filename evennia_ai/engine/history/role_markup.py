@@ -1,0 +1,95 @@
+"""Role markup: what in a text could pass for the frame of a chat instead of its content.
+
+Servers obey the special tokens of their models' chat templates wherever these stand, also inside a
+player's words. Older templates mark a role with a word and a colon at the start of a line. Tool
+calls are JSON. `evennia_ai.engine.text.chat_markup` lists these marks. This module finds them and
+makes them harmless, in three degrees:
+
+* `without_tokens` is for texts of the game itself, whose authors may write tags on purpose.
+* `without_tags` is for everything else that goes to a model.
+* `neutral` is for what players wrote and the game states as a fact, and for summaries, which are
+  made of what players said and are read in every later turn.
+"""
+
+import re
+from typing import Final
+
+from evennia_ai.engine.prompt.names import FACTS
+from evennia_ai.engine.text.chat_markup import (
+    BEGINS,
+    OTHER_HEADINGS,
+    OTHER_ROLES,
+    OTHER_ROLES_IN_LINE,
+    OWN_HEADINGS,
+    OWN_ROLES,
+    OWN_ROLES_IN_LINE,
+    THOUGHTS,
+    made_harmless,
+    patterns,
+)
+
+_TAGS: Final = f"{patterns('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}|{THOUGHTS}"
+_OWN_FENCE: Final = r"</?transcript>"
+_TOKEN: Final = re.compile(f"{BEGINS}(?:{patterns('tokens')})", re.IGNORECASE)
+_TOKEN_OR_TAG: Final = re.compile(f"{BEGINS}(?:{_TAGS})", re.IGNORECASE)
+_TOKEN_TAG_OR_FENCE: Final = re.compile(f"{BEGINS}(?:{_TAGS}|{_OWN_FENCE})", re.IGNORECASE)
+
+# `system:`, `**Human**:`, `### Instruction:` at the start of a line, and a bare role on its own.
+_ROLES: Final = "|".join((*OTHER_ROLES, *OWN_ROLES))
+_HEADINGS: Final = "|".join((*OTHER_HEADINGS, *OWN_HEADINGS))
+_HEAD: Final = re.compile(
+    r"^(?P<lead>[ \t>*#_]*)(?P<role>"
+    rf"(?:{_ROLES}|(?<=\#[ ])(?:{_HEADINGS}))[ \t*_]*[:：]"
+    r"|(?:system|user|assistant)[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEAD_IN_LINE: Final = re.compile(
+    rf"(?<=[^\w\n])(?P<role>{'|'.join((*OTHER_ROLES_IN_LINE, *OWN_ROLES_IN_LINE))}):"
+)
+# `Who speaks:` at the start of a line, or after any sign: the game itself states facts like this.
+_FACT: Final = re.compile(
+    r"(?P<lead>^[ \t>*#_-]*|[^\w\s][\"'”’)]*[ \t]*)(?P<fact>"
+    rf"(?:{'|'.join(sorted(FACTS, key=len, reverse=True))}"
+    r"|what you remember of [^:：\n]{1,80}"
+    r"|what [^:：\n]{1,80}? (?:is to you|has shown you before)))"
+    r"[ \t*_]*[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+# `[Tool result]`, `[Game instruction]`, `[Summary of ...]`, `(event, give)` are the game's own.
+_OWN_HEAD: Final = re.compile(
+    r"[\[［](?P<head>\s*/?\s*(?:tool\s+results?|game\s+instruction|summary\s+of)\b"
+    r"[^\[\]［］\n]{0,80})[\]］]",
+    re.IGNORECASE,
+)
+_EVENT: Final = re.compile(r"[(（](?=\s*event\s*[,，])", re.IGNORECASE)
+_CALL: Final = re.compile(
+    r"\"(?P<key>arguments|parameters|tool_calls|tool_call_id|function_call)\"(?=\s*:)",
+    re.IGNORECASE,
+)
+
+
+def role_markup(text: str) -> str | None:
+    """Return the first piece of `text` that reads as role markup, None if there is none."""
+    tables = (_TOKEN_TAG_OR_FENCE, _HEAD, _HEAD_IN_LINE, _CALL)
+    found = [match for match in (p.search(text) for p in tables) if match]
+    return min(found, key=lambda match: match.start())[0].strip() if found else None
+
+
+def neutral(text: str) -> str:
+    """Return `text` as people still read it, but without role markup: other brackets and quotes."""
+    text = made_harmless(_TOKEN_TAG_OR_FENCE, text)
+    text = _HEAD_IN_LINE.sub(r"(\g<role>)", text)
+    text = _HEAD.sub(r"\g<lead>(\g<role>)", text)
+    text = _FACT.sub(r"\g<lead>(\g<fact>)", text)
+    text = _EVENT.sub("", _OWN_HEAD.sub(r"(\g<head>)", text))
+    return _CALL.sub(r"'\g<key>'", text)
+
+
+def without_tags(text: str) -> str:
+    """Return `text` with other brackets in the special tokens and the tags of models."""
+    return made_harmless(_TOKEN_OR_TAG, text)
+
+
+def without_tokens(text: str) -> str:
+    """Return `text` with other brackets in the special tokens of chat templates."""
+    return made_harmless(_TOKEN, text)

@@ -1,0 +1,340 @@
+"""Folders of pages: each file is a page, each folder a namespace or the page above it.
+
+`Instructions/`, `Sources/` and `Talk/` hold the pages of their namespaces, everything else is the
+encyclopedia; below them a folder is a part of the title, as in `Instructions/Core/Canon Policy.md`.
+`Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. Text files are pages as `markup.py`
+reads them; in a YAML file `text` is the text and the rest is metadata. `base.yaml` tells about the
+base. A folder is read whole or not at all, and nothing outside it is. Its files may also be kept
+elsewhere, as a library does: they are read within the same bounds.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import yaml
+
+from evennia_ai.engine.errors import EvenniaAIError, FormatError
+from evennia_ai.engine.foreign.documents import yaml_values
+from evennia_ai.engine.knowledge.pages.markup import (
+    MAX_TEXT,
+    MarkupError,
+    page_of_values,
+    read_page,
+)
+from evennia_ai.engine.knowledge.pages.page import (
+    MEDIATIONS,
+    NAMESPACES,
+    BaseInfo,
+    MetaError,
+    Namespace,
+    Page,
+    PageName,
+    TitleError,
+    page_name,
+)
+
+MAX_FILES: Final = 100_000
+MAX_DEPTH: Final = 20
+MAX_BYTES: Final = 4 * MAX_TEXT
+_MOST_TOLD: Final = 20
+
+_TEXTS: Final = frozenset({".md", ".txt", ".wiki"})
+_YAML: Final = frozenset({".yaml", ".yml"})
+_BASE: Final = frozenset({"base.yaml", "base.yml"})
+_SPACES: Final[Mapping[str, Namespace]] = {one.lower(): one for one in NAMESPACES}
+
+# Field of base.yaml -> what it must be and in words; the fields of BaseInfo that an author writes.
+_BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
+    "key": (str, "text"),
+    "name": (str, "text"),
+    "summary": (str, "text"),
+    "topics": (list, "a list of texts"),
+    "hint": (str, "text"),
+    "keywords": (list, "a list of texts"),
+    "restricted": (bool, "true or false"),
+    "keeps_chunks": (bool, "true or false"),
+    "direct_characters": (int, "a whole number"),
+    "mediation": (str, "summary or hints"),
+    "locks": (str, "text"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProblem:
+    """What is wrong with a file of a folder; `line` is None where the text says it."""
+
+    file: str
+    problem: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}{f':{self.line}' if self.line else ''}: {self.problem}"
+
+
+class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
+    """Files of a folder cannot be read as pages; nothing of the folder was taken in."""
+
+    def __init__(self, folder: str, problems: Sequence[FileProblem]) -> None:
+        self.folder = folder
+        self.problems = tuple(problems)
+        told = [f"  {problem}" for problem in self.problems[:_MOST_TOLD]]
+        more = len(self.problems) - len(told)
+        told += [f"  and {more} more"] if more > 0 else []
+        head = f"{folder}: nothing was taken in, mend this first"
+        super().__init__("\n".join([head, *told]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFolder:
+    """What a folder holds: the base it tells about, its pages, and the files that are no pages."""
+
+    info: BaseInfo
+    pages: tuple[Page, ...]
+    skipped: tuple[str, ...] = ()
+
+
+def read_folder(folder: Path, *, key: str = "") -> PageFolder:
+    """The base and the pages in a folder, by the names of the pages.
+
+    `key` is that of the base, in place of the one in `base.yaml` or the folder's name.
+    ImportProblems names every file that is wrong.
+    """
+    problems: list[FileProblem] = []
+    files = (
+        (path.relative_to(folder).as_posix(), partial(_content, path))
+        for path in _files(folder, problems)
+    )
+    return _read(str(folder), files, _base_key(folder, key), keeps_key=bool(key), problems=problems)
+
+
+def read_files(files: Mapping[str, bytes], *, key: str, where: str) -> PageFolder:
+    """The base `key` and the pages in files that are in no folder, by the names of the pages.
+
+    ImportProblems names every file that is wrong, as those of `where`.
+    """
+    problems: list[FileProblem] = []
+    if len(files) > MAX_FILES:
+        many = f"has more than {MAX_FILES} files; split it"
+        problems.append(FileProblem(file=".", problem=many))
+    read = ((file, partial(_bounded, content)) for file, content in sorted(files.items()))
+    return _read(where, read, BaseInfo(key=key, name=key), keeps_key=True, problems=problems)
+
+
+def _read(
+    where: str,
+    files: Iterator[tuple[str, Callable[[], bytes]]],
+    info: BaseInfo,
+    *,
+    keeps_key: bool,
+    problems: list[FileProblem],
+) -> PageFolder:
+    """What files hold, each by its place and what reads it; ImportProblems for all wrong ones."""
+    pages: dict[tuple[Namespace, str], tuple[str, Page]] = {}
+    skipped: list[str] = []
+    for file, content in files:
+        suffix = PurePosixPath(file).suffix.lower()
+        try:
+            if file in _BASE:
+                info = _base(info, _decoded(content()), keeps_key=keeps_key)
+            elif suffix in _TEXTS | _YAML:
+                _add(pages, file, _page(file, _decoded(content()), is_yaml=suffix in _YAML))
+            else:
+                skipped.append(file)
+        except _FileError as error:
+            problems.append(FileProblem(file=file, problem=error.problem, line=error.line))
+    if problems:
+        raise ImportProblems(where, problems)
+    found = sorted((page for _, page in pages.values()), key=lambda page: page.name)
+    return PageFolder(info=info, pages=tuple(found), skipped=tuple(skipped))
+
+
+def base_text(info: BaseInfo) -> str:
+    """The text of `base.yaml` for a base: what of it differs from a base nothing is told of."""
+    unsaid = BaseInfo(key="", name="")
+    said: dict[str, Any] = {}
+    for field in _BASE_FIELDS:
+        value = getattr(info, field)
+        if value != getattr(unsaid, field):
+            said[field] = list(value) if isinstance(value, tuple) else value
+    return yaml.safe_dump(said, allow_unicode=True, sort_keys=False)
+
+
+def name_in(file: str) -> PageName:
+    """The page that a file of this place holds; TitleError: it can hold none."""
+    return _name_of(PurePosixPath(file))
+
+
+def file_of(name: PageName) -> PurePosixPath:
+    """The file of a folder that holds this page, as `read_folder` reads it back.
+
+    TitleError: a part of the title can be no name of a file.
+    """
+    parts = name.title.split("/")
+    space: list[str] = [] if name.namespace == "Main" else [name.namespace]
+    about = _namespace_of(parts[0].partition(":")[0])
+    if name.namespace == "Talk" and about and ":" in parts[0]:
+        space, parts[0] = ["Talk", about], parts[0].partition(":")[2].strip()
+    if name.namespace == "Main" and _namespace_of(parts[0]) and len(parts) > 1:
+        space = ["Main"]
+    wrong = [part for part in parts if part != part.strip() or part[:1] in {"", ".", "_"}]
+    path = PurePosixPath(*space, *parts[:-1], f"{parts[-1]}.md")
+    if wrong or len(path.name.encode()) > 255 or _name_of(path) != name:
+        raise TitleError(f"the page '{name}' cannot be the name of a file; rename it")
+    return path
+
+
+class _FileError(Exception):
+    """A file is wrong; the folder collects these."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        self.problem = problem
+        self.line = line
+        super().__init__(problem)
+
+
+def _files(folder: Path, problems: list[FileProblem]) -> Iterator[Path]:
+    """The files of a folder and those below, in the order of their names."""
+    if not folder.is_dir():
+        problems.append(FileProblem(file=".", problem="is no folder; name one that is there"))
+        return
+    count = 0
+    waiting = [folder]
+    while waiting:
+        for path in _entries(waiting.pop(), folder, problems):
+            if path.is_dir():
+                waiting.append(path)
+                continue
+            count += 1
+            if count > MAX_FILES:
+                many = f"has more than {MAX_FILES} files; split it"
+                problems.append(FileProblem(file=".", problem=many))
+                return
+            yield path
+
+
+def _entries(folder: Path, root: Path, problems: list[FileProblem]) -> Iterator[Path]:
+    """What stands in one folder and may be read; hidden names and `_names` are left out."""
+    file = folder.relative_to(root).as_posix()
+    if len(folder.relative_to(root).parts) > MAX_DEPTH:
+        deep = f"is more than {MAX_DEPTH} folders deep; make it flatter"
+        problems.append(FileProblem(file=file, problem=deep))
+        return
+    try:
+        found = sorted(folder.iterdir())
+    except OSError as error:
+        problems.append(FileProblem(file=file, problem=f"cannot be read: {error.strerror}"))
+        return
+    for path in found:
+        if path.name.startswith((".", "_")):
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            odd = "is a link or a device; put the file itself here"
+            problems.append(FileProblem(file=path.relative_to(root).as_posix(), problem=odd))
+            continue
+        yield path
+
+
+def _add(pages: dict[tuple[Namespace, str], tuple[str, Page]], file: str, page: Page) -> None:
+    other = pages.setdefault((page.name.namespace, page.name.folded), (file, page))[0]
+    if other != file:
+        raise _FileError(f"is the page '{page.name}', and so is {other}; take one away")
+
+
+def _page(file: str, text: str, *, is_yaml: bool) -> Page:
+    try:
+        name = name_in(file)
+        return _yaml_page(name, text) if is_yaml else read_page(name, text)
+    except MarkupError as error:
+        raise _FileError(error.problem, error.line) from error
+    except (MetaError, TitleError) as error:
+        raise _FileError(str(error)) from error
+
+
+def _yaml_page(name: PageName, source: str) -> Page:
+    values = _mapping(source)
+    text = values.pop("text", "")
+    if not isinstance(text, str) or len(text) > MAX_TEXT:
+        raise _FileError(f"text must be a text of at most {MAX_TEXT} characters")
+    return page_of_values(name, values, text)
+
+
+def _name_of(file: PurePosixPath) -> PageName:
+    """The page that a file holds, by its place in the folder."""
+    *above, _ = parts = [*file.parts[:-1], file.stem if file.suffix else file.name]
+    namespace: Namespace = "Main"
+    if above and (named := _namespace_of(above[0])):
+        namespace, parts = named, parts[1:]
+    title = "/".join(parts)
+    if namespace == "Talk" and len(parts) > 1 and (about := _namespace_of(parts[0])):
+        title = page_name("/".join(parts[1:]), default=about).full
+    if namespace == "Main" and not above:
+        return page_name(title)
+    return page_name(f"{namespace}:{title}")
+
+
+def _namespace_of(folder: str) -> Namespace | None:
+    return _SPACES.get(folder.strip().lower())
+
+
+def _base_key(folder: Path, key: str) -> BaseInfo:
+    """What the name of a folder tells about its base."""
+    name = folder.resolve().name or "pages"
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pages"
+    return BaseInfo(key=key or slug[:64], name=name)
+
+
+def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
+    """What `base.yaml` tells."""
+    values = _mapping(text)
+    unknown = sorted(set(map(str, values)) - _BASE_FIELDS.keys())
+    if unknown:
+        raise _FileError(f"{unknown[0]} is not known; known are {', '.join(_BASE_FIELDS)}")
+    for field, value in values.items():
+        wanted, words = _BASE_FIELDS[field]
+        texts = not isinstance(value, list) or all(isinstance(one, str) for one in value)
+        is_kind = field != "mediation" or value in MEDIATIONS
+        if type(value) is not wanted or not texts or not is_kind:
+            raise _FileError(f"{field} must be {words}")
+    if keeps_key:
+        values.pop("key", None)
+    told: dict[str, Any] = {
+        key: tuple(one) if isinstance(one, list) else one for key, one in values.items()
+    }
+    return replace(info, **told)
+
+
+def _mapping(source: str) -> dict[str, Any]:
+    try:
+        values = yaml_values(source, kind="page", where="the file")
+    except FormatError as error:
+        raise _FileError(error.message) from error
+    if not isinstance(values, dict):
+        raise _FileError("must hold fields with values")
+    return values
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return _bounded(file.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise _FileError(f"cannot be read: {error.strerror}") from error
+
+
+def _bounded(content: bytes) -> bytes:
+    if len(content) > MAX_BYTES:
+        raise _FileError(f"is larger than {MAX_BYTES} bytes; split it")
+    return content
+
+
+def _decoded(content: bytes) -> str:
+    """The text of a file, its lines ended as everywhere else."""
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _FileError("is no UTF-8 text; store it as UTF-8", line) from error

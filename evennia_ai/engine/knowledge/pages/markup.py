@@ -1,0 +1,372 @@
+"""Markup: texts as people write them, read as pages, and pages written as such texts.
+
+A text may have a block of metadata, the rest is the page's body. There are three notations: YAML
+between two lines of `---` at the top, a JSON object in `<nowiki>`, a wiki table of two columns at
+the top, every row a name and a value, one of the names known; any other table is a part of the
+page. `#REDIRECT [[Target]]` is a block of its own. Links are `[[Target#part|label]]` and are not
+looked for in code. Prose is what is left of a body for people to read.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from evennia_ai.engine.errors import EvenniaAIError, FormatError
+from evennia_ai.engine.foreign.documents import parse_json, yaml_text, yaml_values
+from evennia_ai.engine.knowledge.pages.page import (
+    KNOWN,
+    LISTS,
+    MetaError,
+    Page,
+    PageName,
+    TitleError,
+    locks_of,
+    meta_of,
+    page_name,
+    values_of,
+)
+
+_CLOSED_BY: Final = {
+    "<!--": "-->",
+    "<nowiki>": "</nowiki>",
+    "<pre>": "</pre>",
+    "<code>": "</code>",
+    "```": "```",
+    "~~~": "~~~",
+    "`": "`",
+}
+_OPENING: Final = re.compile(
+    r"<!--|<nowiki>|<pre>|<code>|^```|^~~~|`", re.MULTILINE | re.IGNORECASE
+)
+
+
+def prose(text: str) -> Iterator[tuple[int, int]]:
+    """The parts of `text` that are read as markup, as start and stop, in their order.
+
+    A mark that is never closed is itself read as text; a backtick is closed on its own line.
+    """
+    lowered = text.translate(_SMALL)
+    unclosed: set[str] = set()
+    start = at = 0
+    while found := _OPENING.search(text, at):
+        mark = found[0].lower()
+        stop = -1 if mark in unclosed else lowered.find(_CLOSED_BY[mark], found.end())
+        if stop < 0:
+            unclosed.add(mark)
+        if stop < 0 or (mark == "`" and "\n" in lowered[found.end() : stop]):
+            at = found.end()
+            continue
+        yield start, found.start()
+        start = at = stop + len(_CLOSED_BY[mark])
+    yield start, len(text)
+
+
+def without_code(text: str) -> str:
+    """`text` with blanks for everything that is no prose; every line stays where it is."""
+    if not _OPENING.search(text):
+        return text
+    made: list[str] = []
+    at = 0
+    for start, stop in prose(text):
+        made.append(_blanks(text[at:start]))
+        made.append(text[start:stop])
+        at = stop
+    return "".join(made)
+
+
+def _blanks(text: str) -> str:
+    return "".join("\n" if sign == "\n" else " " for sign in text)
+
+
+# ASCII letters alone: every character stays where it is.
+_SMALL: Final = {big: big + 32 for big in range(ord("A"), ord("Z") + 1)}
+
+
+MAX_ROWS: Final = 200
+
+# Of metadata as the pages of instructions and sources have it.
+_FIELDS: Final = KNOWN | {
+    *("id", "type", "subtype", "status", "priority", "canonical", "include_by_default"),
+    *("applies_to", "task_type", "reliability", "bias"),
+}
+_HEADERS: Final = frozenset({"field", "key", "name", "property"})
+_LINKED: Final = re.compile(r"\[\[([^\[\]|#\n]{1,600})[^\[\]\n]{0,600}\]\]")
+_BREAK: Final = re.compile(r"<br ?/?>|\n|,", re.I)
+_WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def info_table(source: str) -> dict[str, Any] | None:
+    """What the table from `{|` to `|}` says as metadata; None where it is another table."""
+    rows = [row for row in _rows(source) if row]
+    if rows and len(rows[0]) == 2 and _field(rows[0][0]) in _HEADERS:
+        rows = rows[1:]
+    if not 0 < len(rows) <= MAX_ROWS or any(len(row) != 2 for row in rows):
+        return None
+    named = {_field(name): value for name, value in rows}
+    if len(named) < len(rows) or not _FIELDS & named.keys():
+        return None
+    return {name: _value(name, value) for name, value in named.items()}
+
+
+def _rows(source: str) -> Iterator[list[str]]:
+    """The cells of each row, as they are written."""
+    row: list[str] = []
+    for line in source.split("\n")[1:]:
+        text = line.strip()
+        if text.startswith(("|-", "|}")):
+            yield row
+            row = []
+        elif text.startswith(("|", "!")) and not text.startswith("|+"):
+            row += re.split(r"\|\||!!", text[1:])
+        elif row:
+            row[-1] += f"\n{text}"
+
+
+def _field(name: str) -> str:
+    return "_".join(_plain(name).lower().replace("-", " ").replace(":", "").split())
+
+
+def _value(field: str, cell: str) -> Any:
+    text = _plain(cell)
+    if field in LISTS:
+        return _items(text)
+    if field == "redirect" and (link := _LINKED.search(text)):
+        return link[1].strip()
+    return _WORDS.get(text.lower(), _number_or_list(text)) if field not in KNOWN else text
+
+
+def _items(text: str) -> list[Any]:
+    """The items of a list: its links where it has some, else what commas and lines part."""
+    listed = _number_or_list(text)
+    if isinstance(listed, list):
+        return listed
+    links = [link[1].strip() for link in _LINKED.finditer(text)]
+    parts = links or [part.strip().lstrip("*").strip() for part in _BREAK.split(text)]
+    return [part for part in parts if part]
+
+
+def _number_or_list(text: str) -> Any:
+    if text.isascii() and text.isdecimal() and len(text) <= 15:
+        return int(text)
+    if not text.startswith("["):
+        return text
+    try:
+        listed = json.loads(text)
+    except ValueError:  # `[[a link]]`, or no list after all
+        return text
+    plain = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
+    return listed if plain else text
+
+
+def _plain(cell: str) -> str:
+    """A cell without what says how it looks."""
+    text = cell.strip()
+    before, bar, after = text.partition("|")
+    if bar and "[[" not in before and "=" in before:  # `style="..." | value`
+        text = after.strip()
+    return text.replace("'''", "").replace("''", "").strip()
+
+
+MAX_META: Final = 40_000
+"""Characters of the metadata of a page."""
+
+_FENCE: Final = re.compile(r"---[ \t]*\r?\n")
+_CLOSING_FENCE: Final = re.compile(r"^---[ \t]*(?:\r?\n|\Z)(?:\r?\n)?", re.MULTILINE)
+_REDIRECT: Final = re.compile(
+    r"\s{0,100}#redirect:?[ \t]{0,100}\[\[([^\[\]|#\n]{1,600})[^\[\]\n]{0,600}\]\][^\n]*\n?", re.I
+)
+_JSON: Final = re.compile(r'<nowiki>\s{0,1000}(?=\{\s{0,1000}["}])', re.I)
+_JSON_END: Final = re.compile(r"</nowiki>[ \t]{0,100}\n?", re.I)
+_TABLE: Final = re.compile(r"\s{0,1000}(?:=+[ \t]*metadata[ \t]*=+\s{1,1000})?(?=\{\|)", re.I)
+_TABLE_END: Final = re.compile(r"^[ \t]{0,100}\|\}[^\n]*\n?", re.MULTILINE)
+_META_HEADING: Final = re.compile(r"=+[ \t]*metadata[ \t]*=+", re.I)
+
+
+class MarkupError(EvenniaAIError):
+    """A text cannot be read as a page; `line` is where, None where the text says it."""
+
+    def __init__(self, problem: str, *, line: int | None = None) -> None:
+        self.problem = problem
+        self.line = line
+        super().__init__(problem if line is None else f"line {line}: {problem}")
+
+
+class Block(NamedTuple):
+    """A block of metadata: its source, the line it begins in, what it says, and the other text."""
+
+    source: str
+    line: int
+    values: Mapping[str, Any]
+    body: str
+
+    def line_of(self, field: str) -> int:
+        """The line of the page that says a field of this block."""
+        found = re.search(rf"^\W*{re.escape(field)}\b", self.source, re.I | re.MULTILINE)
+        return self.line + (self.source.count("\n", 0, found.start()) if found else 0)
+
+
+def metadata_block(text: str) -> Block | None:
+    """The block of metadata that a text has; MarkupError where it is wrong."""
+    return _front_matter(text) or _redirect(text) or _json(text) or _table(text)
+
+
+def may_have_block(text: str) -> bool:
+    """Whether a text might be read as one with metadata."""
+    starts = (_FENCE, _REDIRECT, _TABLE)
+    return bool(_JSON.search(text)) or any(start.match(text) for start in starts)
+
+
+def _front_matter(text: str) -> Block | None:
+    opening = _FENCE.match(text)
+    if opening is None:
+        return None
+    closing = _CLOSING_FENCE.search(text, opening.end())
+    if closing is None:
+        wanted = "close it with a second line of ---, or begin the page with a blank line"
+        raise MarkupError(f"the front matter is never closed; {wanted}", line=1)
+    source = _sized(text[opening.end() : closing.start()], line=1)
+    try:
+        values = yaml_values(f"\n{source}", kind="page", where="front matter")
+    except FormatError as error:
+        raise MarkupError(error.message) from error
+    return Block(source, 2, _object(values, line=2), text[closing.end() :])
+
+
+def _redirect(text: str) -> Block | None:
+    found = _REDIRECT.match(text)
+    if found is None:
+        return None
+    line = 1 + text.count("\n", 0, found.start(1))
+    return Block("redirect", line, {"redirect": found[1].strip()}, text[found.end() :])
+
+
+def _json(text: str) -> Block | None:
+    opening = _JSON.search(text)
+    if opening is None:
+        return None
+    line = 1 + text.count("\n", 0, opening.end())
+    closing = _JSON_END.search(text, opening.end())
+    if closing is None:
+        raise MarkupError("<nowiki> with metadata is never closed by </nowiki>", line=line)
+    source = _sized(text[opening.end() : closing.start()], line=line)
+    try:
+        values, twice = parse_json("\n" * (line - 1) + source, kind="page", where="metadata")
+    except FormatError as error:
+        raise MarkupError(error.message) from error
+    if twice:
+        raise MarkupError(f"{twice[0].partition(';')[0]}; leave one out", line=line)
+    body = _without_heading(text[: opening.start()]) + text[closing.end() :]
+    return Block(source, line, _object(values, line=line), body)
+
+
+def _table(text: str) -> Block | None:
+    opening = _TABLE.match(text)
+    closing = _TABLE_END.search(text, opening.end()) if opening else None
+    if opening is None or closing is None or closing.end() - opening.end() > MAX_META:
+        return None
+    source = text[opening.end() : closing.end()]
+    values = info_table(source)
+    if values is None:
+        return None
+    line = 1 + text.count("\n", 0, opening.end())
+    return Block(source, line, values, text[closing.end() :].lstrip("\n"))
+
+
+def _without_heading(text: str) -> str:
+    """The text before a block, without the heading "Metadata" that may announce it."""
+    before, _, last = text.rstrip().rpartition("\n")
+    return before if _META_HEADING.fullmatch(last.strip()) else text
+
+
+def _sized(source: str, *, line: int) -> str:
+    if len(source) > MAX_META:
+        size = f"{len(source)} characters and the limit is {MAX_META}"
+        raise MarkupError(f"the metadata has {size}", line=line)
+    return source
+
+
+def _object(values: Any, *, line: int) -> Mapping[str, Any]:
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise MarkupError("the metadata must be fields with values, as 'summary: ...'", line=line)
+    return values
+
+
+MAX_TEXT: Final = 400_000
+"""Characters of a page."""
+
+_LINK: Final = re.compile(r"\[\[([^\[\]{}|<>\n]{1,600})(?:\|([^\[\]\n]{0,600}))?\]\]")
+# Links that show or sort something and lead to no page.
+_NO_PAGES: Final = frozenset({"file", "image", "media", "category"})
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+def read_page(name: PageName, text: str) -> Page:
+    """The page that `text` holds.
+
+    MarkupError: the text or its metadata is too long, or the metadata is wrong.
+    """
+    if len(text) > MAX_TEXT:
+        raise MarkupError(f"the page has {len(text)} characters and the limit is {MAX_TEXT}")
+    if found := _UNSTORABLE.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise MarkupError("there is a null character or half a pair of one; take it out", line=line)
+    block = metadata_block(text)
+    if block is None:
+        return Page(name=name, body=text, links=links_of(text))
+    return _page(name, block)
+
+
+def page_of_values(name: PageName, values: Mapping[str, Any], body: str) -> Page:
+    """The page with this metadata and this text; MetaError where a field is wrong."""
+    meta = meta_of(values, name)
+    return Page(name=name, body=body, meta=meta, links=links_of(body), locks=locks_of(values))
+
+
+def write_page(page: Page) -> str:
+    """The page as a text with YAML front matter, which `read_page` reads as the same page."""
+    values = values_of(page.meta, page.name, locks=page.locks)
+    if not values and not may_have_block(page.body):
+        return page.body
+    told = yaml_text(values) if values else ""
+    return f"---\n{told}---\n\n{page.body}"
+
+
+def write_wikitext(page: Page) -> str:
+    """The page as MediaWiki has it: its metadata as JSON in `<nowiki>`, a redirect as one."""
+    values = values_of(page.meta, page.name, locks=page.locks)
+    if values.keys() == {"redirect"} and not page.body:
+        return f"#REDIRECT [[{page.meta.redirect}]]\n"
+    if not values and not may_have_block(page.body):
+        return page.body
+    told = json.dumps(values, ensure_ascii=False, indent=1).replace("<", "\\u003c")
+    return f"<nowiki>{told}</nowiki>\n{page.body}"
+
+
+def links_of(body: str) -> tuple[PageName, ...]:
+    """The pages that a text links to, each once, in the order of their first link."""
+    found: dict[PageName, None] = {}
+    for link in _LINK.finditer(without_code(body)):
+        target = link[1].partition("#")[0].strip()
+        prefix, colon, _ = target.partition(":")
+        if not target or (colon and prefix.strip().lower() in _NO_PAGES):
+            continue
+        try:
+            found[page_name(target.removeprefix(":"))] = None
+        except TitleError:  # as in MediaWiki: what is no title stays text
+            continue
+    return tuple(found)
+
+
+def without_links(text: str) -> str:
+    """The text as its reader sees it: of each link the label, or the title where it has none."""
+    return _LINK.sub(lambda link: (link[2] or "").strip() or link[1].strip(), text)
+
+
+def _page(name: PageName, block: Block) -> Page:
+    try:
+        return page_of_values(name, block.values, block.body)
+    except MetaError as error:
+        raise MarkupError(str(error), line=block.line_of(error.field)) from error

@@ -1,0 +1,393 @@
+"""Numbers: which ones a text says, in whatever form people write them, however they are set apart.
+
+`4711`, `4-7-1-1`, `4,711`, `four seven one one`, `forty-seven eleven`, `4711th` and `four thousand
+seven hundred and eleventh` say the same, and so do `9`, `nine`, `ninth`, `IX`, `9d` and
+`ninepence`. A word may be a number, an ordinal, several glued together or to a unit (`fortyseven`,
+`sixfold`), or a Roman numeral. English alone. Some words are numbers only at times: `one`, `first`,
+`double`, a Roman numeral of one letter (`I`), and one that is a word or a unit as well (`mix`,
+`cm`). Those are unsure, and count beside a word beside which the same number stands. Texts come
+folded where they are compared; the places of numbers are found in any text.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from evennia_ai.engine.text.words import COMMON_WORDS
+
+Kind = Literal["digits", "value", "times"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberPart:
+    """A part of a number: digits as they are written, a value, or a factor of what is before it."""
+
+    kind: Kind
+    value: str
+    """In digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberWord:
+    """What a word says of a number."""
+
+    parts: tuple[NumberPart, ...]
+    is_sure: bool = True
+    """False: it is a number in some texts, and something else in most."""
+    is_roman: bool = False
+
+
+_SMALL: Final = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen"),
+)
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ORDINALS: Final = (
+    *("zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"),
+    *("ninth", "tenth", "eleventh", "twelfth"),
+    *(f"{word}th" for word in _SMALL[13:]),
+)
+_VALUES: Final = {
+    **{word: value for value, word in enumerate(_SMALL)},
+    **{word: value for value, word in enumerate(_ORDINALS)},
+    **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
+    **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, start=2)},
+    **{f"{word[:-1]}ies": 10 * value for value, word in enumerate(_TENS, start=2)},
+    **dict.fromkeys(("nought", "naught"), 0),
+    **dict.fromkeys(("once", "single"), 1),
+    **dict.fromkeys(("twice", "double", "twofold", "tuppence", "tuppenny"), 2),
+    **dict.fromkeys(("thrice", "triple", "treble", "thruppence", "thruppenny"), 3),
+    "quadruple": 4,
+    "nineth": 9,
+    "fourty": 40,
+}
+_TIMES: Final = {
+    **dict.fromkeys(("dozen", "dozenth"), 12),
+    "score": 20,
+    **dict.fromkeys(("hundred", "hundredth"), 100),
+    **dict.fromkeys(("thousand", "thousandth"), 1000),
+    **dict.fromkeys(("million", "millionth"), 1_000_000),
+}
+AFTER_A_NUMBER: Final = frozenset({"score"})
+"""Words that say a number only behind another one: `three score`."""
+_UNSURE: Final = frozenset({"one", "first", "second", "once", "single", "double", "treble"})
+
+_UNITS: Final = (
+    *("pence", "penny", "pennies", "pennyworth", "pound", "pounder", "shilling", "bob", "crown"),
+    *("guinea", "fold", "score", "some", "hour", "day", "night", "week", "month", "year", "minute"),
+    *("mile", "foot", "feet", "inch", "inches", "yard", "fathom", "league", "knot", "ounce"),
+    *("pint", "quart", "gallon", "ton", "tonne", "weight", "stone", "barrel", "sack", "step"),
+    *("stair", "door", "man", "men", "way", "part", "side", "sided", "times", "pin", "piece"),
+    *("gram", "kilo", "kg", "cm", "mm", "km", "litre", "liter", "metre", "meter", "percent"),
+)
+# Words that begin as a number does and are none.
+_OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
+# Roman numerals that are a word of their own, or a unit, as often.
+_ROMAN_TOO: Final = frozenset(
+    {
+        *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
+        *("cd", "dc", "xl", "mc", "md", "mv", "cv", "cx", "ci", "mci"),
+    }
+)
+
+_CARDINALS: Final = {*_SMALL, *_TENS, *_TIMES} - {"hundredth", "thousandth", "millionth", "dozenth"}
+_WORD: Final = re.compile("|".join(sorted(_CARDINALS, key=len, reverse=True)))
+# `h` and `th` are the ends of `twentyeighth` and `twentyseventh`.
+_UNIT: Final = re.compile(rf"(?:{'|'.join(_UNITS)})s?|s|h|th|ish")
+# From these on whatever follows is glued to a number: `ninepins`, `sevensacks`.
+_OPEN: Final = frozenset({*_SMALL, *_TENS}) - {"zero", "one", "ten"}
+_ROMAN: Final = re.compile(r"(?=[ivxlcdm])(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,4})")
+_ROMAN_ORDINAL: Final = re.compile(r"([ivxlcdm]*[vx][ivxlcdm]*)th")
+_ROMAN_VALUES: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+
+
+@lru_cache(maxsize=8192)
+def number_word(word: str) -> NumberWord | None:
+    """What number a word of letters alone says, None for most words; case makes no difference."""
+    folded = word.casefold()
+    if folded in _VALUES or folded in _TIMES:
+        return NumberWord(parts=(_part(folded),), is_sure=folded not in _UNSURE)
+    if parts := _glued(folded):
+        return NumberWord(parts=parts)
+    return _roman(folded)
+
+
+def _part(word: str) -> NumberPart:
+    if word in _TIMES:
+        return NumberPart(kind="times", value=str(_TIMES[word]))
+    return NumberPart(kind="value", value=str(_VALUES[word]))
+
+
+def _glued(word: str) -> tuple[NumberPart, ...]:
+    """The parts of number words that are glued together, or to what is counted."""
+    words: list[str] = []
+    at = 0
+    while word[at:] not in _VALUES and (found := _WORD.match(word, at)):
+        words.append(found[0])
+        at = found.end()
+    rest = word[at:]
+    if not words or words[0] in AFTER_A_NUMBER or word in _OTHERWISE:
+        return ()
+    if rest in _VALUES:  # `twentyfirst`
+        words, rest = [*words, rest], ""
+    if rest == "s" and (words[-1] == "one" or words[-1] in _TIMES):
+        return ()  # `ones`, `hundreds`: no number in particular
+    is_open = len(words) > 1 or words[0] in _OPEN
+    return tuple(map(_part, words)) if is_open or _UNIT.fullmatch(rest) else ()
+
+
+def _roman(word: str) -> NumberWord | None:
+    ordinal = _ROMAN_ORDINAL.fullmatch(word)
+    letters = ordinal[1] if ordinal else word
+    if not _ROMAN.fullmatch(letters):
+        return None
+    values = [_ROMAN_VALUES[letter] for letter in letters]
+    following = [*values[1:], 0]
+    total = sum(
+        -value if value < after else value for value, after in zip(values, following, strict=True)
+    )
+    return NumberWord(
+        parts=(NumberPart(kind="digits", value=str(total)),),
+        is_sure=len(letters) > 1 and word not in _ROMAN_TOO,
+        is_roman=True,
+    )
+
+
+_PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
+# Three letters and more that stand alone, with little between them.
+_APART: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[\W_]{1,3}[^\W\d_](?![^\W_])){2,}")
+_BETWEEN: Final = re.compile(r"[\W_]+")
+_LONGEST: Final = 400
+"""Digits of one number that are looked at; a longer one is cut."""
+_BESIDE: Final = 3
+"""Words before and after a number that tell what it counts."""
+COMMON: Final = COMMON_WORDS | {
+    *("above", "again", "although", "always", "another", "behind", "being", "below", "beside"),
+    *("between", "both", "doing", "down", "each", "either", "ever", "every", "few", "having"),
+    *("least", "less", "many", "may", "might", "mine", "most", "much", "must", "neither", "never"),
+    *("nor", "now", "off", "ones", "only", "onto", "other", "others", "own", "same", "shall"),
+    *("since", "those", "though", "until", "upon", "whom", "whose", "without", "yet"),
+}
+"""Words that stand beside anything and tell nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a text says a number, and which."""
+
+    start: int
+    end: int
+    values: frozenset[str]
+    """Its readings, each as its digits without zeros before them."""
+    joined: str
+    """All its digits side by side."""
+    is_sure: bool
+    near: frozenset[str]
+    """Words beside it that tell what is counted."""
+    is_numbered: bool = False
+    """Whether it is a Roman numeral right behind such a word: `barrel I`."""
+
+    @property
+    def counted(self) -> frozenset[tuple[str, str]]:
+        """Each reading beside each of the words."""
+        return frozenset((value, word) for value in self.values for word in self.near)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """The numbers of a text."""
+
+    long: frozenset[str]
+    """Those of two digits and more that are surely numbers."""
+    short: frozenset[str]
+    """Those of one digit that are surely numbers."""
+    counted: frozenset[tuple[str, str]]
+    """All, also those that may be none, each beside a word that tells what is counted."""
+
+
+def all_numbers(text: str) -> Numbers:
+    """The numbers of a folded text, by how sure they are."""
+    return numbers_of(places(text))
+
+
+def numbers_of(found: Sequence[Place]) -> Numbers:
+    """The numbers at these places, by how sure they are."""
+    sure = {value for place in found if place.is_sure for value in place.values}
+    return Numbers(
+        long=frozenset(one for one in sure if len(one) > 1),
+        short=frozenset(one for one in sure if len(one) == 1),
+        counted=frozenset(pair for place in found for pair in place.counted),
+    )
+
+
+def spelt_together(text: str) -> str:
+    """`text` with words that are torn into their letters, as `f o u r`, in one piece."""
+    return _APART.sub(lambda apart: f" {_BETWEEN.sub('', apart[0])} ", text)
+
+
+def places(text: str) -> tuple[Place, ...]:
+    """The places where a text says numbers, in their order."""
+    pieces = [_read(match) for match in _PIECE.finditer(text)]
+    return tuple(_place(pieces, group) for group in _groups(pieces))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """A run of digits or of letters, and what number it says."""
+
+    text: str
+    start: int
+    end: int
+    said: NumberWord | None
+
+    @property
+    def is_sure(self) -> bool:
+        return self.said is not None and self.said.is_sure
+
+
+def _read(match: re.Match[str]) -> _Piece:
+    text = match[0]
+    digits = NumberWord(parts=(NumberPart(kind="digits", value=text[:_LONGEST]),))
+    said = digits if text[0].isdecimal() else number_word(text)
+    return _Piece(text=text.casefold(), start=match.start(), end=match.end(), said=said)
+
+
+def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
+    """The places of pieces that say numbers, those in a row together.
+
+    A number's "and" parts nothing. A Roman numeral that may be a word stands alone, and what is
+    glued to digits, as in `9d`, is none.
+    """
+    group: list[int] = []
+    for place, piece in enumerate(pieces):
+        if _joins(pieces, place, group):
+            group.append(place)
+        elif piece.text != "and" or not group:
+            if group:
+                yield group
+            group = []
+            if _stands_alone(pieces, place):
+                yield [place]
+    if group:
+        yield group
+
+
+def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
+    piece = pieces[place]
+    if piece.said is None or (piece.text in AFTER_A_NUMBER and not group):
+        return False
+    if piece.said.is_roman:
+        return piece.said.is_sure and not _is_glued(pieces, place)
+    return True
+
+
+def _is_glued(pieces: Sequence[_Piece], place: int) -> bool:
+    """Whether a piece stands right behind digits."""
+    before = pieces[place - 1] if place else None
+    return before is not None and before.end == pieces[place].start and before.text[0].isdecimal()
+
+
+def _stands_alone(pieces: Sequence[_Piece], place: int) -> bool:
+    """Whether a piece is a Roman numeral that may be a word, and no unit behind a number."""
+    said = pieces[place].said
+    is_behind_number = place > 0 and pieces[place - 1].is_sure
+    return said is not None and said.is_roman and not said.is_sure and not is_behind_number
+
+
+def _place(pieces: Sequence[_Piece], group: Sequence[int]) -> Place:
+    first, last = group[0], group[-1]
+    parts = [part for place in group if (said := pieces[place].said) for part in said.parts]
+    values = set(_readings(parts))
+    if len(group) > 1 and pieces[last].text == "second":  # `thirty second`: of time, or the 32nd
+        values |= set(_readings(parts[:-1]))
+    # `one second` and `first one` are no numbers for being two.
+    is_sure = len(group) > 2 or any(pieces[place].is_sure for place in group)
+    said = pieces[first].said
+    is_letter = said is not None and said.is_roman and not is_sure
+    is_pronoun = is_letter and pieces[first].text == "i"
+    near = _near(pieces, first, last, is_sure=is_sure, is_pronoun=is_pronoun)
+    return Place(
+        start=pieces[first].start,
+        end=pieces[last].end,
+        values=frozenset(values),
+        joined="".join(_spelt(parts))[:_LONGEST],
+        is_sure=is_sure,
+        near=near,
+        is_numbered=is_letter and first > 0 and bool(_telling(pieces[first - 1 : first])),
+    )
+
+
+def _near(
+    pieces: Sequence[_Piece], first: int, last: int, *, is_sure: bool, is_pronoun: bool
+) -> frozenset[str]:
+    """The words that tell what is counted: of what may be no number the next ones alone.
+
+    What stands behind `I` is what somebody does.
+    """
+    before = pieces[max(0, first - _BESIDE) : first][::-1]
+    after = pieces[last + 1 : last + 1 + _BESIDE]
+    if is_sure:
+        return frozenset(_telling([*before, *after]))
+    return frozenset([*_telling(before[:1]), *([] if is_pronoun else _telling(after)[:1])])
+
+
+def _telling(pieces: Sequence[_Piece]) -> list[str]:
+    """Those words that tell something, in the singular."""
+    return [
+        piece.text.removesuffix("s")
+        for piece in pieces
+        if piece.said is None and len(piece.text) > 2 and piece.text not in COMMON
+    ]
+
+
+def _readings(parts: Sequence[NumberPart]) -> Iterator[str]:
+    spelt = _spelt(parts)
+    for one in (*spelt, "".join(spelt)[:_LONGEST]):
+        yield one.lstrip("0") or "0"
+
+
+def _spelt(parts: Sequence[NumberPart]) -> list[str]:
+    """The numbers of a group one after the other, those in words by their value."""
+    found: list[str] = []
+    words: list[NumberPart] = []
+    following = [*parts[1:], None]
+    for part, after in zip(parts, following, strict=True):
+        is_counted = after is not None and after.kind == "times" and len(part.value) < 10
+        if part.kind == "digits" and not is_counted:
+            found += [*_in_words(words), part.value]
+            words = []
+        elif part.kind == "digits":  # `4 thousand`
+            found += _in_words(words)
+            words = [NumberPart(kind="value", value=part.value)]
+        else:
+            words.append(part)
+    return [*found, *_in_words(words)]
+
+
+def _in_words(words: Sequence[NumberPart]) -> list[str]:
+    """The values of number words: `forty seven eleven` are 47 and 11."""
+    found: list[int] = []
+    thousands, below, takes_any = 0, None, False
+    for word in words:
+        value = int(word.value)
+        if word.kind == "times":  # of what stands before it, else of one
+            below = (1 if below is None else below) * value
+            if value >= 1000:
+                thousands, below = thousands + below, None
+            takes_any = True
+            continue
+        if below is not None and not (takes_any or _joins_tens(below, value)):
+            found.append(thousands + below)
+            thousands, below = 0, None
+        below, takes_any = value + (below or 0), False
+    if below is not None or thousands:
+        found.append(thousands + (below or 0))
+    return [str(value) for value in found]
+
+
+def _joins_tens(below: int, value: int) -> bool:
+    """Whether it is the ones of what stands before it."""
+    return below % 100 >= 20 and below % 10 == 0 and 0 < value < 10

@@ -1,0 +1,128 @@
+"""Readings: what a text says when it is read in the ways in which people hide one in another.
+
+Each reading is a folded text that is compared like the text itself: signs read as the letters they
+stand for (`h4rb0ur`), doubled letters as one, and what its
+runs of base64, base32, hexadecimal, bits or numbers of characters say, each alone and all joined,
+for they may come in pieces. Pure, and linear in the length of the text: a reading is never longer
+than the text, and there are at most `MOST` of them. Ordinary text has one.
+"""
+
+import base64
+import binascii
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from string import ascii_lowercase
+from typing import Final
+
+from evennia_ai.engine.text.words import letters_folded
+
+MOST: Final = 24
+SHORTEST: Final = 6
+"""Characters of what a run says from which on it is a reading."""
+
+_UPSIDE_DOWN: Final = (
+    "\u0250q\u0254p\u01dd\u025f\u0183\u0265\u1d09\u027e\u029el\u026f"
+    "uodb\u0279s\u0287n\u028c\u028dx\u028ez"
+)
+_TURNED: Final = frozenset(one for one in _UPSIDE_DOWN if not one.isascii())
+_UPRIGHT: Final = str.maketrans(_UPSIDE_DOWN, ascii_lowercase)
+_SIGNS: Final = "013457@$!|+8"
+_SIGN_BESIDE_LETTER: Final = re.compile(rf"[a-z][{re.escape(_SIGNS)}]|[{re.escape(_SIGNS)}][a-z]")
+_AS_I: Final = str.maketrans(_SIGNS, "oieastasiltb")
+_AS_L: Final = str.maketrans(_SIGNS, "oleastasiltb")
+_DOUBLED: Final = re.compile(r"([^\W\d_])\1")
+_SEVERAL: Final = re.compile(r"([^\W\d_])\1+")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9+/_=-]{3,}")
+_ODD: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[+/=]")
+_HEX: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x|\\x|%|\\?u00)?((?:[0-9a-fA-F]{2})+)(?![g-zG-Z])")
+_PREFIXED_HEX: Final = re.compile(r"(?:0x|\\x|%|\\u00|u00)(?=[0-9a-fA-F]{2})")
+_BITS: Final = re.compile(r"(?<!\d)[01]{8}(?!\d)")
+_CODE: Final = re.compile(r"(?<!\d)\d{2,3}(?!\d)")
+_READABLE: Final = 0.9
+_MOST_ALONE: Final = 8
+
+
+def readings(text: str) -> Iterator[str]:
+    """The folded text itself and what else it says, each once."""
+    plain = letters_folded(text)
+    found = dict.fromkeys(islice(_all_readings(text, plain), MOST))
+    yield from found
+
+
+def _all_readings(text: str, plain: str) -> Iterator[str]:
+    yield plain
+    if _SIGN_BESIDE_LETTER.search(plain):
+        yield plain.translate(_AS_I)
+        yield plain.translate(_AS_L)
+    if 3 * len(_DOUBLED.findall(plain)) > sum(map(str.isalpha, plain)):
+        yield _DOUBLED.sub(r"\1", plain)
+    if not _TURNED.isdisjoint(text):
+        yield letters_folded(text.lower().translate(_UPRIGHT))
+    seen = _seen(text)
+    for decoded in _decoded(seen):
+        yield letters_folded(decoded)
+
+
+def _seen(text: str) -> str:
+    """The text in its own case without what nobody sees."""
+    if text.isascii():
+        return text
+    kept = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
+    return "".join(kept)
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """What runs in a code say: bits, numbers, hexadecimal, base64, base32; also back to front."""
+    yield from _of_bytes(int(bits, 2) for bits in _BITS.findall(text))
+    yield from _of_bytes(code for one in _CODE.findall(text) if 32 <= (code := int(one)) < 127)
+    digits = "".join(_HEX.findall(_PREFIXED_HEX.sub(" ", text)))
+    if any(map(str.isdigit, digits)):
+        for run in (digits, digits[::-1]):
+            yield from _readable(bytes.fromhex(run))
+    tokens = [one for one in _TOKEN.findall(text) if _ODD.search(one)]
+    runs = dict.fromkeys(
+        run for run in ("".join(tokens), *tokens[:_MOST_ALONE]) if len(run) >= SHORTEST
+    )
+    for run in runs:
+        for way in (run, run[::-1]):
+            yield from _from_base(way, "-_", base64.b64decode, group=4)
+        if run.isupper():
+            yield from _from_base(run, "", base64.b32decode, group=8)
+
+
+def _from_base(
+    run: str, others: str, decode: Callable[[str], bytes], *, group: int
+) -> Iterator[str]:
+    """What a run says, wherever in it a group begins."""
+    plain = run.replace("=", "")
+    if others:
+        plain = plain.translate(str.maketrans(others, "+/"))
+    for start in range(group if len(plain) > 2 * group else 1):
+        body = plain[start:]
+        padded = body[: len(body) - 1] if len(body) % 4 == 1 and group == 4 else body
+        try:
+            made = decode(padded + "=" * (-len(padded) % group))
+        except (binascii.Error, ValueError):
+            continue
+        yield from _readable(made)
+
+
+def _of_bytes(codes: Iterable[int]) -> Iterator[str]:
+    return _readable(bytes(code for code in codes if code < 256))
+
+
+def _readable(made: bytes) -> Iterator[str]:
+    """The text of these bytes, where most of it can be read."""
+    if len(made) < SHORTEST:
+        return
+    text = made.decode("utf-8", "ignore")
+    good = sum(one.isalpha() or one in " ,.;:'-!?\n" for one in text)
+    if text and good >= _READABLE * len(made):
+        yield text
+
+
+def squeezed(text: str) -> str:
+    """`text` with each letter once where it stands several times in a row."""
+    return _SEVERAL.sub(r"\1", text)

@@ -1,0 +1,133 @@
+"""What entries of lore hand to the components of the prompt: variables and outlets.
+
+Which entries are active is known before any component is expanded, and their texts decide which
+others become active. So an entry reads the variables that it sets itself, and no others.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from evennia_ai.engine.errors import TemplateError
+from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
+from evennia_ai.engine.lorebook.book import Lorebook, is_moved
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.engine.prompt.carried import Carried, Effect, Store
+from evennia_ai.engine.prompt.components import Grant
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.memo import Slot
+from evennia_ai.engine.prompt.settled import (
+    BY_KEY,
+    NOTHING_SAID,
+    SaidSources,
+    Unsettled,
+    unsettled_template,
+)
+from evennia_ai.engine.prompt.templates.template import Template
+from evennia_ai.engine.prompt.templates.variables import NOTHING_SET, Variable, Variables
+
+_SAID_SOURCES: Final = Slot[SaidSources]("said sources")
+_SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
+# With fewer a book's text may not stand everywhere, so that not every text may read from it.
+_VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
+
+
+class _Setter(NamedTuple):
+    template: Template
+    contained: bool
+
+
+def variables_of(
+    entries: Sequence[ActiveEntry],
+    books: Iterable[Lorebook],
+    before: Carried,
+    *,
+    values: Mapping[str, str],
+    dice: Dice,
+) -> Carried:
+    """Return what was handed on `before`, with the variables that active entries of books set."""
+    setters = {
+        (book.label, uid): _Setter(template, not book.grants >= _VOUCHED)
+        for book in books
+        for uid, template in _setting(book).items()
+    }
+    if not setters:
+        return before
+    store = Store(before)
+    for entry in entries:
+        setter = setters.get((entry.book, entry.uid))
+        if setter is not None:
+            meter = store.now.meter(contained=setter.contained)
+            variables, changed = Variables(meter=meter), NOTHING_SET
+            # A text that cannot be rendered stays as it is written, and sets nothing.
+            with suppress(TemplateError):
+                setter.template.render(values, dice, meter=meter, variables=variables)
+                changed = variables.changed
+            store.take(Effect(changed, meter.spent, setter.contained))
+    return store.now
+
+
+def said_sources(books: Iterable[Lorebook]) -> SaidSources:
+    """Return the outlets and variables whose values depend on what is said."""
+    found = NOTHING_SAID
+    for book in books:
+        known = book.memo.get(_SAID_SOURCES)
+        if known is None:
+            known = book.memo[_SAID_SOURCES] = _said_sources(book)
+        if known is not NOTHING_SAID:
+            found = known if found is NOTHING_SAID else found.merged(known)
+    return found
+
+
+def unsettled_entry(entry: LoreEntry) -> Unsettled | None:
+    """Return why the text of an entry, if it is active, depends on what is said; None if not.
+
+    An entry with keys is active because of them. A constant one in a group may lose its place to
+    an entry with keys.
+    """
+    named = unsettled_template(entry.template)
+    if named is not None:
+        return named
+    return None if entry.constant and not entry.grouping.names else BY_KEY
+
+
+def _said_sources(book: Lorebook) -> SaidSources:
+    outlets: dict[str, Unsettled] = {}
+    variables: dict[Variable, Unsettled] = {}
+    any_variable: Unsettled | None = None
+    for entry in book.entries:
+        uses = entry.template.uses
+        hands_on = entry.position == "outlet" or uses.sets or uses.computes_names
+        why = unsettled_entry(entry) if entry.enabled and hands_on else None
+        if why is None:
+            continue
+        if entry.position == "outlet" and not is_moved("outlet", book.grants):
+            outlets[entry.outlet] = _worse(outlets.get(entry.outlet), why)
+        if book.grants >= _VOUCHED:
+            handed = Unsettled(
+                f"entry {entry.uid} of book '{book.label}' {why.reason}", why.repeats
+            )
+            for variable in uses.sets:
+                variables[variable] = _worse(variables.get(variable), handed)
+            if uses.computes_names:
+                any_variable = _worse(any_variable, handed)
+    if not (outlets or variables or any_variable):
+        return NOTHING_SAID
+    return SaidSources(outlets=outlets, variables=variables, any_variable=any_variable)
+
+
+def _worse(known: Unsettled | None, why: Unsettled) -> Unsettled:
+    return known if known is not None and known.repeats >= why.repeats else why
+
+
+def _setting(book: Lorebook) -> Mapping[str, Template]:
+    """The texts of a book that set variables, by their entry's id."""
+    known = book.memo.get(_SETTING)
+    if known is None:
+        known = {
+            entry.uid: entry.template
+            for entry in book.entries
+            if entry.template.uses.sets or entry.template.uses.computes_names
+        }
+        book.memo[_SETTING] = known
+    return known

@@ -1,0 +1,93 @@
+"""Changes: what is different in one prompt from the one before it, item by item.
+
+Items are the origins that reports know: components, entries of lore, notes, memories, blocks. What
+was said in between is told by its messages. All of it is read from two reports.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evennia_ai.engine.prompt.report import Report, fates, number_of
+from evennia_ai.engine.text.differences import differences
+
+How = Literal["came", "went", "changed"]
+MOST_LINES: Final = 40
+"""Lines of one item's text or diff; of more it says how many."""
+
+# What was said is told by its messages; framing is ours and follows from the rest.
+_NO_ITEMS: Final = frozenset({"history", "event", "framing", "tool"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One item that came, went or reads otherwise."""
+
+    item: str
+    how: How
+    why: str
+    """The reason of the newer prompt's verdict, "" where it has none."""
+    lines: tuple[str, ...]
+    """The text of what came, or what is different sentence by sentence."""
+
+
+def changes(older: Report, newer: Report) -> list[Change]:
+    """What came, what reads otherwise and what went, each in the order of its prompt."""
+    before, now = _texts(older), _texts(newer)
+    kept, left = fates(newer)
+    reasons = {one.item: one.cause or one.reason for one in (*kept, *left)}
+    found: list[Change] = []
+    for item, text in now.items():
+        if item not in before:
+            found.append(_change(item, "came", reasons, _bounded(text.splitlines())))
+        elif text != before[item]:
+            found.append(
+                _change(item, "changed", reasons, _bounded(list(differences(before[item], text))))
+            )
+    found += [_change(item, "went", reasons, ()) for item in before if item not in now]
+    return found
+
+
+def said_between(older: Report, newer: Report) -> tuple[list[str], list[str]]:
+    """The numbers of the conversation's messages that came, and of those no longer shown."""
+    before, now = _said(older), _said(newer)
+    came = [number for number in now if number not in before]
+    return came, [number for number in before if number not in now]
+
+
+def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, ...]) -> Change:
+    return Change(item=item, how=how, why=reasons.get(item, ""), lines=lines)
+
+
+def _texts(report: Report) -> dict[str, str]:
+    """The text of each item that counted; "" where it stands in that of another."""
+    pieces: dict[str, list[str]] = {}
+    for message in report.messages:
+        for part in message.parts:
+            pieces.setdefault(part.origin, []).append(message.content[part.start : part.end])
+    for verdict in fates(report)[0]:
+        pieces.setdefault(verdict.item, [])
+    return {
+        origin: "\n".join(texts)
+        for origin, texts in pieces.items()
+        if origin.partition(":")[0] not in _NO_ITEMS
+    }
+
+
+def _said(report: Report) -> dict[str, None]:
+    """The numbers of what was said; the event that is answered is said, too."""
+    return {
+        number_of(report, index): None
+        for index, message in enumerate(report.messages)
+        if message.block in ("history", "event", "tool") and not message.injected
+    }
+
+
+def _bounded(lines: list[str]) -> tuple[str, ...]:
+    return tuple(_up_to(lines))
+
+
+def _up_to(lines: list[str]) -> Iterator[str]:
+    yield from lines[:MOST_LINES]
+    if len(lines) > MOST_LINES:
+        yield f"... and {len(lines) - MOST_LINES} more lines"

@@ -1,0 +1,236 @@
+"""PromptComponent: one text of the prompt with its place, and the table of static components.
+
+A component's registry ID is its position. Static components stand at fixed IDs from the first
+migration on; custom ones take the free IDs between. The engine's own pluggable components (card
+fields, lore around them) take IDs that are multiples of 10.
+
+Grants say what text that came from outside may do beyond standing in the history as a user's.
+Without one such text stays inside the history, clamped to it, in the role user, and what has no
+depth of its own stands at the top. A builder gives each grant by name; nothing gives one by itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field
+
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.foreign.fields import Must, checker, wrong_in
+from evennia_ai.engine.prompt.memo import typed_frozen
+from evennia_ai.engine.prompt.messages import DepthCounts, Role, Trust
+
+Placement = Literal["ordered", "history"]
+
+HISTORY_ID: Final = 5000
+DYNAMIC_ID: Final = 5500
+EVENT_ID: Final = 6000
+TOOL_ID: Final = 7000
+MAX_ID: Final = 9999
+MAX_DEPTH: Final = 10**9
+MAX_CONTENT: Final = 200_000
+DEFAULT_ORDER: Final = 100
+CONTAINED_PRIORITY: Final = 50
+"""Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""
+
+_Key = Annotated[
+    str,
+    Field(pattern=r"^[a-z][a-z0-9_]{0,63}$"),
+    Must("a slug: a small letter, then small letters, digits or _, at most 64"),
+]
+Order = Annotated[int, Field(ge=-(10**9), le=10**9)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where something applies: the whole game, a zone tag, a room, an NPC, ...
+
+    `ref` names which one: "" for the game, the tag of a zone or a faction, the database id of a
+    room, an NPC, a player's character or a conversation. Factions and players have lorebooks, no
+    components; conversations have knowledge bases alone.
+    """
+
+    kind: Literal["game", "zone", "room", "npc", "faction", "player", "conversation"] = "game"
+    ref: str = ""
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == "game" else f"{self.kind}:{self.ref}"
+
+
+GAME: Final = Scope()
+# The scopes of components, from wide to narrow: the narrowest that has a key wins.
+SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})
+
+
+@typed_frozen
+class PromptComponent:
+    """One text of the prompt; ComponentValueError names the first field that cannot be so."""
+
+    id: Annotated[int, Field(ge=0, le=MAX_ID)]
+    key: _Key
+    name: Annotated[str, Field(max_length=200)] = ""
+    description: Annotated[str, Field(max_length=2000)] = ""
+    content: Annotated[str, Field(max_length=MAX_CONTENT)] = ""
+    role: Role = "system"
+    enabled: bool = True
+    is_static: bool = False
+    injection_depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)] = 0
+    """N > 0 stands in the history with N messages after it; 0 is a normal component, unless
+    `placement` is "history": then 0 is after the newest message (Card V3, `@@depth 0`)."""
+    injection_order: Order = DEFAULT_ORDER
+    """Breaks ties at one depth, low first."""
+    depth_counts: DepthCounts = "messages"
+    placement: Placement = "ordered"
+    volatile: bool = False
+    """Whether it tells facts that change from request to request."""
+    trust: Trust = "builder"
+    priority: Order = 100
+    """Decides survival under the budget, high survives; it is not the order."""
+    required: bool = False
+    scope: Scope = GAME
+    revision: int = 0
+    """The store's revision number, 0 for a component that was never stored."""
+
+    def __post_init__(self) -> None:
+        if not _are_allowed(_values(self)) and (wrong := wrong_in(self)):
+            field, wanted = wrong
+            raise ComponentValueError(field, getattr(self, field), wanted)
+        if self.scope.kind not in SCOPE_RANK:
+            wanted = f"of the kind {', '.join(SCOPE_RANK)}; only lorebooks have others"
+            raise ComponentValueError("scope", str(self.scope), wanted)
+        if self.injection_depth > 0:  # depth implies the place
+            object.__setattr__(self, "placement", "history")
+
+    @property
+    def is_contained(self) -> bool:
+        """Whether nobody vouches for its text: it may stand in the history, as a user's, alone."""
+        if self.trust == "player":
+            return True
+        stands_there = self.placement == "history" and self.role == "user"
+        return self.trust == "imported" and stands_there and self.priority <= CONTAINED_PRIORITY
+
+    def changed(self, **fields: Any) -> "PromptComponent":
+        """A copy with `fields` replaced and checked.
+
+        `injection_depth=0` without a placement makes it a normal component again.
+        """
+        if fields.get("injection_depth") == 0 and "placement" not in fields:
+            fields["placement"] = "ordered"
+        return replace(self, **fields)
+
+
+_values, _are_allowed = checker(PromptComponent)
+
+
+def depth_in_words(depth: int | None) -> str:
+    """A depth by the word that sets it, the same on every screen; None is no depth at all."""
+    if depth is None:
+        return "normal"
+    return {0: "bottom", MAX_DEPTH: "top"}.get(depth, str(depth))
+
+
+def is_plain_int(value: object) -> bool:
+    """Whether `value` is an integer and not a boolean, which Python takes for one."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _static(
+    component_id: int, key: str, name: str, description: str, **fields: Any
+) -> PromptComponent:
+    return PromptComponent(
+        id=component_id, key=key, name=name, description=description, is_static=True, **fields
+    )
+
+
+STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
+    _static(0, "system_prompt", "System prompt", "The game's own rules.", required=True),
+    _static(1000, "character_context", "Character context", "Who the NPC is, by its builder."),
+    _static(
+        1500,
+        "entity_context",
+        "Entity context",
+        "What the NPC knows of the people present.",
+        volatile=True,
+    ),
+    # What players said comes back in these two, and must never be the system's word.
+    _static(
+        2000,
+        "semantic_memories",
+        "Semantic memories",
+        "Memories that were found.",
+        role="user",
+        volatile=True,
+    ),
+    _static(
+        3000,
+        "context_buffer",
+        "Context buffer",
+        "What happened around the NPC.",
+        role="user",
+        volatile=True,
+    ),
+    _static(4000, "goals", "Goals", "What the NPC wants."),
+    _static(
+        HISTORY_ID,
+        "conversation_history",
+        "Conversation history",
+        "Where the history and everything injected by depth stands.",
+    ),
+    _static(
+        DYNAMIC_ID,
+        "dynamic_context",
+        "Dynamic context",
+        "Where the facts of this request stand.",
+        role="user",
+    ),
+    _static(EVENT_ID, "pending_event", "Pending event", "What the NPC is answering.", role="user"),
+    _static(TOOL_ID, "tool_result", "Tool result", "Results of tools in this turn.", role="tool"),
+)
+PLACES: Final = frozenset({HISTORY_ID, DYNAMIC_ID, EVENT_ID, TOOL_ID})
+"""The static components that are places: others stand in them, and they stay where they are."""
+
+STATIC_IDS: Final[Mapping[str, int]] = MappingProxyType({c.key: c.id for c in STATIC_COMPONENTS})
+
+# The engine's own pluggable components: card fields and the lore around them, in their order.
+PLUGGABLE_IDS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "card_system_prompt": 10,
+        "world_info_before": 910,
+        "persona_description": 1010,
+        "char_description": 1020,
+        "char_personality": 1030,
+        "scenario": 1040,
+        "world_info_after": 1050,
+        "dialogue_examples": 1060,
+        "post_history_instructions": 5010,
+    }
+)
+
+
+Grant = Literal[
+    "fields", "system_prompt", "after_history", "positions", "roles", "lore_budget", "regex"
+]
+Grants = frozenset[Grant]
+
+NO_GRANTS: Final[Grants] = frozenset()
+ALL_GRANTS: Final[Grants] = frozenset(get_args(Grant))
+
+# What each one allows, in the order in which they are told.
+ALLOWS: Final[dict[Grant, str]] = {
+    "fields": (
+        "its description, personality, scenario and examples stand before the history, and the NPC"
+        " has its name"
+    ),
+    "system_prompt": "its system prompt stands after the game's own rules",
+    "after_history": "its instructions for after the history stand there",
+    "positions": "its lore stands where it asks to, outside the history too",
+    "roles": "its lore and its note by depth speak as system or assistant",
+    "lore_budget": "its lore has the budget it asks for, entries outside it included",
+    "regex": "its regex keys run under a time limit, as they do without it",
+}
+
+
+def in_order(grants: Grants) -> tuple[Grant, ...]:
+    """The grants in the order in which they are told."""
+    return tuple(grant for grant in ALLOWS if grant in grants)

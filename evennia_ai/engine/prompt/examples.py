@@ -1,0 +1,161 @@
+"""Example dialogue as messages: one for each turn somebody speaks, under the heading of its block.
+
+A turn begins at a line that begins with the name of the user or the character and a colon, which is
+cut; what stands before the first such line belongs to it, and lines of one speaker in a row are one
+turn (SillyTavern 1.12). A block in which nobody speaks is one message without name and heading:
+nothing that an author wrote is left out.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from evennia_ai.engine.prompt.assembly import AssemblyRules
+from evennia_ai.engine.prompt.carried import Store
+from evennia_ai.engine.prompt.compiled import DYNAMIC, Filling
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.joining import EXAMPLE_HEADING
+from evennia_ai.engine.prompt.memo import Slot
+from evennia_ai.engine.prompt.messages import Message, costs
+from evennia_ai.engine.prompt.pieces import Piece, block_breaks, blocks_of
+from evennia_ai.engine.prompt.placement import members_of
+from evennia_ai.engine.prompt.settled import without_said
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.engine.prompt.trace import Verdict
+
+EXAMPLES: Final = "dialogue_examples"
+_ORIGIN: Final = f"component:{EXAMPLES}"
+_START: Final = re.compile(r"\s*(?:<START>\s*)+", re.IGNORECASE)
+
+
+class _Speakers(NamedTuple):
+    """The names that begin a turn, and what stands above each block."""
+
+    user: str
+    char: str
+    heading: str
+
+
+# What a piece was taken apart for, and the piece that it became.
+_APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Piece]]("examples apart")
+
+
+def with_examples_apart(
+    made: Sequence[Piece | Verdict],
+    rules: AssemblyRules,
+    *,
+    components: ComponentSet,
+    filling: Filling,
+    store: Store,
+) -> list[Piece | Verdict]:
+    """What was made, with examples of the card and of lore beside them as messages of their own.
+
+    Those that stand inside the history stay one message.
+    """
+    speakers = _speakers(rules, filling, store)
+    numbers = dict(_beside(made, components))
+    return [
+        _apart(one, speakers, numbers.get(id(one), ""), filling.counter)
+        if isinstance(one, Piece) and (id(one) in numbers or _is_of_the_card(one))
+        else one
+        for one in made
+    ]
+
+
+def _is_of_the_card(piece: Piece) -> bool:
+    claim = piece.claim
+    return claim.origin == _ORIGIN and claim.depth is None and claim.joint is not DYNAMIC
+
+
+def _beside(made: Iterable[Piece | Verdict], components: ComponentSet) -> Iterator[tuple[int, str]]:
+    """The lore around the examples by its identity, each with its key among what stands there."""
+    pieces = [one for one in made if isinstance(one, Piece) and one.claim.joint is not None]
+    if not pieces:
+        return
+    keys = {
+        joint.key
+        for joint in (components.next_to(EXAMPLES, side=side) for side in ("before", "after"))
+        if joint is not None
+    }
+    joints = {one.claim.joint for one in pieces if _key(one).partition(":")[0] in keys}
+    for joint in joints:
+        assert joint is not None
+        for number, piece in enumerate(members_of(joint, pieces)):
+            yield id(piece), f"{joint.key} {number:06}"
+
+
+def _key(piece: Piece) -> str:
+    return piece.claim.joint.key if piece.claim.joint else ""
+
+
+def _speakers(rules: AssemblyRules, filling: Filling, store: Store) -> _Speakers:
+    values = without_said(filling.values_for("system"))
+    heading = rules.example_heading
+    if "{" in heading or "<" in heading:
+        heading = store.fill(compile_template(heading, trust="imported"), values, filling.dice)
+    return _Speakers(values.get("user", ""), values.get("char", ""), heading)
+
+
+def _apart(piece: Piece, speakers: _Speakers, key: str, counter: TokenCounter) -> Piece:
+    """The piece as messages; at the place `key` beside the examples, "" where it is them."""
+    asked = (speakers, counter, key)
+    known = piece.message.memo.get(_APART)
+    if known is not None and known[0] == asked:
+        return known[1]
+    claim, message = piece.claim, piece.message
+    if claim.joint is not None:
+        piece = piece._replace(breaks=block_breaks(message.content))
+        claim = replace(claim, id=claim.joint.id, key=key, role=claim.joint.role, joint=None)
+        message = replace(message, role=claim.role)
+    lines = tuple(
+        tuple(_lines(block, message, speakers)) for block in blocks_of(piece) if block.strip()
+    )
+    tokens = sum(sum(costs(block, counter)) for block in lines)
+    made = piece._replace(
+        claim=claim,
+        message=message,
+        tokens=tokens,
+        rank=claim.rank,
+        breaks=(),
+        lines=lines,
+    )
+    piece.message.memo[_APART] = asked, made
+    return made
+
+
+def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Message]:
+    """The messages of one block: its heading, then what each says."""
+    begins = _START.match(block)
+    turns = list(_turns((block[begins.end() :] if begins else block).strip(), speakers))
+    if speakers.heading.strip() and any(name for name, _ in turns):
+        yield Message(message.role, speakers.heading, origin=EXAMPLE_HEADING, block="ordered")
+    for name, text in turns:
+        yield Message(
+            role=message.role,
+            content=text,
+            name=name,
+            block="ordered",
+            origin=message.origin,
+            revision=message.revision,
+        )
+
+
+def _turns(text: str, speakers: _Speakers) -> Iterator[tuple[str | None, str]]:
+    """What each says in turn, with the name that the message gets."""
+    labels = {f"{speakers.user}:": "example_user", f"{speakers.char}:": "example_assistant"}
+    begun: list[str] = []
+    speaking = ""
+    for line in text.replace("\r", "").split("\n"):
+        label = next((one for one in labels if one != ":" and line.startswith(one)), "")
+        if label and speaking and label != speaking:
+            yield labels[speaking], "\n".join(begun).replace(speaking, "", 1).strip()
+            begun = []
+        speaking = label or speaking
+        begun.append(line)
+    left = "\n".join(begun)
+    if speaking:
+        yield labels[speaking], left.replace(speaking, "", 1).strip()
+    elif left.strip():
+        yield None, left

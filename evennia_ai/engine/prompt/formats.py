@@ -1,0 +1,113 @@
+"""Formats: what stands around a card's scenario and personality, and around the lore of a place.
+
+A format becomes part of the text it stands around, and is expanded with it once: what a field says
+opens no macro of the format, and what the format says none of the field. A format that has more
+macros than names stands around imported texts alone.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from evennia_ai.engine.prompt.assembly import LORE, AssemblyRules, Names
+from evennia_ai.engine.prompt.carried import Store
+from evennia_ai.engine.prompt.compiled import Filling
+from evennia_ai.engine.prompt.components import MAX_CONTENT, PromptComponent
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.pieces import Joint
+from evennia_ai.engine.prompt.settled import without_said
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.engine.prompt.trace import Verdict
+
+# The components that have a format: the rule that says it, and what it calls their text.
+_FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
+    {
+        key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))
+        for key, rule, name in (
+            ("scenario", "scenario_format", "scenario"),
+            ("char_personality", "personality_format", "personality"),
+        )
+    }
+)
+
+
+# How what was said is shown, in words.
+_NAMES: Final[Mapping[Names, str]] = MappingProxyType(
+    {"field": "", "none": "without names", "content": "names before what users and the NPC said"}
+)
+_QUOTED: Final = ["what users said in quotes"]
+_WHY_NOT: Final = "whose macros are more than names"
+# A text without logic whose macros are names: it means the same in every language of templates.
+_ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
+
+
+def formatted(
+    components: Iterable[PromptComponent], rules: AssemblyRules
+) -> tuple[PromptComponent, ...]:
+    """The components, those that have a format in it; an empty format switches them off."""
+    return tuple(_formatted(component, rules) for component in components)
+
+
+def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
+    """What the rules did to the components that have a format, and to what was said."""
+    if ways := [_NAMES[rules.names]] * (rules.names != "field") + _QUOTED * rules.quote_user:
+        reason = f"shown otherwise than it was said: {', '.join(ways)}"
+        yield Verdict(stage="expand", item="history", kept=True, reason=reason)
+    for key, (rule, called) in _FORMATS.items():
+        form: str | None = getattr(rules, rule)
+        found = components.find(key)
+        if form is None or found is None or not found.component.content.strip():
+            continue
+        reason, begins = f"{rule} is empty", called.split(form)[0]
+        if form.strip():
+            stands = found.component.content.startswith(begins)
+            reason = f"stands in its {rule}" if stands else f"without {rule}, {_WHY_NOT}"
+        kept = bool(form.strip())
+        yield Verdict(stage="expand", item=f"component:{key}", kept=kept, reason=reason)
+
+
+def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptComponent:
+    if component.key not in _FORMATS or not component.content.strip():
+        return component
+    rule, called = _FORMATS[component.key]
+    form: str | None = getattr(rules, rule)
+    if form is None:
+        return component
+    if not form.strip():
+        return component.changed(enabled=False)
+    text = called.sub(lambda _: component.content, form)
+    return component.changed(content=text) if _may_stand(form, component, text) else component
+
+
+def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
+    """Whether a format, which nobody vouches for, may be read in the language of this text."""
+    if len(text) > MAX_CONTENT:
+        return False
+    return component.trust == "imported" or _ONLY_NAMES.fullmatch(form) is not None
+
+
+def lore_joints(
+    joints: Mapping[str, Joint], rules: AssemblyRules, filling: Filling, store: Store
+) -> Mapping[str, Joint]:
+    """The messages of lore before the history, with what stands around the lore in each."""
+    form = rules.lore_format
+    if form.strip() in ("", LORE):
+        return joints
+    head, _, tail = form.partition(LORE)
+    return {
+        key: replace(
+            joint,
+            head=_expanded(head, joint, filling, store),
+            tail=_expanded(tail, joint, filling, store),
+        )
+        for key, joint in joints.items()
+    }
+
+
+def _expanded(text: str, joint: Joint, filling: Filling, store: Store) -> str:
+    if "{" not in text and "<" not in text:
+        return text
+    values = without_said(filling.values_for(joint.role))
+    return store.fill(compile_template(text, trust="imported"), values, filling.dice)

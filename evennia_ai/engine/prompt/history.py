@@ -1,0 +1,327 @@
+"""The conversation as a prompt sees it: an immutable view of an append-only list of messages.
+
+Views share one list, so a turn costs what is new: appending copies nothing, and the sums of tokens
+are kept beside the messages they belong to, per counter, from the oldest one ever needed.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from evennia_ai.engine.foreign.fields import plain_form
+from evennia_ai.engine.prompt.memo import Memo
+from evennia_ai.engine.prompt.messages import DepthCounts, Message
+from evennia_ai.engine.prompt.tokens import TokenCounter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Window:
+    """A history as it is written: its messages, and how many were left behind before them."""
+
+    messages: tuple[Message, ...] = ()
+    earlier: int = 0
+    earlier_users: int = 0
+    earlier_replies: int = 0
+    segment: int = 0
+
+
+class History:
+    """Messages of one conversation, oldest first.
+
+    Indexes are absolute: `earlier` messages were left behind before the first one here, and index
+    `earlier` is the first, so a recorded cut keeps its meaning when the window moves;
+    `earlier_users` of those left behind were of role user and `earlier_replies` were replies.
+    `segment` is the part of the conversation it shows; a compaction begins another one, whose
+    indexes have nothing to do with those before. Not for several threads at once.
+    """
+
+    __slots__ = ("_log", "earlier", "earlier_replies", "earlier_users", "segment", "stop")
+
+    def __init__(
+        self,
+        messages: Iterable[Message] = (),
+        *,
+        earlier: int = 0,
+        earlier_users: int = 0,
+        earlier_replies: int = 0,
+        segment: int = 0,
+    ) -> None:
+        self._log = _Log(messages, earlier)
+        self.earlier = earlier
+        self.earlier_users = earlier_users
+        self.earlier_replies = earlier_replies
+        self.segment = segment
+        self.stop = earlier + len(self._log.messages)
+
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: _Window,
+        written=lambda history: _Window(messages=tuple(history), **_left_behind(history)),
+        made=lambda window: History(window.messages, **_left_behind(window)),
+    )
+
+    def appended(self, *messages: Message) -> "History":
+        """This history and `messages` after it; this one stays as it is."""
+        view = object.__new__(History)
+        log = self._log
+        if len(log.messages) != len(self):  # somebody else went on from here: part ways
+            log = _Log(self, self.earlier)
+        log.append(messages)
+        view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
+        view.earlier_replies, view.segment = self.earlier_replies, self.segment
+        view.stop = self.stop + len(messages)
+        return view
+
+    def __len__(self) -> int:
+        return self.stop - self.earlier
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._log.messages[: len(self)])
+
+    def __getitem__(self, index: int) -> Message:
+        """The message at the absolute `index`."""
+        if not self.earlier <= index < self.stop:
+            raise IndexError(index)
+        return self._log.messages[index - self.earlier]
+
+    @property
+    def memo(self) -> Memo:
+        """What was worked out for this conversation and stays right as it goes on."""
+        return self._log.memo
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of it is what people said: no bookkeeping, no tools."""
+        return self._log.is_plain
+
+    @property
+    def has_staying(self) -> bool:
+        """Whether texts stay in it, or in what was said after it."""
+        return bool(self._log.staying)
+
+    def newest_from(self, count: int) -> int:
+        """Index from which on the newest `count` conversation messages stand."""
+        if self._log.is_plain or not self._log.bookkeeping:
+            return max(self.earlier, self.stop - count)
+        return self._counted_slot(count, self.earlier)
+
+    @property
+    def user_messages(self) -> int:
+        """How many messages of role user were said, those left behind among them."""
+        return self.earlier_users + bisect_left(self._log.users, self.stop)
+
+    @property
+    def replies(self) -> int:
+        """How many replies there were, those left behind among them."""
+        return self.earlier_replies + bisect_left(self._log.replies, self.stop)
+
+    def users_from(self, first: int) -> int:
+        """How many messages of role user stand here from the absolute index `first` on."""
+        users = self._log.users
+        return bisect_left(users, self.stop) - bisect_left(users, first)
+
+    def newest_staying(self, of: str, *, first: int) -> int | None:
+        """Absolute index of the newest text of `of` that stays, None where none is from `first` on.
+
+        A text stays where the prompt that it was made for had it.
+        """
+        found = self._log.staying.get(of)
+        if not found:
+            return None
+        at = bisect_left(found, self.stop)
+        return found[at - 1] if at and found[at - 1] >= first else None
+
+    def newest_user(self) -> Message | None:
+        """The newest message of role user."""
+        users = self._log.users
+        at = bisect_left(users, self.stop)
+        return self[users[at - 1]] if at else None
+
+    def between(self, first: int, stop: int) -> list[Message]:
+        """Messages of the absolute indexes from `first` up to `stop`."""
+        return self._log.messages[first - self.earlier : min(stop, self.stop) - self.earlier]
+
+    def fitting(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> tuple[int, int]:
+        """The newest messages that fit in the room: index of the oldest of them, and their tokens.
+
+        The index is never below `floor`, and `stop` when not even the newest fits.
+        """
+        sums = self._log.sums(counter)
+        sums.reach_back(room_tokens, self._log, stop=self.stop)
+        first = max(floor, sums.first_within(room_tokens, stop=self.stop))
+        return first, sums.between(first, self.stop)
+
+    def tokens_from(self, first: int, *, counter: TokenCounter) -> int:
+        """Tokens of the messages from the absolute index `first` on."""
+        sums = self._log.sums(counter)
+        sums.reach_to(first, self._log)
+        return sums.between(first, self.stop)
+
+    def slot(self, depth: int, *, first: int, counts: DepthCounts = "messages") -> int:
+        """Return where a text of this depth is injected: before the message of this absolute index.
+
+        The kept history is `first` to `stop`. Depth counts its conversation messages from the
+        newest, bookkeeping records not among them; with `counts` "speech" it passes over who came
+        or went, too. Depth 0 is after the newest; too deep is the top of the kept history. A slot
+        between a tool call and its result moves before the call.
+        """
+        if depth <= 0:
+            return self.stop
+        log = self._log
+        slot = max(first, self.stop - depth)
+        if log.is_plain and counts == "messages":
+            return slot
+        if log.bookkeeping or counts == "speech":
+            slot = self._counted_slot(depth, first, counts)
+        while first < slot < self.stop and log.messages[slot - self.earlier].role == "tool":
+            slot -= 1
+        return slot
+
+    def slot_from_oldest(self, depth: int, *, first: int) -> int:
+        """The same for a depth that counts from the oldest kept message (`@@reverse_depth`)."""
+        return self.slot(max(self.counted(first) - depth, 0), first=first)
+
+    def counted(self, first: int, counts: DepthCounts = "messages") -> int:
+        """Return how many messages that depth counts there are from the absolute index `first`."""
+        passed_over = [self._log.bookkeeping]
+        if counts == "speech":
+            passed_over.append(self._log.movement)
+        inside = sum(bisect_left(one, self.stop) - bisect_left(one, first) for one in passed_over)
+        return self.stop - first - inside
+
+    def whole_pairs(self, first: int) -> int:
+        """`first`, moved on past tool results whose call would be left behind."""
+        while first < self.stop and self[first].role == "tool":
+            first += 1
+        return first
+
+    def _counted_slot(self, depth: int, first: int, counts: DepthCounts = "messages") -> int:
+        """Return the index of the message with which `depth` counted messages begin, or `first`."""
+        if self.counted(first, counts) < depth:
+            return first
+        low, high = first, self.stop
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.counted(middle, counts) >= depth:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+def _left_behind(history: "History | _Window") -> dict[str, int]:
+    names = ("earlier", "earlier_users", "earlier_replies", "segment")
+    return {name: getattr(history, name) for name in names}
+
+
+class _Log:
+    """What views of one conversation share; it only ever grows at its end."""
+
+    __slots__ = (
+        "_sums",
+        "bookkeeping",
+        "earlier",
+        "is_plain",
+        "memo",
+        "messages",
+        "movement",
+        "replies",
+        "staying",
+        "users",
+    )
+
+    def __init__(self, messages: Iterable[Message], earlier: int) -> None:
+        self.messages: list[Message] = []
+        self.memo = Memo()
+        self.earlier = earlier
+        self.is_plain = True  # nothing but what people said: no bookkeeping, no tools
+        self.bookkeeping: list[int] = []  # indexes that depth does not count
+        self.movement: list[int] = []  # indexes of who came or went, which speech is not
+        self.users: list[int] = []  # indexes of messages of role user
+        self.replies: list[int] = []  # indexes of what the NPC said
+        self.staying: dict[str, list[int]] = {}  # indexes of texts that stay, by what they are of
+        self._sums: dict[TokenCounter, _Sums] = {}
+        self.append(messages)
+
+    def append(self, messages: Iterable[Message]) -> None:
+        new = tuple(messages)
+        # Hundreds at once where a conversation is opened: nothing is asked for twice.
+        for index, message in enumerate(new, start=self.earlier + len(self.messages)):
+            if message.is_movement and message.counted:
+                self.movement.append(index)
+            if not message.counted:
+                self.bookkeeping.append(index)
+                self.is_plain = False
+                if message.stays:
+                    self.staying.setdefault(message.of, []).append(index)
+            elif message.role == "user":
+                self.users.append(index)
+            elif message.is_reply:
+                self.replies.append(index)
+            else:
+                self.is_plain = False
+        self.messages += new
+
+    def sums(self, counter: TokenCounter) -> "_Sums":
+        """Running sums of this counter, up to the newest message."""
+        sums = self._sums.get(counter)
+        if sums is None:
+            sums = self._sums[counter] = _Sums(counter, self.earlier + len(self.messages))
+        if sums.oldest + len(sums.totals) - 1 < self.earlier + len(self.messages):
+            sums.extend(self)
+        return sums
+
+
+class _Sums:
+    """Running token sums from the message `oldest` on: `totals[k]` is the cost of k messages."""
+
+    __slots__ = ("counter", "oldest", "totals")
+
+    def __init__(self, counter: TokenCounter, end: int) -> None:
+        self.counter = counter
+        self.oldest = end
+        self.totals = [0]
+
+    def extend(self, log: _Log) -> None:
+        counted = self.oldest + len(self.totals) - 1
+        for message in log.messages[counted - log.earlier :]:
+            self.totals.append(self.totals[-1] + message.tokens(self.counter))
+
+    def reach_back(self, room: int, log: _Log, *, stop: int) -> None:
+        """Count older messages until those up to `stop` fill the room or none is left."""
+        older: list[int] = []
+        if stop < self.oldest:
+            self.reach_to(stop, log)
+        spent = self.totals[stop - self.oldest]
+        at = self.oldest
+        while at > log.earlier and spent <= room:
+            at -= 1
+            older.append(log.messages[at - log.earlier].tokens(self.counter))
+            spent += older[-1]
+        self._prepend(older)
+
+    def reach_to(self, first: int, log: _Log) -> None:
+        at = max(first, log.earlier)
+        if at >= self.oldest:
+            return
+        older = [
+            log.messages[i - log.earlier].tokens(self.counter)
+            for i in range(self.oldest - 1, at - 1, -1)
+        ]
+        self._prepend(older)
+
+    def first_within(self, room: int, *, stop: int) -> int:
+        end = stop - self.oldest
+        return self.oldest + bisect_left(self.totals, self.totals[end] - room, 0, end)
+
+    def between(self, first: int, stop: int) -> int:
+        return self.totals[stop - self.oldest] - self.totals[first - self.oldest]
+
+    def _prepend(self, older: list[int]) -> None:
+        """`older`: costs of the messages before the oldest one, newest of them first."""
+        if not older:
+            return
+        shift = sum(older)
+        fresh = list(accumulate(reversed(older), initial=0))
+        self.totals = fresh + [total + shift for total in self.totals[1:]]
+        self.oldest -= len(older)

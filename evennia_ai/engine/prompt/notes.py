@@ -1,0 +1,302 @@
+"""The author's note: a short text a builder keeps in front of the model, every so often."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, Literal, NamedTuple, get_args
+
+from pydantic import Field
+
+from evennia_ai.engine.foreign.fields import Must, plain_form
+from evennia_ai.engine.prompt.carried import Carried, Store
+from evennia_ai.engine.prompt.compiled import CompiledComponent, Filling
+from evennia_ai.engine.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
+from evennia_ai.engine.prompt.expansion import CompiledComponents, ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.memo import Slot
+from evennia_ai.engine.prompt.messages import Role, Trust
+from evennia_ai.engine.prompt.pieces import Claim, Joint, Piece, make_piece
+from evennia_ai.engine.prompt.settled import SaidSources, settle_piece, unsettled_template
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.engine.prompt.trace import Verdict, not_expanded
+
+# floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
+# drifted too far. tail: said at the end of the history now and then, and from then on part of it.
+NoteMode = Literal["floating", "anchored", "tail"]
+NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
+
+NotePlace = Annotated[
+    str,
+    Field(pattern=r"^((before|after) [a-z][a-z0-9_]{0,63})?$"),
+    Must("empty, or `before` or `after` and the key of a component"),
+]
+"""Where a note stands that does not go by its depth, as it is written."""
+
+# The piece of a note beside a component, and the message right there.
+_BESIDE: Final = Slot[tuple[Joint, Piece]]("beside")
+_MOST_BESIDE: Final = 999_999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorsNote:
+    """A note at `depth` messages from the newest, by its key; without one, by its place.
+
+    Due at every `every`-th message of role user; 1 is always, 0 never. `scanned` lets its text,
+    where it is due and as it goes in, wake lore. A note of the mode `tail` has no depth; it is due
+    again once `every` messages of role user were said since it went in, or when it was cut away.
+    """
+
+    content: str
+    key: str = ""
+    depth: int = 4
+    order: int = DEFAULT_ORDER
+    """Which stands first at one depth, low first."""
+    role: Role = "system"
+    every: int = 1
+    mode: NoteMode = "floating"
+    place: NotePlace = ""
+    """Beside which component it stands, such as `after card_system_prompt`; depth, order and mode
+    do not count then. "" in the history."""
+    scanned: bool = False
+    trust: Trust = "builder"
+    revision: int = 0
+    off: str = ""
+    """Why it takes no part, "" where it does."""
+
+    @property
+    def injection_depth(self) -> int:
+        """The depth at which it goes in."""
+        return 0 if self.is_tail else self.depth
+
+    @property
+    def is_tail(self) -> bool:
+        """Whether it is said at the end of the history now and then."""
+        return self.mode == "tail" and not self.place
+
+    def is_due(self, user_messages: int) -> bool:
+        """Whether the note goes in when this many messages of role user were said."""
+        if self.every <= 1:
+            return self.every == 1
+        return user_messages >= self.every and user_messages % self.every == 0
+
+
+class Notes:
+    """The author's notes of a conversation, compiled once; `anchored` are the origins of some.
+
+    Of all that are `given`, `notes` are those that take part, `off` the verdicts on the others.
+    """
+
+    __slots__ = ("anchored", "compiled", "given", "notes", "off")
+
+    def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
+        self.given = tuple(notes)
+        self.notes = tuple(note for note in notes if not note.off)
+        self.off = tuple(
+            not_expanded(note_origin(note, i), note.off) for i, note in enumerate(notes) if note.off
+        )
+        self.compiled = CompiledComponents(
+            CompiledComponent(
+                _component(note, i),
+                origin=note_origin(note, i),
+                stays=note_origin(note, i) if note.is_tail else "",
+            )
+            for i, note in enumerate(self.notes)
+        )
+        self.anchored = frozenset(
+            note_origin(note, i)
+            for i, note in enumerate(self.notes)
+            if note.mode == "anchored" and not note.place
+        )
+
+    __get_pydantic_core_schema__ = plain_form(
+        lambda: tuple[AuthorsNote, ...],
+        written=lambda notes: notes.given,
+        made=lambda given: Notes(given),  # noqa: PLW0108 - the class does not exist yet
+    )
+
+    @property
+    def first_origin(self) -> str:
+        """What the first of those that take part is called, "" without any."""
+        return note_origin(self.notes[0], 0) if self.notes else ""
+
+
+class ExpandedNote(NamedTuple):
+    """A note as this turn has it: its piece, or the verdict that says why there is none."""
+
+    note: AuthorsNote
+    made: Piece | Verdict
+    is_due: bool
+
+
+def expanded_notes(
+    notes: Notes,
+    filling: Filling,
+    *,
+    components: ComponentSet,
+    lore: SaidSources,
+    history: History,
+    said: int,
+    cut: int,
+) -> tuple[list[ExpandedNote], Filling]:
+    """Return each note as it goes in, and the filling with the work that this took.
+
+    `history` is what the prompt may show, from `cut` on; `said` counts the messages of role user.
+    """
+    if not notes.notes:
+        return [], filling
+    expanded: list[ExpandedNote] = []
+    made_of_notes, left = notes.compiled.expand(filling)
+    if left.left != filling.carried.left:
+        done = Carried(work=left.work, work_contained=left.work_contained)
+        filling = replace(filling, carried=done)
+    for index, made in enumerate(made_of_notes):
+        note = notes.notes[index]
+        verdict = not_due(note, index, history=history, said=said, cut=cut)
+        stands = _where_it_stands(
+            made, notes, index, components=components, filling=filling, lore=lore
+        )
+        expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
+    return expanded, filling
+
+
+def _where_it_stands(
+    made: Piece | Verdict,
+    notes: Notes,
+    index: int,
+    *,
+    components: ComponentSet,
+    filling: Filling,
+    lore: SaidSources,
+) -> Piece | Verdict:
+    """What the note of this index gave, beside a component if it asks for that place."""
+    template = notes.compiled.members[index].template
+    if not notes.notes[index].place or not isinstance(made, Piece) or template is None:
+        return made
+    placed = _placed(made, notes.notes[index], index, components, filling.counter)
+    unsettled = components.unsettled(lore)
+    why = unsettled_template(template, unsettled.said, fields=unsettled.fields)
+    return settle_piece(placed, why, layout=filling.layout, counter=filling.counter)
+
+
+def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> Joint | None:
+    """The message beside the component that the note of this index names, of its own role.
+
+    None where it names none, or where that component is not there or stands by its depth. Of
+    several notes the earliest is the nearest to the component.
+    """
+    if not note.place:
+        return None
+    side, _, key = note.place.partition(" ")
+    joint = components.next_to(key, side="before" if side == "before" else "after")
+    if joint is None:
+        return None
+    number = _MOST_BESIDE - index if side == "before" else index
+    return replace(joint, key=f"{joint.key} {number:06}", role=note.role)
+
+
+def _placed(
+    piece: Piece,
+    note: AuthorsNote,
+    index: int,
+    components: ComponentSet,
+    counter: TokenCounter,
+) -> Piece:
+    """The piece beside the component that its note names, or at its depth with the reason."""
+    joint = joint_beside(note, index, components=components)
+    if joint is None:
+        key = note.place.partition(" ")[2]
+        return piece._replace(note=f"there is no component {key} to stand beside, so at its depth")
+    known = piece.message.memo.get(_BESIDE)
+    if known is not None and known[0] == joint:
+        return known[1]
+    claim = Claim(
+        origin=piece.claim.origin,
+        id=joint.id,
+        key=joint.key,
+        role=note.role,
+        revision=note.revision,
+        priority=piece.claim.priority,
+    )
+    made = make_piece(piece.message.content, claim, counter=counter, note=piece.note)
+    piece.message.memo[_BESIDE] = (joint, made)
+    return made
+
+
+def with_variables(
+    expanded: Sequence[ExpandedNote],
+    notes: Notes,
+    filling: Filling,
+    store: Store,
+    *,
+    components: ComponentSet,
+    lore: SaidSources,
+) -> Sequence[ExpandedNote]:
+    """The notes with the variables of the store, which all components and earlier notes left set.
+
+    Those that go in are expanded once more where they have to do with variables: for the lore that
+    a note wakes it was expanded before there were any.
+    """
+    members = notes.compiled.members
+    if not any(one.is_due and members[i].has_variables for i, one in enumerate(expanded)):
+        return expanded
+    made: list[ExpandedNote] = []
+    for index, (one, member) in enumerate(zip(expanded, members, strict=True)):
+        if one.is_due and member.has_variables:
+            again = member.expand_into(filling, store)
+            again = _where_it_stands(
+                again, notes, index, components=components, filling=filling, lore=lore
+            )
+            made.append(one._replace(made=again))
+        else:
+            made.append(one)
+    return made
+
+
+def note_origin(note: AuthorsNote, index: int) -> str:
+    """What the note of this index is called in verdicts."""
+    return f"note:{note.key or index}"
+
+
+def not_due(
+    note: AuthorsNote, index: int, *, history: History, said: int, cut: int
+) -> Verdict | None:
+    """Why the note of this index does not go in now, None where it does."""
+    if note.is_tail and note.every:
+        return _tail_not_due(note, index, history=history, said=said, cut=cut)
+    if note.is_due(said):
+        return None
+    every = f"due every {note.every} messages of role user, {said} were said"
+    reason = every if note.every else "never due: every is 0"
+    return not_expanded(note_origin(note, index), reason)
+
+
+def _tail_not_due(
+    note: AuthorsNote, index: int, *, history: History, said: int, cut: int
+) -> Verdict | None:
+    """Where the note still stands in the history, or did not go in yet."""
+    origin, every = note_origin(note, index), f"due every {note.every} messages of role user"
+    at = history.newest_staying(origin, first=max(cut, history.earlier))
+    if at is None:
+        if said >= note.every:
+            return None
+        return not_expanded(origin, f"{every}, {said} were said")
+    since = history.users_from(at)
+    revisions = {part.revision for part in history[at].parts if part.origin == origin}
+    if since >= note.every or revisions - {note.revision}:
+        return None
+    reason = f"stands in the history; {every}, {since} were said since"
+    return Verdict(stage="expand", item=origin, kept=True, reason=reason)
+
+
+def _component(note: AuthorsNote, index: int) -> PromptComponent:
+    """The note as a component of the history band."""
+    return PromptComponent(
+        id=HISTORY_ID,
+        key=f"note_{note.key or index}",
+        content=note.content,
+        role=note.role,
+        injection_depth=note.injection_depth,
+        injection_order=note.order,
+        placement="history",
+        trust=note.trust,
+        revision=note.revision,
+    )

@@ -1,0 +1,318 @@
+"""Prompt: the messages a model gets, and the account of every byte of them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from evennia_ai.engine.prompt.assembly import PLAIN, AssemblyRules
+from evennia_ai.engine.prompt.budget import Fitted
+from evennia_ai.engine.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
+from evennia_ai.engine.prompt.compiled import Layout
+from evennia_ai.engine.prompt.components import HISTORY_ID, MAX_DEPTH
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.joining import members_of_squashed
+from evennia_ai.engine.prompt.memo import Memo, Slot, typed_frozen
+from evennia_ai.engine.prompt.messages import Message, costs, digest
+from evennia_ai.engine.prompt.pieces import Claim, Piece
+from evennia_ai.engine.prompt.placement import Anchors, slot_of
+from evennia_ai.engine.prompt.staying import BlocksMode, Standing
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.engine.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
+
+_SHA256: Final = Slot[str]("sha256")
+_BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptFigures:
+    """What a prompt cost and shared with the one before it, also of one that was sent long ago."""
+
+    tokens: int
+    limit_tokens: int
+    by_origin: Mapping[str, int]
+    breakpoints: tuple[int, ...]
+    stable_tokens: int
+    sha256: str
+    layout: Layout
+    counter: str
+    """The name of the token counter."""
+    shared_tokens: int | None = None
+    """The start it has in common with the prompt before it; None where there was none."""
+    broken_by: str | None = None
+    """The origin of the piece that ended what is shared, None where nothing did."""
+    break_reason: Reason | None = None
+    """And why it did, None where it is not known."""
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """These fields by their names."""
+        return {one.name: getattr(self, one.name) for one in fields(PromptFigures)}
+
+
+@typed_frozen
+class Prompt:
+    """What `compose` returns.
+
+    Hash, verdicts and accounts are worked out when they are asked for: they are functions of what
+    is here.
+    """
+
+    messages: tuple[Message, ...]
+    components: ComponentSet
+    values: Mapping[str, str]
+    dice: Dice
+    limit_tokens: int
+    layout: Layout
+    blocks: BlocksMode
+    counter: TokenCounter
+    history: History
+    """The one that was given, as it is shown."""
+    fitted: Fitted
+    """What of everything was kept."""
+    fixed: Sequence[tuple[str, int]]
+    """The event's and the tools' tokens."""
+    lore: NamingVerdicts
+    """What the activation tells."""
+    memories: ManyVerdicts
+    """What recalling tells."""
+    earlier: tuple[Sequence[Verdict], ...]
+    """The other verdicts of the stages before the budget."""
+    assembly: AssemblyRules = PLAIN
+    anchors: Anchors = field(default_factory=dict)
+    """For the next turn to give back."""
+    standing: Sequence[Standing] = ()
+    """What the history said already."""
+    tokens: int = field(init=False, compare=False)
+    """What was charged against `limit_tokens`."""
+    cut: int = field(init=False, compare=False)
+    """Absolute index of the first kept history message, to be given to the next turn."""
+    pieces: Sequence[Piece] = field(init=False, compare=False)
+    """What was kept beside the history."""
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", self.fitted.tokens)
+        object.__setattr__(self, "cut", self.fitted.first)
+        object.__setattr__(self, "pieces", self.fitted.pieces)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the messages as a model sees them, one canonical JSON line each."""
+        known = self._memo.get(_SHA256)
+        if known is None:
+            known = self._memo[_SHA256] = digest(self.messages)
+        return known
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every stage's verdicts, in the order of the stages."""
+        return self._verdicts(self._lore.verdicts, self.memories.verdicts)
+
+    @property
+    def touched(self) -> tuple[Verdict, ...]:
+        """The same without lore and memories that nothing touched: what is kept of a past turn."""
+        return self._verdicts(self._lore.touched, self.memories.touched)
+
+    @property
+    def _lore(self) -> ManyVerdicts:
+        """What lore tells, with the numbers that messages have in this prompt.
+
+        Not kept here: it asks the prompt, and two that know each other wait for the collector.
+        """
+        return self.lore.calling(self.called)
+
+    def called(self, index: int) -> str:
+        """What a message of the history is called by its absolute index: its number here."""
+        if not self._numbers and index >= self.cut:
+            self._numbers.update(self._numbered())
+        number = self._numbers.get(index)
+        return "a message that is cut away" if number is None else f"message {number}"
+
+    def _verdicts(self, *many: Sequence[Verdict]) -> tuple[Verdict, ...]:
+        before = [verdict for stage in (*many, *self.earlier) for verdict in stage]
+        fitted = self.fitted.verdicts(self.history, called=self.called)
+        budget = [*fitted, *map(_always_kept, self.fixed)]
+        return (*before, *_with_causes_of(before, budget), *self._places())
+
+    @property
+    def by_origin(self) -> Mapping[str, int]:
+        """Tokens by origin; they add up to `tokens`."""
+        spent: dict[str, int] = {}
+        for piece in self.pieces:
+            spent[piece.claim.origin] = spent.get(piece.claim.origin, 0) + piece.tokens
+        spent.update(self.fixed)
+        if self.fitted.history_tokens:
+            spent["history"] = self.fitted.history_tokens
+        spent["framing"] = self.fitted.framing_tokens
+        return spent
+
+    @property
+    def breakpoints(self) -> tuple[int, ...]:
+        """Indexes of the messages after which a provider may cache."""
+        known = self._memo.get(_BREAKPOINTS)
+        if known is None:
+            known = breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
+            self._memo[_BREAKPOINTS] = known
+        return known
+
+    @property
+    def stable_tokens(self) -> int:
+        """Tokens up to the last breakpoint: what the next prompt may find cached."""
+        spots = self.breakpoints
+        stable = self.messages[: spots[-1] + 1] if spots else ()
+        return sum(costs(stable, self.counter))
+
+    @property
+    def sent(self) -> Sent:
+        """What is to be remembered of this prompt for the account of the next one."""
+        return Sent(
+            messages=self.messages,
+            cut=self.cut,
+            segment=self.history.segment,
+            anchors=self.anchors,
+            settings=self._settings(),
+            values=self.values,
+            dice=self.dice,
+            tight=self.fitted.judged is not None,
+        )
+
+    def _settings(self) -> tuple[str | int, ...]:
+        """What all prompts have in common until somebody sets it otherwise."""
+        usual = (self.layout, self.blocks, self.limit_tokens, self.counter.name)
+        return (
+            usual if self.assembly is PLAIN else (*usual, *map(repr, self.assembly.changed.items()))
+        )
+
+    def figures(self, account: CacheAccount | None) -> dict[str, Any]:
+        """What it cost, and by this account shared with the one before, as `PromptFigures`."""
+        return PromptFigures(
+            tokens=self.tokens,
+            limit_tokens=self.limit_tokens,
+            by_origin=self.by_origin,
+            breakpoints=self.breakpoints,
+            stable_tokens=self.stable_tokens,
+            sha256=self.sha256,
+            layout=self.layout,
+            counter=self.counter.name,
+            shared_tokens=account.shared_tokens if account else None,
+            broken_by=account.broken_by if account else None,
+            break_reason=account.reason if account else None,
+        ).figures
+
+    def account(self, older: Sent | Sequence[Message]) -> CacheAccount:
+        """What this prompt still shares with an older one, and why no more where that is known."""
+        return account(older, self.sent, counter=self.counter, components=self.components)
+
+    def _behind(self) -> frozenset[str]:
+        """The origins of what stands at an ID behind the history."""
+        claims = (piece.claim for piece in self.pieces if piece.claim.depth is None)
+        return frozenset(
+            claim.origin
+            for claim in claims
+            if (claim.joint.id if claim.joint else claim.id) > HISTORY_ID
+        )
+
+    def _places(self) -> Iterator[Verdict]:
+        together = self._together()
+        for piece in self.pieces:
+            yield Verdict(
+                stage="place",
+                item=piece.claim.origin,
+                kept=True,
+                reason=self._where(piece) + together.get(piece.claim.origin, ""),
+                tokens=piece.tokens,
+            )
+        for standing in self.standing:
+            reason = f"stands in the history already: {self._followed(standing.at)}"
+            for piece in standing.pieces:
+                item = piece.claim.origin
+                yield Verdict(stage="place", item=item, kept=True, reason=reason)
+
+    def _together(self) -> Mapping[str, str]:
+        """With what each text shares a message by the rules of the assembly, in words."""
+        rules, told = self.assembly, dict[str, str]()
+        for message in self.messages:
+            if rules.squash or (rules.ties == "role" and message.injected):
+                origins = tuple(dict.fromkeys(message.origins))
+                for origin in origins if len(origins) > 1 else ():
+                    others = [one for one in origins if one != origin]
+                    told[origin] = f"; in one message with {_few(others)}"
+        return told
+
+    def _where(self, piece: Piece) -> str:
+        claim = piece.claim
+        if piece.message.stays:
+            return "at the end of the history, and stays there"
+        if claim.depth is None:
+            if claim.joint is None:
+                return f"at ID {claim.id}"
+            behind = claim.joint.block == "dynamic" and claim.id < claim.joint.id
+            moved = f", behind the history instead of at ID {claim.id}" if behind else ""
+            return f"in {claim.joint}{moved}"
+        if claim.origin in self.anchors:
+            followed = self._followed(self.anchors[claim.origin].at)
+            return f"in the history, anchored: {followed}"
+        return self._at_depth(piece, claim.depth)
+
+    def _at_depth(self, piece: Piece, depth: int) -> str:
+        claim = piece.claim
+        counts = claim.depth_counts
+        kept = self.history.counted(self.cut, counts)
+        follow = self.history.counted(slot_of(piece, self.history, first=self.cut), counts)
+        if claim.beside is not None:
+            called = "" if claim.beside.at is None else self.called(claim.beside.at)
+            beside = claim.beside.words.format(called)
+            return f"in the history, {beside}: {self._moved(claim, follow)}"
+        if depth >= MAX_DEPTH and not claim.from_oldest:
+            return f"at the top of the history: {_follow(follow)}"
+        if depth == 0 and not claim.from_oldest:
+            return f"at the bottom of the history: {_follow(follow)}"
+        base = "from the oldest" if claim.from_oldest else "from the newest"
+        clamped = f"; the kept history has {kept}" if depth > kept else ""
+        spoken = " of speech" if counts == "speech" else ""
+        return f"in the history, depth {depth} {base}: {_follow(follow, spoken)}{clamped}"
+
+    def _moved(self, claim: Claim, follow: int) -> str:
+        """How many messages follow what stands beside one, and why these are others than asked."""
+        at = claim.beside.at if claim.beside else None
+        told = _follow(follow)
+        if at is not None and at < self.cut:
+            return f"{told}; that one is cut away: at the top of the history"
+        return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
+
+    def _numbered(self) -> Iterator[tuple[int, int]]:
+        """Where each message of the kept history stands here, by its absolute index."""
+        kept = self.history.between(self.cut, self.history.stop)
+        at = 0
+        for number, message in enumerate(self.messages):
+            for member in members_of_squashed(message) if self.assembly.squash else (message,):
+                if at < len(kept) and member is kept[at]:
+                    yield self.cut + at, number
+                    at += 1
+
+    def _followed(self, index: int) -> str:
+        return _follow(self.history.counted(index))
+
+
+def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iterator[Verdict]:
+    """The later verdicts with the causes told before: a piece is older than messages' numbers."""
+    causes = {verdict.item: verdict.cause for verdict in before if verdict.cause}
+    for verdict in later:
+        cause = causes.get(verdict.item, verdict.cause)
+        yield verdict if cause == verdict.cause else replace(verdict, cause=cause)
+
+
+def _few(origins: Sequence[str]) -> str:
+    return origins[0] if len(origins) == 1 else f"{len(origins)} other texts"
+
+
+def _follow(count: int, spoken: str = "") -> str:
+    return f"1 message{spoken} follows" if count == 1 else f"{count} messages{spoken} follow"
+
+
+def _always_kept(cost: tuple[str, int]) -> Verdict:
+    item, tokens = cost
+    return Verdict(stage="budget", item=item, kept=True, reason="always kept", tokens=tokens)

@@ -1,0 +1,160 @@
+"""ComponentRegistry: an immutable set of components with its rules.
+
+Every change gives a new registry. The store keeps rows in step with it and swaps the snapshot by
+one assignment. Keys and IDs are unique inside a scope; between scopes the narrowest wins.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from evennia_ai.engine.errors import (
+    ComponentValueError,
+    DuplicateComponentError,
+    StaticComponentError,
+    UnknownComponentError,
+)
+from evennia_ai.engine.prompt.components import (
+    GAME,
+    HISTORY_ID,
+    PLACES,
+    SCOPE_RANK,
+    STATIC_COMPONENTS,
+    PromptComponent,
+    Scope,
+    is_plain_int,
+)
+
+_FIRST_OWN: Final = 1200
+_STEP: Final = 10
+
+# Fields that a static component keeps, and what changing one would be.
+_STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "id": "renumbered",
+        "key": "renamed",
+        "is_static": "made another kind",
+        "role": "given another role",
+    }
+)
+# What those keep besides that are places for others.
+_PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "injection_depth": "injected by depth",
+        "placement": "injected by depth",
+        "injection_order": "ordered at a depth",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentRegistry:
+    """Components in the order of the prompt: by ID, then key."""
+
+    components: tuple[PromptComponent, ...] = ()
+    _by_key: Mapping[tuple[Scope, str], PromptComponent] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.components, key=_position))
+        by_key: dict[tuple[Scope, str], PromptComponent] = {}
+        by_id: dict[tuple[Scope, int], PromptComponent] = {}
+        for component in self.components:  # as given: a newcomer stands last and is the one refused
+            taken = by_key.setdefault((component.scope, component.key), component)
+            if taken is not component:
+                raise DuplicateComponentError("key", component.key, taken.key)
+            taken = by_id.setdefault((component.scope, component.id), component)
+            if taken is not component:
+                raise DuplicateComponentError("id", component.id, taken.key)
+        object.__setattr__(self, "components", ordered)
+        object.__setattr__(self, "_by_key", by_key)
+
+    def __iter__(self) -> Iterator[PromptComponent]:
+        return iter(self.components)
+
+    def __len__(self) -> int:
+        return len(self.components)
+
+    def get(self, wanted: str | int, *, scope: Scope = GAME) -> PromptComponent:
+        """The component of this key or registry ID in `scope`; UnknownComponentError if none."""
+        if isinstance(wanted, str):
+            found = self._by_key.get((scope, wanted))
+            if found is not None:
+                return found
+            wanted = int(wanted) if wanted.isdecimal() and wanted.isascii() else wanted
+        if is_plain_int(wanted):
+            for component in self.components:
+                if component.id == wanted and component.scope == scope:
+                    return component
+        known = [c.key for c in self.components if c.scope == scope]
+        raise UnknownComponentError(wanted, known, where="" if scope == GAME else str(scope))
+
+    def free_id(self, scope: Scope = GAME) -> int:
+        """A free ID for a component before the history: a round one behind those of its kind."""
+        taken = {one.id for one in self.components if one.scope == scope}
+        own = (one.id for one in self.components if not one.is_static and one.id < HISTORY_ID)
+        wanted = (max((_FIRST_OWN - _STEP, *own)) // _STEP + 1) * _STEP
+        ids = (*range(wanted, HISTORY_ID, _STEP), *range(1, HISTORY_ID))
+        free: int | None = next((one for one in ids if one not in taken), None)
+        if free is None:
+            raise ComponentValueError("id", "", "free; all before the history are taken")
+        return free
+
+    def created(self, component: PromptComponent) -> "ComponentRegistry":
+        """With one component more; its key and ID must be free in its scope."""
+        return ComponentRegistry((*self.components, component))
+
+    def updated(
+        self, wanted: str | int, *, scope: Scope = GAME, **fields: Any
+    ) -> "ComponentRegistry":
+        """With `fields` of one component replaced.
+
+        `scope` says whose component it is and is never changed. Static ones keep their ID, key and
+        role; those that are places for others stay where they are, too.
+        """
+        old = self.get(wanted, scope=scope)
+        if old.is_static:
+            keeps = {**_STATIC_KEEPS, **(_PLACES_KEEP if old.id in PLACES else {})}
+            for name, action in keeps.items():
+                if name in fields and fields[name] != getattr(old, name):
+                    raise StaticComponentError(old.key, action)
+        new = old.changed(**fields)
+        return ComponentRegistry((*(c for c in self.components if c is not old), new))
+
+    def removed(self, wanted: str | int, *, scope: Scope = GAME) -> "ComponentRegistry":
+        """Without one component; static ones cannot be removed."""
+        old = self.get(wanted, scope=scope)
+        if old.is_static:
+            raise StaticComponentError(old.key, "removed")
+        return ComponentRegistry(tuple(c for c in self.components if c is not old))
+
+    def resolved(self, scopes: Iterable[Scope]) -> "ComponentRegistry":
+        """What counts where all of `scopes` apply: for each key the narrowest scope's component.
+
+        A narrower component keeps its own ID, so it may stand elsewhere than the wider one.
+        """
+        wanted = set(scopes) | {GAME}
+        best: dict[str, PromptComponent] = {}
+        for component in sorted(self.components, key=lambda c: SCOPE_RANK[c.scope.kind]):
+            if component.scope in wanted:
+                best[component.key] = component
+        return _unchecked(tuple(sorted(best.values(), key=_position)))
+
+
+def with_statics(components: Sequence[PromptComponent]) -> ComponentRegistry:
+    """`components` and the static ones that they do not bring themselves."""
+    brought = {c.key for c in components if c.scope == GAME}
+    missing = [c for c in STATIC_COMPONENTS if c.key not in brought]
+    return ComponentRegistry((*components, *missing))
+
+
+def _position(component: PromptComponent) -> tuple[int, str, int]:
+    return component.id, component.key, SCOPE_RANK[component.scope.kind]
+
+
+def _unchecked(components: tuple[PromptComponent, ...]) -> ComponentRegistry:
+    """A registry of components from several scopes, where IDs may meet."""
+    registry = object.__new__(ComponentRegistry)
+    object.__setattr__(registry, "components", components)
+    object.__setattr__(registry, "_by_key", {(c.scope, c.key): c for c in components})
+    return registry

@@ -1,0 +1,418 @@
+"""The trace as text: one account of a prompt for the game, the web and the command line.
+
+A `Report` is what people are told of a `Prompt`, of one that is made and of one that was sent long
+ago. `trace_lines` makes the same text of it everywhere, `explain_lines` tells everything about one
+item: an origin such as `component:mood`, its bare key, the number of a message, or what an entry of
+lore is called, where whoever asks knows the names.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import groupby, islice
+from typing import Final
+
+from evennia_ai.engine.prompt.cache_account import MEANINGS, Sent
+from evennia_ai.engine.prompt.messages import Block, Message, Part, Role, costs
+from evennia_ai.engine.prompt.prompt import Prompt, PromptFigures
+from evennia_ai.engine.prompt.trace import Verdict, about
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clipped,
+    columns,
+    comma_lines,
+    first_line,
+    padded,
+    visible,
+    wrapped,
+)
+
+# Kind of origin -> its mark in the token bar and its name in the legend.
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "component": ("C", "components"),
+    "lore": ("L", "lore"),
+    "note": ("N", "notes"),
+    "history": ("H", "history"),
+    "block": ("D", "dynamic blocks"),
+    "event": ("E", "event"),
+    "tools": ("T", "tools"),
+    "framing": ("+", "framing"),
+}
+_OTHER: Final = ("?", "other")
+STAGES: Final[Mapping[str, str]] = {
+    "activate": "lore activation",
+    "recall": "memory",
+    "expand": "expansion",
+    "budget": "budget",
+    "place": "placement",
+}
+_ROLE_COLUMNS: Final = 10
+_MOST_NAMES: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportMessage:
+    """One message of the prompt as it was sent, with where each stretch of it came from.
+
+    `calls` are the tools that the model called with it, each with its arguments; `record` is the
+    id of the record behind it, None for a text that was made for this prompt and is in none yet.
+    """
+
+    role: Role
+    content: str
+    name: str | None = None
+    block: Block
+    injected: bool = False
+    parts: tuple[Part, ...] = ()
+    tokens: int = 0
+    calls: tuple[str, ...] = ()
+    record: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(PromptFigures):
+    """The account of one prompt."""
+
+    messages: tuple[ReportMessage, ...]
+    verdicts: tuple[Verdict, ...]
+    hidden: tuple[str, ...] = ()
+    """What is hidden from who looks, such as "2 messages"; the prompt was composed without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one kind of origin costs, and how many cells of a token bar that is."""
+
+    kind: str
+    mark: str
+    label: str
+    tokens: int
+    cells: int
+
+
+def report_of(
+    prompt: Prompt,
+    *,
+    older: Sent | Sequence[Message] | None = None,
+    hidden: tuple[str, ...] = (),
+) -> Report:
+    """The account of `prompt`; `older` is the conversation's prompt before.
+
+    `hidden` is what of the NPC's own prompt was left out of this one for who looks.
+    """
+    account = prompt.account(older) if older is not None else None
+    messages = map(reported, prompt.messages, costs(prompt.messages, prompt.counter))
+    return Report(
+        messages=tuple(messages),
+        verdicts=prompt.verdicts,
+        hidden=hidden,
+        **prompt.figures(account),
+    )
+
+
+def hidden_in_words(report: Report) -> str:
+    """What a screen says of what is hidden, "" where nothing is."""
+    if not report.hidden:
+        return ""
+    return (
+        f"Hidden from you: {', '.join(report.hidden)}. This is what the prompt would be without;"
+        " the NPC's own has it."
+    )
+
+
+def hidden_lines(report: Report, *, width: int = WIDTH) -> list[str]:
+    """The same as lines; none where nothing is hidden."""
+    return wrapped(hidden_in_words(report), width) if report.hidden else []
+
+
+def number_of(report: Report, index: int) -> str:
+    """What a message is called on every screen: `#12` by its record, else its place here."""
+    record = report.messages[index].record
+    return str(index) if record is None else f"#{record}"
+
+
+def message_called(report: Report, item: str) -> int | None:
+    """The index of the message that `item` is the number of: of its record, else its place."""
+    bare = item.removeprefix("#")
+    for index, message in enumerate(report.messages):
+        if message.record is not None and message.record == bare:
+            return index
+    return int(bare) if bare in map(str, range(len(report.messages))) else None
+
+
+def reported(message: Message, tokens: int) -> ReportMessage:
+    """A message as reports show it."""
+    return ReportMessage(
+        role=message.role,
+        content=message.content,
+        name=message.name,
+        block=message.block,
+        injected=message.injected,
+        parts=message.parts,
+        tokens=tokens,
+        calls=tuple(f"{call.name} {call.arguments}" for call in message.tool_calls),
+        record=message.record,
+    )
+
+
+def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
+    """The whole trace as plain text, every line within `width` columns."""
+    drawn, became = _drawn(report, width), _fates(report, width)
+    return [*_head(report, width), "", *drawn, "", *became, "", *_cache(report, width)]
+
+
+def shares(report: Report, *, cells: int) -> list[Share]:
+    """The tokens by kind of origin, in the order of `KINDS`.
+
+    `cells` stand for the limit, or for the prompt where it is larger; what costs anything has at
+    least one cell as long as there is room.
+    """
+    tokens = dict.fromkeys(KINDS, 0)
+    for origin, cost in report.by_origin.items():
+        kind = origin.partition(":")[0]
+        tokens[kind] = tokens.get(kind, 0) + cost
+    whole = max(report.limit_tokens, report.tokens, 1)
+    made: list[Share] = []
+    left = cells
+    for kind, cost in tokens.items():
+        if cost:
+            taken = min(left, max(1, cost * cells // whole))
+            mark, label = KINDS.get(kind, _OTHER)
+            made.append(Share(kind=kind, mark=mark, label=label, tokens=cost, cells=taken))
+            left -= taken
+    return made
+
+
+def fates(report: Report) -> tuple[list[Verdict], list[Verdict]]:
+    """What was kept and what was left out: for each item the verdict that decided.
+
+    That is the first one that left it out, else the last one, with the cause an earlier one knew.
+    """
+    decided: dict[str, Verdict] = {}
+    for verdict in report.verdicts:
+        before = decided.get(verdict.item)
+        if before is None:
+            decided[verdict.item] = verdict
+        elif before.kept:
+            decided[verdict.item] = replace(verdict, cause=verdict.cause or before.cause)
+    kept = [verdict for verdict in decided.values() if verdict.kept]
+    return kept, [verdict for verdict in decided.values() if not verdict.kept]
+
+
+def _head(report: Report, width: int) -> Iterator[str]:
+    yield clipped(
+        f"{report.tokens} of {report.limit_tokens} tokens, {len(report.messages)} messages,"
+        f" layout {report.layout}, counted by {report.counter}",
+        width,
+    )
+    cells = width - 9
+    parts = shares(report, cells=cells)
+    bar = "".join(share.mark * share.cells for share in parts)
+    percent = 100 * report.tokens // max(report.limit_tokens, 1)
+    yield f"[{bar.ljust(cells, '.')}] {percent:3} %"[:width]
+    yield from comma_lines([f"{share.mark} {share.label} {share.tokens}" for share in parts], width)
+    yield from hidden_lines(report, width=width)
+
+
+def _drawn(report: Report, width: int) -> Iterator[str]:
+    """The messages in order; what was injected by depth is marked inside the history."""
+    numbered = enumerate(report.messages)
+    digits = max([4, *(len(number_of(report, i)) for i in range(len(report.messages)))])
+    for block, members in groupby(numbered, key=lambda pair: pair[1].block):
+        listed = list(members)
+        yield _rule(_block_title(block, listed), width)
+        for index, message in listed:
+            number = number_of(report, index).rjust(digits)
+            yield from _one_message(number, message, width)
+    if not any(message.block == "history" for message in report.messages):
+        yield _rule("history: no messages", width)
+
+
+def _block_title(block: Block, listed: Sequence[tuple[int, ReportMessage]]) -> str:
+    if block != "history":
+        return {"ordered": "at their IDs", "dynamic": "dynamic context"}.get(block, block)
+    injected = sum(message.injected for _, message in listed)
+    return f"history: {len(listed) - injected} messages, {injected} injected"
+
+
+def _one_message(number: str, message: ReportMessage, width: int) -> Iterator[str]:
+    edge = {True: "|>", False: "| "}[message.injected] if message.block == "history" else "  "
+    head = f"{number} {edge}{padded(message.role, _ROLE_COLUMNS)}{message.tokens:6}  "
+    if message.block == "history" and not message.injected:
+        speaker = f"{visible(message.name)}: " if message.name else ""
+        said = first_line(message.content) or calls_in_words(message)
+        yield clipped(f"{head}{speaker}{said}".rstrip(), width)
+        return
+    spoken = f" ({visible(message.name)})" if message.name else ""
+    parts = message.parts or (Part(origin=message.block, start=0, end=len(message.content)),)
+    beside = " " * (len(number) + 1) + edge
+    for nth, part in enumerate(parts):
+        lead = head if nth == 0 else beside + " " * (columns(head) - len(beside))
+        yield clipped(f"{lead}{visible(part.origin)}{spoken}", width)
+        text = first_line(message.content[part.start : part.end]) or calls_in_words(message)
+        yield clipped(f"{beside}    {text}", width).rstrip()
+
+
+def calls_in_words(message: ReportMessage) -> str:
+    """The tools that were called with a message."""
+    return visible(f"calls {'; '.join(message.calls)}") if message.calls else ""
+
+
+def _fates(report: Report, width: int) -> Iterator[str]:
+    """The items by what became of them: kept, then left out, items of one reason together."""
+    kept, left = fates(report)
+    yield _rule(f"kept: {len(kept)}", width)
+    for verdict in kept:
+        cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
+        cause = f"; {verdict.cause}" if verdict.cause else ""
+        yield from indented(f"{verdict.item}: {verdict.reason}{cost}{cause}", width)
+    yield _rule(f"left out: {len(left)}", width)
+    reasons: dict[str, list[str]] = {}
+    for verdict in left:
+        reasons.setdefault(f"{STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
+    for reason, items in reasons.items():
+        yield from indented(f"{_listed(items)}: {reason}", width)
+
+
+def _listed(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _MOST_NAMES} more" if len(items) > _MOST_NAMES else ""
+    return f"{', '.join(items[:_MOST_NAMES])}{more}"
+
+
+def _cache(report: Report, width: int) -> Iterator[str]:
+    yield _rule("cache", width)
+    after = ", ".join(number_of(report, spot) for spot in report.breakpoints)
+    where = f"breakpoints after message {after}" if after else "no breakpoints"
+    yield from indented(f"{where}; {report.stable_tokens} tokens up to the last one", width)
+    if report.shared_tokens is not None:
+        shared = f"{report.shared_tokens} tokens shared with the prompt before"
+        yield from indented(f"{shared}; {broken_words(report)}", width)
+    yield from indented(f"sha256 {report.sha256}", width)
+
+
+def broken_words(report: PromptFigures) -> str:
+    """What broke the prefix of the prompt before, and why, where that is known."""
+    if report.broken_by is None:
+        return MEANINGS["append"]
+    by = f"broken first by {visible(report.broken_by)}"
+    reason = report.break_reason
+    return by if reason is None else f"{by} ({reason.replace('_', '-')}: {MEANINGS[reason]})"
+
+
+def indented(text: str, width: int) -> list[str]:
+    """`text` wrapped, two columns in, further lines four."""
+    lines = wrapped(text, width - 4)
+    return ["  " + lines[0], *("    " + line for line in lines[1:])]
+
+
+def _rule(title: str, width: int) -> str:
+    return f"-- {title} ".ljust(width, "-")[:width]
+
+
+NO_NAMES: Final[Mapping[str, str]] = {}
+_MOST_COMPARED: Final = 20_000
+
+
+def explain_lines(
+    report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES, width: int = WIDTH
+) -> list[str]:
+    """Everything about one component, entry, note or block, or about the message of a number.
+
+    `names` are those of entries by their origin. What nothing is called lists what is near it,
+    what several are called lists them.
+    """
+    index = message_called(report, item)
+    if index is not None:
+        return _about_message(report, index, width)
+    meant = origins_meant(report, item, names=names)
+    if not meant:
+        return _none_called(report, item, names, width)
+    if len(meant) > 1:
+        which = _listed([_titled(origin, names) for origin in meant])
+        return wrapped(f"{visible(clipped(item, 60))} could be {which}; name one", width)
+    return _about_origin(report, meant[0], names, width)
+
+
+def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES) -> list[str]:
+    """The origins in the report that `item` can mean; one where it is clear."""
+    origins = _origins(report)
+    if item in origins:
+        return [item]
+    by_key = next((origin for origin in origins if origin.partition(":")[2] == item), None)
+    if by_key is not None:
+        return [by_key]
+    return [origin for origin in origins_called(item, names) if origin in origins]
+
+
+def origins_called(wanted: str, names: Mapping[str, str]) -> list[str]:
+    """The origins of the entries that `wanted` names: a name, `book#name` or `book/name`."""
+    folded = wanted.removeprefix("lore:").casefold()
+    return [origin for origin, name in names.items() if folded in _spellings(origin, name)]
+
+
+def _spellings(origin: str, name: str) -> tuple[str, ...]:
+    book, called = origin.removeprefix("lore:").rpartition("#")[0].casefold(), name.casefold()
+    return called, f"{book}#{called}", f"{book}/{called}"
+
+
+def _titled(origin: str, names: Mapping[str, str]) -> str:
+    return visible(f"{origin} ({names[origin]})" if names.get(origin) else origin)
+
+
+def _about_origin(report: Report, origin: str, names: Mapping[str, str], width: int) -> list[str]:
+    lines = [clipped(_titled(origin, names), width)]
+    for verdict in about(report.verdicts, origin):
+        lines += indented(_in_words(verdict), width)
+    if origin in report.by_origin:
+        lines += indented(
+            f"costs {report.by_origin[origin]} tokens of {report.limit_tokens}", width
+        )
+    for index, message in enumerate(report.messages):
+        for part in (part for part in message.parts if part.origin == origin != "history"):
+            at = f"characters {part.start} to {part.end}"
+            lines += indented(f"stands in message {number_of(report, index)}, {at}:", width)
+            lines += _quoted(message.content[part.start : part.end], width)
+    return lines
+
+
+def _quoted(text: str, width: int) -> list[str]:
+    return [f"    | {line}" for line in wrapped(text, width - 6)]
+
+
+def _about_message(report: Report, index: int, width: int) -> list[str]:
+    message = report.messages[index]
+    injected = ", injected by depth" if message.injected else ""
+    speaker = f", said by {message.name}" if message.name else ""
+    head = f"message {number_of(report, index)}: block {message.block}{injected},"
+    lines = wrapped(f"{head} role {message.role}{speaker}, {message.tokens} tokens", width)
+    for part in message.parts:
+        lines += indented(f"characters {part.start} to {part.end} are {part.origin}", width)
+    return lines + _quoted(message.content, width)
+
+
+def _none_called(report: Report, item: str, names: Mapping[str, str], width: int) -> list[str]:
+    if re.fullmatch(r"#?-?[0-9]+", item):
+        ends = f"{number_of(report, 0)} to {number_of(report, len(report.messages) - 1)}"
+        return wrapped(f"there is no message {clipped(item, 20)}; they are {ends}", width)
+    origins = _origins(report)
+    known = {names[origin]: origin for origin in origins if origin in names}
+    known |= {key: origin for origin in origins for key in (origin, origin.partition(":")[2])}
+    compared = list(islice(known, _MOST_COMPARED))
+    near = [known[key] for key in get_close_matches(item[:60], compared, n=6, cutoff=0.4)]
+    listed = [_titled(origin, names) for origin in dict.fromkeys(near or islice(origins, 12))]
+    there = f"{'near it are' if near else 'there are'}: {', '.join(listed)}"
+    return wrapped(f"nothing here is called {clipped(visible(item), 60)}; {there}", width)
+
+
+def _origins(report: Report) -> dict[str, None]:
+    """Everything the report can tell about, in the order it was judged."""
+    placed = [part.origin for message in report.messages for part in message.parts]
+    return dict.fromkeys([*(one.item for one in report.verdicts), *report.by_origin, *placed])
+
+
+def _in_words(verdict: Verdict) -> str:
+    decided = "kept" if verdict.kept else "left out"
+    cause = f" ({verdict.cause})" if verdict.cause and verdict.cause not in verdict.reason else ""
+    cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
+    return f"{STAGES[verdict.stage]}: {decided}: {verdict.reason}{cause}{cost}"

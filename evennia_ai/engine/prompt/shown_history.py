@@ -1,0 +1,106 @@
+"""What was said as a prompt shows it: with names or without, in quotes; and who is stood in for.
+
+Nothing in what was said is expanded, and its records stay as they are. A message that is shown
+otherwise than it was said is a text of its own, which names no record: what is sent is made from
+what is stored, so it is stored as it is sent.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from evennia_ai.engine.prompt.assembly import AssemblyRules, Names
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.memo import Memo, Slot
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.pieces import Piece
+
+STAND_IN: Final = "assembly:stand_in"
+"""The origin of the message that stands for what nobody said."""
+
+_SPEAKING: Final = ("user", "assistant")
+
+
+class _Way(NamedTuple):
+    """How what was said is shown."""
+
+    names: Names
+    quote_user: bool
+
+
+class _Shown(NamedTuple):
+    way: _Way
+    history: History
+
+
+# A message as it is shown, and the history of such messages that was asked for last.
+_SHOWN: Final = Slot[tuple[_Way, Message]]("shown")
+_SHOWN_HISTORY: Final = Slot[_Shown]("shown history")
+
+
+def shown_history(history: History, rules: AssemblyRules) -> History:
+    """The history as the rules show it; the one that is given where they show it as it is."""
+    if rules.names == "field" and not rules.quote_user:
+        return history
+    way = _Way(rules.names, rules.quote_user)
+    known = history.memo.get(_SHOWN_HISTORY)
+    if known is None or known.way != way or len(known.history) > len(history):
+        shown = History(
+            (_shown(message, way) for message in history),
+            earlier=history.earlier,
+            earlier_users=history.earlier_users,
+            earlier_replies=history.earlier_replies,
+            segment=history.segment,
+        )
+    else:
+        new = history.between(known.history.stop, history.stop)
+        shown = known.history.appended(*(_shown(message, way) for message in new))
+    history.memo[_SHOWN_HISTORY] = _Shown(way, shown)
+    return shown
+
+
+def shown_event(event: Message | None, rules: AssemblyRules) -> Message | None:
+    """The event as the rules show it."""
+    if event is None or (rules.names == "field" and not rules.quote_user):
+        return event
+    return _shown(event, _Way(rules.names, rules.quote_user))
+
+
+def _shown(message: Message, way: _Way) -> Message:
+    """A message as it is shown: the same one where that is as it was said."""
+    if not message.counted or message.role == "tool":
+        return message
+    known = message.memo.get(_SHOWN)
+    if known is not None and known[0] == way:
+        return known[1]
+    name, content = message.name, message.content
+    if way.names != "field":
+        if way.names == "content" and name and message.role in _SPEAKING:
+            content = f"{name}: {content}"
+        name = None
+    if way.quote_user and message.role == "user":
+        content = f'"{content}"'
+    made = message
+    if (name, content) != (message.name, message.content):
+        origin = f"history:{message.record}" if message.record else message.origin
+        made = replace(message, name=name, content=content, origin=origin, record=None, memo=Memo())
+    message.memo[_SHOWN] = way, made
+    return made
+
+
+def stand_in(
+    rules: AssemblyRules, history: History, pieces: Iterable[Piece], *, answers: bool
+) -> Message | None:
+    """The message that ends the history where the character spoke last, None where none does.
+
+    `answers` says that an event or a tool's result follows. What is injected behind the newest
+    message ends the history, too, unless the character says it.
+    """
+    if not rules.stand_in or answers or not len(history):
+        return None
+    if history[history.stop - 1].role != "assistant":
+        return None
+    at_the_end = (p for p in pieces if p.claim.depth == 0 and not p.claim.from_oldest)
+    if any(piece.message.role != "assistant" for piece in at_the_end):
+        return None
+    return Message("user", rules.stand_in, origin=STAND_IN)

@@ -1,0 +1,146 @@
+"""The clock of macros: what `{{time}}` and its kin give for one moment.
+
+The moment is a fact of the turn, recorded with it: ISO 8601 with the offset of its zone. Formats
+are those of SillyTavern's `{{datetimeformat}}` (moment.js), in English whatever the machine speaks.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Final
+
+from evennia_ai.engine.errors import TemplateError
+from evennia_ai.engine.prompt.templates.value_names import CLOCK
+
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+# Formats that stand for others; the small letter is the short form.
+_LOCAL: Final = {
+    "LTS": "h:mm:ss A",
+    "LT": "h:mm A",
+    "L": "MM/DD/YYYY",
+    "LL": "MMMM D, YYYY",
+    "LLL": "MMMM D, YYYY h:mm A",
+    "LLLL": "dddd, MMMM D, YYYY h:mm A",
+    "l": "M/D/YYYY",
+    "ll": "MMM D, YYYY",
+    "lll": "MMM D, YYYY h:mm A",
+    "llll": "ddd, MMM D, YYYY h:mm A",
+}
+_NAMED: Final = {
+    "time": "LT",
+    "date": "LL",
+    "weekday": "dddd",
+    "isotime": "HH:mm",
+    "isodate": "YYYY-MM-DD",
+}
+
+
+def _ordinal(number: int) -> str:
+    teen = number // 10 % 10 == 1
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def _offset(now: datetime, colon: str) -> str:
+    minutes = int((now.utcoffset() or timedelta()).total_seconds()) // 60
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{colon}{abs(minutes) % 60:02}"
+
+
+_PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
+    "YYYY": lambda now: f"{now.year:04}",
+    "YY": lambda now: f"{now.year % 100:02}",
+    "Y": lambda now: str(now.year),
+    "Q": lambda now: str((now.month + 2) // 3),
+    "Qo": lambda now: _ordinal((now.month + 2) // 3),
+    "MMMM": lambda now: _MONTHS[now.month - 1],
+    "MMM": lambda now: _MONTHS[now.month - 1][:3],
+    "MM": lambda now: f"{now.month:02}",
+    "Mo": lambda now: _ordinal(now.month),
+    "M": lambda now: str(now.month),
+    "DDDD": lambda now: f"{now.timetuple().tm_yday:03}",
+    "DDDo": lambda now: _ordinal(now.timetuple().tm_yday),
+    "DDD": lambda now: str(now.timetuple().tm_yday),
+    "DD": lambda now: f"{now.day:02}",
+    "Do": lambda now: _ordinal(now.day),
+    "D": lambda now: str(now.day),
+    "dddd": lambda now: _DAYS[now.weekday()],
+    "ddd": lambda now: _DAYS[now.weekday()][:3],
+    "dd": lambda now: _DAYS[now.weekday()][:2],
+    "do": lambda now: _ordinal(now.isoweekday() % 7),
+    "d": lambda now: str(now.isoweekday() % 7),
+    "e": lambda now: str(now.isoweekday() % 7),
+    "E": lambda now: str(now.isoweekday()),
+    "WW": lambda now: f"{now.isocalendar().week:02}",
+    "Wo": lambda now: _ordinal(now.isocalendar().week),
+    "W": lambda now: str(now.isocalendar().week),
+    "GGGG": lambda now: f"{now.isocalendar().year:04}",
+    "HH": lambda now: f"{now.hour:02}",
+    "H": lambda now: str(now.hour),
+    "hh": lambda now: f"{(now.hour + 11) % 12 + 1:02}",
+    "h": lambda now: str((now.hour + 11) % 12 + 1),
+    "kk": lambda now: f"{now.hour or 24:02}",
+    "k": lambda now: str(now.hour or 24),
+    "mm": lambda now: f"{now.minute:02}",
+    "m": lambda now: str(now.minute),
+    "ss": lambda now: f"{now.second:02}",
+    "s": lambda now: str(now.second),
+    "SSS": lambda now: f"{now.microsecond // 1000:03}",
+    "SS": lambda now: f"{now.microsecond // 10_000:02}",
+    "S": lambda now: str(now.microsecond // 100_000),
+    "A": lambda now: "AM" if now.hour < 12 else "PM",
+    "a": lambda now: "am" if now.hour < 12 else "pm",
+    "Z": lambda now: _offset(now, ":"),
+    "ZZ": lambda now: _offset(now, ""),
+    "X": lambda now: str(int(now.timestamp())),
+    "x": lambda now: str(int(now.timestamp()) * 1000 + now.microsecond // 1000),
+}
+# The longest first; what is in square brackets stands as it is.
+_PART: Final = re.compile(
+    r"\[([^\[\]]*)\]|" + "|".join(sorted((*_PARTS, *_LOCAL), key=lambda part: (-len(part), part)))
+)
+
+
+def in_format(now: datetime, pattern: str) -> str:
+    """Return the moment as a format of moment.js says it, in English.
+
+    Letters that are no part of the format stand as they are.
+    """
+
+    def part(found: re.Match[str]) -> str:
+        if found[1] is not None:
+            return found[1]
+        if found[0] in _LOCAL:
+            return in_format(now, _LOCAL[found[0]])
+        return _PARTS[found[0]](now)
+
+    return _PART.sub(part, pattern)
+
+
+def clock_values(now: str) -> dict[str, str]:
+    """Return what macros may name for a moment: `time`, `date`, ... and the moment itself.
+
+    Args:
+        now: ISO 8601 with the offset of its zone, "" if there is no clock; then there are none.
+    """
+    if not now:
+        return {}
+    moment = datetime.fromisoformat(now)
+    return {CLOCK: now, **{name: in_format(moment, form) for name, form in _NAMED.items()}}
+
+
+def clock_text(now: str, pattern: str, utc_hours: int | None) -> str:
+    """Return the moment in this format, in its own zone or so many hours from UTC.
+
+    Raises:
+        TemplateError: It is in no year that a calendar has.
+    """
+    moment = datetime.fromisoformat(now)
+    try:
+        if utc_hours is not None:
+            moment = moment.astimezone(timezone(timedelta(hours=utc_hours)))
+        return in_format(moment, pattern)
+    except (OverflowError, ValueError) as error:
+        raise TemplateError("names the time of a year that no calendar has") from error

@@ -1,0 +1,362 @@
+"""Macros: a text split into what stands as it is and what is filled in, and how that is filled.
+
+Known are those of the card standard (Card V3, "Curly braced syntaxes", and V1's `<USER>`, `<BOT>`,
+`<CHAR>`) and those of SillyTavern that presets are made of: variables, `trim`, `newline`, `noop`,
+dice as `{{roll 2d6}}`. Names count in any case; what is not known stays as it is written.
+
+A macro is filled whole or sent exactly as it is written, decided from the outermost braces inwards.
+One that is known may hold others, which are filled first and in their order. In one that is not
+known, nothing is filled. A result is never read again: what a value says is no macro.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.templates.chunks import (
+    CHOOSING,
+    MAX_CHOICES,
+    REMARKS,
+    ROLLERS,
+    Change,
+    Choice,
+    Chunk,
+    Chunks,
+    Computed,
+    Moment,
+    Noop,
+    Roll,
+    Trim,
+    Value,
+)
+from evennia_ai.engine.prompt.templates.value_names import OUTLET
+from evennia_ai.engine.prompt.templates.variables import Operation
+
+# Of an odd run of braces the first is text, as in SillyTavern: `{{{user}}` is `{Anna`.
+_BRACES: Final = re.compile(r"\{\{+|\}\}")
+_BRACES_OR_V1: Final = re.compile(_BRACES.pattern + r"|<(?ai:user|bot|char)>")
+_SIMPLE: Final = re.compile(r"\{\{[^{}<]*\}\}")
+_SIMPLE_OR_V1: Final = re.compile(_SIMPLE.pattern + r"|<(?ai:user|bot|char)>")
+_NAME: Final = re.compile(r"\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}|<.*")
+_REMARK: Final = re.compile(r"\{\{\s*(?://(?:\s*\}\})?|comment\s*\}\})", re.IGNORECASE)
+_REMARK_END: Final = re.compile(r"\{\{\s*/\s*(?://|comment)\s*\}\}", re.IGNORECASE)
+# The blanks around its name are stripped afterwards: in the pattern a run of them would be gone
+# through once for each of its characters.
+_OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
+_V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
+MAX_LEVELS: Final = 20
+"""How deep macros may hold macros; those deeper inside stay as they are written."""
+
+MAX_MACROS: Final = 2_000
+"""Macros that one text may have: more than that are never filled in, and take long to read."""
+MAX_MACROS_OF_FILE: Final = 10_000
+"""Macros that the texts of one card or preset may have together."""
+MAX_MACROS_OF_BOOK: Final = 100_000
+"""Macros that the texts of all entries of one lorebook may have together."""
+_V1_MARKS: Final = ("<user>", "<bot>", "<char>")
+
+
+def count_macros(text: str) -> int:
+    """Return how many macros a text has at most, without splitting it."""
+    count = text.count("{{")
+    if "<" in text:
+        folded = text.lower()
+        count += sum(map(folded.count, _V1_MARKS))
+    return count
+
+
+def check_macros(
+    texts: Iterable[tuple[str, str]], *, kind: str, most: int = MAX_MACROS_OF_FILE
+) -> None:
+    """Refuse a file whose texts, each given with its path, have too many macros.
+
+    Raises:
+        FormatError: One text, or all together, have more than the limit; it names the text.
+    """
+    total = 0
+    for where, text in texts:
+        count = count_macros(text)
+        if count > MAX_MACROS:
+            raise FormatError(
+                kind,
+                f"{where}: has {count} macros, and {MAX_MACROS} are the limit for one text;"
+                " take some out",
+            )
+        total += count
+        if total > most:
+            raise FormatError(
+                kind,
+                f"{where}: the texts of the file have more than {most} macros up to here, and that"
+                " is the limit for one file; take some out",
+            )
+
+
+# Names that stand for something of their own.
+_PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
+
+
+class Split(NamedTuple):
+    """A text in chunks."""
+
+    chunks: Chunks
+    foreign: tuple[str, ...]
+    """Each `{{...}}` that is no macro and stays as it is written."""
+
+
+def split_macros(text: str, *, v1_names: bool) -> Split:
+    """`text` in literal chunks, named values, rolls and what SillyTavern has beside them.
+
+    `v1_names` also takes `<USER>`, `<BOT>` and `<CHAR>`, as card text has them.
+    """
+    foreign: list[str] = []
+    made = pieces(text, _Splitting(v1_names, foreign))
+    return Split(tuple([chunk for _, chunk in made]), tuple(foreign))
+
+
+class _Splitting(NamedTuple):
+    v1_names: bool = False
+    foreign: list[str] | None = None
+
+
+_PLAINLY: Final = _Splitting()
+
+
+def pieces(
+    text: str, how: _Splitting = _PLAINLY, *, place: int = 0, level: int = 0
+) -> list[tuple[str, Chunk]]:
+    """The chunks of a text that begins at `place` of the whole one, each with how it is written."""
+    made: list[tuple[str, Chunk]] = []
+    done = 0
+    for macro in _outermost(text, v1_names=how.v1_names):
+        if macro.start > done:
+            literal = text[done : macro.start]
+            made.append((literal, literal))
+        written = text[macro.start : macro.end]
+        made.append((written, _chunk(written, macro, how, place=place + macro.start, level=level)))
+        done = macro.end
+    if done < len(text):
+        made.append((text[done:], text[done:]))
+    return made
+
+
+class _Span(NamedTuple):
+    """A macro from its first brace to its last one, or a name of V1 such as `<USER>`."""
+
+    start: int
+    end: int
+    holds: bool = False
+    """Whether others stand in it."""
+    is_block: bool = False
+    """Whether it is a remark with an end of its own: `{{//}} ... {{///}}`."""
+
+
+def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
+    """The macros that stand in no other one, in one walk over the braces."""
+    has_names = v1_names and "<" in text
+    # Most texts have no macro in another one: there one pattern finds all, in half the time.
+    simple = (_SIMPLE_OR_V1 if has_names else _SIMPLE).finditer(text)
+    spans = [_Span(found.start(), found.end()) for found in simple]
+    count = sum(text[span.start] == "{" for span in spans) if has_names else len(spans)
+    if "{{{" in text or count < text.count("{{"):
+        spans = _outermost_of_nested(text, v1_names=has_names)
+    return _with_blocks(text, spans) if "/" in text else spans
+
+
+def _outermost_of_nested(text: str, *, v1_names: bool) -> list[_Span]:
+    opened: list[int] = []
+    spans: list[_Span] = []
+    for found in (_BRACES_OR_V1 if v1_names else _BRACES).finditer(text):
+        start, end = found.span()
+        if text[start] == "{":
+            opened.extend(range(start + (end - start) % 2, end, 2))
+        elif text[start] == "<":
+            spans.append(_Span(start, end))
+        elif opened:
+            start, holds = opened.pop(), False
+            while spans and spans[-1].start > start:
+                spans.pop()
+                holds = True
+            spans.append(_Span(start, end, holds))
+    return spans
+
+
+def block_remarks(text: str) -> list[tuple[int, int]]:
+    """Where the remarks with an end of their own stand: `{{//}} ... {{///}}`."""
+    spans = _outermost(text, v1_names=False)
+    return [(span.start, span.end) for span in spans if span.is_block]
+
+
+def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
+    """The same, where a remark and the end that belongs to it are one (SillyTavern, Macros 2.0)."""
+    made: list[_Span] = []
+    bare: list[int] = []
+    texts: list[int] = []  # remarks that have a text: such a one begins a block if no other does
+    for span in spans:
+        opened = bare or texts
+        is_end = _REMARK_END.fullmatch(text, span.start, span.end)
+        if is_end and opened:
+            first = opened.pop()
+            made[first:] = [_Span(made[first].start, span.end, is_block=True)]
+            while texts and texts[-1] >= first:
+                texts.pop()
+            continue
+        if not is_end and (remark := _REMARK.match(text, span.start, span.end)):
+            (bare if remark.end() == span.end else texts).append(len(made))
+        made.append(span)
+    return made
+
+
+def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int) -> Chunk:
+    """What a macro stands for; itself as it is written where it is none that is known."""
+    if span.is_block:
+        return Roll("//", "", place)
+    if not span.holds:
+        named = (_value if len(written) > _LONG_NAME else _known_value)(written)
+        if named is not None:
+            return named
+    called = _function(written[2:-2])
+    if called is not None and called[0] in REMARKS:  # nothing comes out of it, whatever it holds
+        return Roll(*called, place)
+    chunk: Chunk | None = None
+    if not span.holds:
+        chunk = Roll(*called, place) if called is not None else _of_words(written)
+    elif level < MAX_LEVELS and called is not None:
+        chunk = _computed(written, *called, how, place=place, level=level + 1)
+    if chunk is None and (variable := _VARIABLE.fullmatch(written[2:-2])):
+        chunk = _change(variable, how, place=place + 2, level=level + 1)
+    if chunk is None:
+        if how.foreign is not None:
+            how.foreign.append(written)
+        return written
+    return chunk
+
+
+def _of_words(written: str) -> Value | Moment | None:
+    """The outlet or the moment that a macro names which takes more than one word."""
+    body = written[2:-2]
+    if outlet := _OUTLET.fullmatch(body):
+        name = outlet[1].strip()
+        return Value(OUTLET + name, "") if name and "\n" not in name else None
+    if moment := _MOMENT.fullmatch(body):
+        pattern, utc_hours = moment.groups()
+        if pattern:
+            return Moment(pattern.strip(), None, written)
+        return Moment("LT", int(utc_hours or 0), written)
+    return None
+
+
+def _computed(
+    written: str, name: str, argument: str, how: _Splitting, *, place: int, level: int
+) -> Choice | Computed | None:
+    """What a `random`, `pick`, `reverse` or `roll` stands for that holds others.
+
+    None where one that it reverses, or throws as dice, is not known: the result would be neither
+    filled nor as it is written.
+    """
+    begin = place + len(written) - 2 - len(argument)
+    if name in CHOOSING:
+        parts = list(_apart(argument, most=MAX_CHOICES))
+        if len(parts) == 1:
+            apart = _apart(argument, most=MAX_CHOICES, separator=",")
+            parts = [(at + len(t) - len(t.lstrip()), t.strip()) for at, t in apart]
+        choices = (_chunks(t, how, place=begin + offset, level=level) for offset, t in parts)
+        return Choice(name, tuple(map(_without_escapes, choices)), place)
+    inner = _Splitting(how.v1_names, foreign=[])
+    chunks = _chunks(argument, inner, place=begin, level=level)
+    return None if inner.foreign else Computed(name, chunks, place, written)
+
+
+def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
+    return tuple(chunk for _, chunk in pieces(text, how, place=place, level=level))
+
+
+def _value(written: str) -> Chunk | None:
+    """What a name in braces, or one of V1, stands for; None for anything else."""
+    if not _NAME.fullmatch(written):
+        return None
+    name = written.strip("{}<>").strip().lower()
+    if written[0] == "<":
+        return Value(_V1_NAMES[name], written)
+    if name in _PLAIN_WORDS:
+        return _PLAIN_WORDS[name]
+    return Value(name, written)
+
+
+_LONG_NAME: Final = 100
+_known_value: Final = lru_cache(maxsize=1024)(_value)  # the same few names in all texts of a game
+
+
+def _function(body: str) -> tuple[str, str] | None:
+    """Name and argument of a macro that takes one, or None."""
+    if body.lstrip().startswith("//"):
+        return "//", ""
+    if dice := _ROLL.fullmatch(body):
+        return "roll", dice[1]
+    name, colon, argument = body.partition(":")
+    name = name.strip().lower()
+    # Card V3 writes one colon, SillyTavern two.
+    return (name, argument.removeprefix(":")) if colon and name in ROLLERS else None
+
+
+_ROLL: Final = re.compile(r"\s*roll\s+([^:\s{][^:{]*(?:\{\{.*)?|\{\{.*)", re.IGNORECASE | re.DOTALL)
+# `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}`, as SillyTavern writes them.
+_MOMENT: Final = re.compile(
+    r"\s*datetimeformat(?:\s*::|\s*:(?!:)|\s)(?=.*\S)(.*)"
+    r"|\s*time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+_VARIABLE: Final = re.compile(
+    r"\s*(set|add|inc|dec|get)(global)?var\s*::(.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+def _change(found: re.Match[str], how: _Splitting, *, place: int, level: int) -> Change | None:
+    """What a macro of variables says; None where it lacks a name or a value, or is too deep."""
+    if level > MAX_LEVELS and "{{" in found[3]:
+        return None
+    operation, is_global = _OPERATIONS[found[1].lower()], found[2] is not None
+    takes_value = operation in ("set", "add")
+    parts = list(_apart(found[3], most=2 if takes_value else 1))
+    if len(parts) < 1 + takes_value or not parts[0][1].strip():
+        return None
+    begin = place + found.start(3)
+    made = [_chunks(text, how, place=begin + offset, level=level) for offset, text in parts]
+    return Change(operation, is_global, made[0], made[1] if takes_value else ())
+
+
+_OPERATIONS: Final[Mapping[str, Operation]] = {
+    "set": "set",
+    "add": "add",
+    "inc": "inc",
+    "dec": "dec",
+    "get": "get",
+}
+
+
+def _apart(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
+    """The parts of a text between separators, with their offsets; those in inner macros are theirs.
+
+    A comma after a backslash separates nothing. The last part has all that is left where there
+    would be more than `most`.
+    """
+    begin = count = done = 0
+    for span in [*_outermost(text, v1_names=False), _Span(len(text), len(text))]:
+        for found in _SEPARATING[separator].finditer(text, done, span.start):
+            if count == most - 1:
+                break
+            if found[0] == separator:
+                yield begin, text[begin : found.start()]
+                begin, count = found.end(), count + 1
+        done = span.end
+    yield begin, text[begin:]
+
+
+_SEPARATING: Final = {"::": re.compile("::"), ",": re.compile(r"\\,|,")}
+
+
+def _without_escapes(chunks: Chunks) -> Chunks:
+    return tuple(c.replace("\\,", ",") if isinstance(c, str) else c for c in chunks)

@@ -1,0 +1,180 @@
+"""Token counters: named, versioned, and never able to raise on a player's text.
+
+The wrong exact tokenizer is worse than an estimate, and nothing is fetched at run time: the default
+is an estimate by script, fitted on game prose. An exact counter is one more `TokenCounter` made
+from a callable.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from pydantic import GetCoreSchemaHandler, ValidationInfo
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import (
+    plain_serializer_function_ser_schema,
+    with_info_after_validator_function,
+)
+
+from evennia_ai.engine.prompt.memo import Slot
+
+CountText = Callable[[str], int]
+
+REMEMBERED_TEXTS: Final = 4096
+LONG_TEXT: Final = 20_000
+"""Characters of a text that is counted anew each time, so that what is remembered has a bound."""
+
+# The longest thing that stands between texts which share a message.
+SEPARATOR: Final = "\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CounterName:
+    """A token counter as it is written: what tells it from others, without its code."""
+
+    name: str
+    version: str
+    per_message: int
+    per_prompt: int
+
+
+@dataclass(frozen=True, eq=False)
+class TokenCounter:
+    """Counts tokens of texts and messages.
+
+    `name` and `version` say in the trace what counted; messages keep their counts in its `slot`,
+    so make one counter and share it.
+    `per_message` and `per_prompt` are the tokens a provider adds around each message and each
+    prompt, `per_separator` what stands between the texts of one message costs at most; a
+    speaker's name costs its own tokens and one more. `recall` counts texts that come again, in
+    later turns or with other NPCs (components, lore, facts), and remembers the recent ones.
+    """
+
+    name: str
+    version: str
+    count: CountText
+    per_message: int = 4
+    per_prompt: int = 3
+
+    per_separator: int = field(init=False, repr=False)
+    recall: CountText = field(init=False, repr=False)
+    slot: Slot[int] = field(init=False, repr=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Write the name of the counter; read it as one of the context's `counters`."""
+        inner = handler.generate_schema(_CounterName)
+        return with_info_after_validator_function(
+            _known_counter,
+            inner,
+            serialization=plain_serializer_function_ser_schema(
+                lambda counter: counter.written_name, return_schema=inner
+            ),
+        )
+
+    @property
+    def written_name(self) -> _CounterName:
+        """What tells the counter from others."""
+        return _CounterName(
+            name=self.name,
+            version=self.version,
+            per_message=self.per_message,
+            per_prompt=self.per_prompt,
+        )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slot", Slot(self.name))
+        object.__setattr__(self, "per_separator", max(1, self.count(SEPARATOR)))
+        object.__setattr__(self, "recall", _remembering(self.count))
+
+    def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
+        """Tokens of one message: its texts, its name and the provider's own cost."""
+        cost = self.per_message + self.count(content)
+        if name:
+            cost += self.count(name) + 1
+        for text in more:
+            cost += self.count(text)
+        return cost
+
+
+def _remembering(count: CountText) -> CountText:
+    """The same counter, which remembers the texts it counted last unless they are long."""
+    known = lru_cache(maxsize=REMEMBERED_TEXTS)(count)
+    return lambda text: count(text) if len(text) > LONG_TEXT else known(text)
+
+
+# Tokens for a word, a letter or digit, and any other mark of ASCII text.
+_WORD, _LETTER, _MARK = 0.62, 0.15, 0.17
+_LETTERS: Final = bytes(c for c in range(128) if chr(c).isalnum())
+_NOT_LETTERS: Final = bytes(c for c in range(256) if c not in _LETTERS)
+_TO_BLANK: Final = bytes(c if c in _LETTERS else 32 for c in range(256))
+_BLANKS: Final = bytes(c for c in range(128) if chr(c).isspace())
+
+# Tokens for one character outside ASCII: the first class that has it counts.
+_FOREIGN: Final[tuple[tuple[re.Pattern[str], float], ...]] = (
+    (re.compile("[\u2000-\u206f\u3000-\u303f\uff00-\uff65]"), 0.5),  # typographic marks
+    (re.compile("[\u00a0-\u024f\u1e00-\u1eff]"), 0.45),  # accented Latin
+    (re.compile("[\u0370-\u03ff\u0400-\u052f]"), 0.28),  # Greek, Cyrillic
+    (re.compile("[\u0590-\u06ff]"), 0.36),  # Hebrew, Arabic
+    (re.compile("[\u3040-\u30ff]"), 0.69),  # kana
+    (re.compile("[\u3400-\u9fff\uf900-\ufaff]"), 0.91),  # Han
+    (re.compile("[\uac00-\ud7af]"), 0.74),  # hangul
+)
+_OTHER = 1.3  # emoji and every script without a class
+
+
+def estimate(text: str) -> int:
+    """Tokens of `text`, estimated by script; within a few percent on game prose."""
+    if text.isascii():
+        return math.ceil(_ascii(text.encode()))
+    foreign = "".join(character for character in text if character > "\x7f")
+    left, weight = len(foreign), 0.0
+    for pattern, cost in _FOREIGN:
+        found = len(pattern.findall(foreign))
+        left -= found
+        weight += found * cost
+    ascii_part = text.encode("ascii", "ignore")
+    return math.ceil(_ascii(ascii_part) + weight + left * _OTHER)
+
+
+def _ascii(data: bytes) -> float:
+    letters = len(data.translate(None, _NOT_LETTERS))
+    blanks = len(data) - len(data.translate(None, _BLANKS))
+    words = len(data.translate(_TO_BLANK).split())
+    return words * _WORD + letters * _LETTER + (len(data) - letters - blanks) * _MARK
+
+
+def characters(per_token: float) -> CountText:
+    """A counter of fixed ratio, rounded up; characters are UTF-16 units, as other programs count.
+
+    `characters(3.35)` is what SillyTavern counts without a tokenizer.
+    """
+
+    def count(text: str) -> int:
+        units = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+        return math.ceil(units / per_token)
+
+    return count
+
+
+ESTIMATE: Final = TokenCounter("estimate", "1", estimate)
+
+
+def ratio_counter(per_token: float) -> TokenCounter:
+    """The counter named `chars/R`."""
+    return TokenCounter(f"chars/{per_token:g}", "1", characters(per_token))
+
+
+def _known_counter(named: _CounterName, info: ValidationInfo) -> TokenCounter:
+    counters: Iterable[TokenCounter] = (info.context or {}).get("counters", (ESTIMATE,))
+    known = {counter.written_name: counter for counter in counters}
+    if named not in known:
+        names = ", ".join(f"{one.name} {one.version}" for one in known)
+        raise ValueError(
+            f"the token counter {named.name} {named.version} is not known here ({names});"
+            " read the request where this counter is, as one of `counters`"
+        )
+    return known[named]

@@ -1,0 +1,1 @@
+"""What other programs write: cards, lorebooks, presets, chats and scenario files."""

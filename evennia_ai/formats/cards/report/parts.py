@@ -1,0 +1,325 @@
+"""Parts of a card in its report: its texts, its lorebook in numbers, the grants it has use for.
+
+Of each text it says what it becomes and where it stands, of lore where its entries stand and which
+of them stand out, of each grant what it would give.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from evennia_ai.engine.foreign.documents import Progress
+from evennia_ai.engine.lorebook.book import Lorebook, is_moved, mention_in_words, missing
+from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Position
+from evennia_ai.engine.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.engine.prompt.components import (
+    ALL_GRANTS,
+    ALLOWS,
+    NO_GRANTS,
+    PLUGGABLE_IDS,
+    Grant,
+    Grants,
+    PromptComponent,
+)
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.engine.text.columns import first_line
+from evennia_ai.formats.cards.card import Card, greetings
+from evennia_ai.formats.cards.components import DEFAULT_DEPTH, FIELDS, card_components
+from evennia_ai.formats.cards.report.import_report import (
+    BookAccount,
+    EntryRow,
+    GrantUse,
+    GreetingPart,
+    LorePlace,
+    TextPart,
+)
+
+# From here on a depth is told to be the top of the history: few histories are so long.
+TOP_FROM: Final = 1_000
+MOST_GREETINGS: Final = 1_000
+_TEXTS: Final = (
+    *("name", "nickname", "description", "personality", "scenario", "first_mes", "mes_example"),
+    *("system_prompt", "post_history_instructions"),
+)
+_POST_HISTORY: Final = "post_history_instructions"
+# The component of each field, and the grant that its place depends on.
+_FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
+    "card_system_prompt": ("system_prompt", "system_prompt"),
+    **{key: (field, "fields") for key, field in FIELDS.items()},
+    _POST_HISTORY: (_POST_HISTORY, "after_history"),
+    "card_depth_prompt": ("extensions.depth_prompt", "roles"),
+}
+
+
+def text_parts(
+    card: Card, *, grants: Grants, counter: TokenCounter, post_history_depth: int = DEFAULT_DEPTH
+) -> tuple[TextPart, ...]:
+    """The card's texts in the order of the prompt they ask for; empty ones are left out."""
+    granted_now = card_components(card, grants=grants, post_history_depth=post_history_depth)
+    now = {one.key: one for one in granted_now}
+    made = []
+    for full in card_components(card, grants=ALL_GRANTS):
+        field, grant = _FIELDS[full.key]
+        place = place_of(now[full.key]) if full.key in now else ""
+        granted = place_of(full)
+        lacks = place != granted
+        made.append(
+            TextPart(
+                field=field,
+                key=full.key,
+                id=now.get(full.key, full).id,
+                tokens=counter.count(full.content),
+                place=place,
+                granted=granted if lacks else "",
+                grant=grant if lacks else None,
+            )
+        )
+    return tuple(made)
+
+
+def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, ...]:
+    """The greetings that say something, by their index; of very many the first ones."""
+    first_for_groups = len(greetings(card))
+    return tuple(
+        GreetingPart(
+            index=index,
+            tokens=counter.count(text),
+            group_only=index >= first_for_groups,
+            text=text,
+        )
+        for index, text in enumerate(greetings(card, group=True)[:MOST_GREETINGS])
+        if text.strip()
+    )
+
+
+def card_texts(card: Card) -> Iterator[tuple[str, str]]:
+    """The path and the text of every field that can reach a prompt, lore excepted.
+
+    Of very many greetings these are the first ones.
+    """
+    yield from ((field, getattr(card, field)) for field in _TEXTS)
+    for field in ("alternate_greetings", "group_only_greetings"):
+        for number, text in enumerate(getattr(card, field)[:MOST_GREETINGS]):
+            yield f"{field}[{number}]", text
+    note = card.extensions.get("depth_prompt")
+    if isinstance(note, dict) and isinstance(note.get("prompt"), str):
+        yield "extensions.depth_prompt.prompt", note["prompt"]
+
+
+def note_role(card: Card) -> str:
+    """The role that the card's note by depth asks for, "" where it has no note."""
+    made = card_components(card, grants=ALL_GRANTS)
+    return next((one.role for one in made if one.key == "card_depth_prompt"), "")
+
+
+def place_of(component: PromptComponent) -> str:
+    """Where a component stands, in words."""
+    role = as_role(component.role)
+    if component.placement != "history":
+        return f"ID {component.id}, {role}"
+    return f"{depth_words(component.injection_depth)}, {role}"
+
+
+def as_role(role: str) -> str:
+    """A role in words: who the model takes the text to be from."""
+    return "as a user's" if role == "user" else role
+
+
+def depth_words(depth: int) -> str:
+    """A depth from the newest message, by the words that commands take."""
+    if depth >= TOP_FROM:
+        return "top of the history"
+    return "bottom of the history" if depth <= 0 else f"depth {depth} in the history"
+
+
+MOST_ROWS: Final = 12
+_STEP: Final = 500  # entries between two words about the progress
+_LARGE: Final = 400
+_SHOWN: Final = 40
+_PLACES: Final[dict[Position, str]] = {
+    "before": f"before the character (ID {PLUGGABLE_IDS['world_info_before']})",
+    "after": f"after the character (ID {PLUGGABLE_IDS['world_info_after']})",
+    "note_top": "above the author's note",
+    "note_bottom": "below the author's note",
+    "examples_before": "before the examples",
+    "examples_after": "after the examples",
+    "outlet": "in an outlet",
+}
+
+
+def book_account(
+    book: Lorebook, *, grants: Grants, counter: TokenCounter, progress: Progress
+) -> BookAccount:
+    """The book in numbers; one walk over its entries."""
+    tokens = list(_counted(book, counter, progress))
+    usable = [entry for entry in book.entries if entry.is_usable]
+    always = [entry for entry in usable if is_always_on(entry)]
+    rows = [row for entry in usable if (row := _row(entry, tokens[entry.index], grants)).why]
+    rows.sort(key=lambda row: (-len(row.why), -row.tokens))  # stable: then as in the file
+    return BookAccount(
+        label=book.label,
+        entries=len(book.entries),
+        disabled=sum(not entry.enabled for entry in book.entries),
+        refused=sum(entry.enabled and entry.refused is not None for entry in book.entries),
+        usable=len(usable),
+        tokens=sum(tokens[entry.index] for entry in usable),
+        constants=len(always),
+        always=sum(tokens[entry.index] for entry in always),
+        by_depth=sum(entry.position == "depth" for entry in usable),
+        pattern_keys=sum(len(pattern_keys(entry)) for entry in usable),
+        asked_budget=book.token_budget,
+        places=tuple(_places(usable, tokens, grants)),
+        rows=tuple(rows[:MOST_ROWS]),
+        standing_out=len(rows),
+    )
+
+
+def is_always_on(entry: LoreEntry) -> bool:
+    """Whether the entry waits for no key."""
+    return entry.constant or entry.gates.forced
+
+
+def pattern_keys(entry: LoreEntry) -> list[str]:
+    """The keys that are regular expressions, as written."""
+    if entry.patterns == "none":
+        return []
+    written = [key.strip() for keys in entry.key_lists for key in keys if key.strip()]
+    return written if entry.patterns == "all" else [key for key in written if is_delimited(key)]
+
+
+def speaks_as(entry: LoreEntry) -> bool:
+    """Whether the entry itself asks to speak as somebody else; system is what files say anyway."""
+    by_decorator = any(name == "role" for name, _ in entry.decorators)
+    return entry.role == "assistant" or (by_decorator and entry.role != "user")
+
+
+def _counted(book: Lorebook, counter: TokenCounter, progress: Progress) -> Iterator[int]:
+    total = len(book.entries)
+    for entry in book.entries:
+        if entry.index % _STEP == 0:
+            progress("lore entries counted", entry.index, total)
+        yield counter.count(entry.template.source)
+    progress("lore entries counted", total, total)
+
+
+def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> Iterator[LorePlace]:
+    """The places that are asked for, those of most tokens first."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for entry in entries:
+        found.setdefault((_wanted(entry), _stands(entry, grants)), []).append(tokens[entry.index])
+    made = [
+        LorePlace(wanted=wanted, entries=len(counts), tokens=sum(counts), place=place)
+        for (wanted, place), counts in found.items()
+    ]
+    yield from sorted(made, key=lambda one: (-one.tokens, one.wanted))
+
+
+def _wanted(entry: LoreEntry) -> str:
+    """Where an entry asks to stand."""
+    return f"{_position(entry)}, {as_role(entry.role)}"
+
+
+def _stands(entry: LoreEntry, grants: Grants) -> str:
+    """Where an entry stands; depths are told as they count."""
+    lacks = missing(entry, grants)
+    place = "top of the history" if is_moved(entry.position, grants) else _position(entry)
+    return f"{place}, {as_role('user' if 'roles' in lacks else entry.role)}"
+
+
+def _position(entry: LoreEntry) -> str:
+    if entry.position == "depth":
+        depth = entry.depth or 0
+        if entry.from_oldest:
+            return f"depth {depth} from the oldest message"
+        return "top of the history, by a huge depth" if depth >= TOP_FROM else depth_words(depth)
+    if entry.anchor is not None:
+        return f"{entry.anchor.side} the component {entry.anchor.component}"
+    if entry.mention is not None:
+        return mention_in_words(entry.mention)
+    return _PLACES.get(entry.position, entry.position)
+
+
+def _row(entry: LoreEntry, tokens: int, grants: Grants) -> EntryRow:
+    return EntryRow(
+        uid=entry.uid,
+        name=entry.name,
+        text=first_line(entry.template.source)[:_SHOWN],
+        place=_stands(entry, grants),
+        tokens=tokens,
+        why=tuple(_why(entry, tokens)),
+    )
+
+
+def _why(entry: LoreEntry, tokens: int) -> Iterator[str]:
+    """What makes an entry worth a look."""
+    if entry.gates.forced:
+        yield "active whatever its keys say"
+    elif entry.constant:
+        yield "in every prompt"
+    if entry.ignore_budget:
+        yield "asks to ignore the budget"
+    if entry.position == "depth" and (entry.depth or 0) <= 0 and not entry.from_oldest:
+        yield "stands last"
+    if speaks_as(entry):
+        yield f"speaks as {entry.role}"
+    if pattern_keys(entry):
+        yield "regex keys"
+    if tokens > _LARGE:
+        yield "long"
+
+
+def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[GrantUse, ...]:
+    """The grants that would change something, in the order in which they are told."""
+    entries = [entry for entry in book.entries if entry.is_usable] if book else []
+    would_give: dict[Grant, str] = {
+        "fields": _fields(card),
+        "system_prompt": ALLOWS["system_prompt"] if card.system_prompt.strip() else "",
+        "after_history": ALLOWS["after_history"] if card.post_history_instructions.strip() else "",
+        "positions": _positions(entries),
+        "roles": _roles(card, entries),
+        "lore_budget": _lore_budget(entries, book.token_budget if book else None),
+        "regex": _regex(entries),
+    }
+    return tuple(
+        GrantUse(grant=grant, gives=gives, given=grant in grants)
+        for grant in ALLOWS
+        if (gives := would_give[grant])
+    )
+
+
+def _fields(card: Card) -> str:
+    texts = [field for field in FIELDS.values() if getattr(card, field).strip()]
+    stand = "stands" if len(texts) == 1 else "stand"
+    return f"{_listed(texts)} {stand} before the history" if texts else ""
+
+
+def _positions(entries: Sequence[LoreEntry]) -> str:
+    moved = sum(entry.position not in IN_HISTORY for entry in entries)
+    return f"{_entries_stand(moved)} where they ask to, outside the history" if moved else ""
+
+
+def _roles(card: Card, entries: Sequence[LoreEntry]) -> str:
+    others = sum("roles" in missing(entry, NO_GRANTS) for entry in entries)
+    told = [f"{_entries_stand(others)} as system or assistant"] if others else []
+    if note_role(card) not in ("", "user"):
+        told.append("its note by depth in the role it asks for")
+    return "; ".join(told)
+
+
+def _lore_budget(entries: Sequence[LoreEntry], asked: int | None) -> str:
+    told = [] if asked is None else [f"its lore has a budget of {asked} tokens of its own"]
+    if ignoring := sum(entry.ignore_budget for entry in entries):
+        told.append(f"{_entries_stand(ignoring)} outside any budget")
+    return "; ".join(told)
+
+
+def _regex(entries: Sequence[LoreEntry]) -> str:
+    keys = sum(len(pattern_keys(entry)) for entry in entries)
+    return f"{ALLOWS['regex']} ({keys} of them)" if keys else ""
+
+
+def _entries_stand(number: int) -> str:
+    return "1 lore entry stands" if number == 1 else f"{number} lore entries stand"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

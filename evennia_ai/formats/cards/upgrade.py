@@ -1,0 +1,117 @@
+"""A card's own JSON value as Card V3, every field it does not concern as it was.
+
+V1's fields move into `data`, V2 and faulty V3 get the fields that V3 requires. Members nobody knows
+stay where they are; nothing that is given is changed.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.lorebook.book import plain_number
+from evennia_ai.formats.lorebooks.books import book_of_card, in_order, unwrapped
+from evennia_ai.formats.lorebooks.conversion import as_v3
+from evennia_ai.formats.lorebooks.written import EntryFields, from_v3, unreadable_in_card
+
+Object = dict[str, Any]
+SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}
+# What V3 requires in a card's data, in its order, and what stands there where nothing is said.
+_REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
+    **dict.fromkeys(("name", "description"), str),
+    "tags": list,
+    **dict.fromkeys(("creator", "character_version", "mes_example"), str),
+    "extensions": dict,
+    **dict.fromkeys(("system_prompt", "post_history_instructions", "first_mes"), str),
+    "alternate_greetings": list,
+    **dict.fromkeys(("personality", "scenario", "creator_notes"), str),
+    "group_only_greetings": list,
+}
+# Optional members: null is no value of theirs.
+_OPTIONAL: Final = (
+    *("character_book", "nickname", "creator_notes_multilingual", "source", "assets"),
+    *("creation_date", "modification_date"),
+)
+_ENTRY: Final[Mapping[str, Callable[[EntryFields], Any]]] = {
+    "keys": lambda fields: list(fields.keys),
+    "content": lambda fields: fields.content,
+    "extensions": lambda _fields: {},
+    "enabled": lambda fields: fields.enabled,
+    "insertion_order": lambda fields: fields.order,
+    "use_regex": lambda fields: fields.patterns != "none",
+}
+# Types of an entry's members, where files have others that are read all the same.
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "keys": (list,),
+    "enabled": (bool,),
+    "insertion_order": (int, float),
+    "use_regex": (bool,),
+}
+# Flags that need not be there; 0 and 1 are in use.
+_FLAGS: Final = frozenset({"constant", "selective", "case_sensitive"})
+
+
+def upgraded(raw: Mapping[str, Any]) -> Object:
+    """The card's JSON value as V3; a book that cannot be read stays as it is."""
+    if raw.get("spec") is None:
+        return {**SPEC, "data": _data({n: value for n, value in raw.items() if n not in SPEC})}
+    return {**raw, **SPEC, "data": _data({**raw["data"]})}
+
+
+def _data(data: Object) -> Object:
+    """A card's data with all that V3 requires."""
+    for name in _OPTIONAL:
+        if name in data and data[name] is None:
+            del data[name]
+    for name, default in _REQUIRED.items():
+        if data.get(name) is None:
+            data[name] = default()
+    if isinstance(data["character_version"], int | float):
+        data["character_version"] = str(data["character_version"])
+    if isinstance(data.get("character_book"), dict):
+        with suppress(FormatError):  # it goes out as it came
+            data["character_book"] = _book(data["character_book"])
+    return data
+
+
+def _book(book: Mapping[str, Any]) -> Object:
+    """A card's book in the shape of V3: a list of entries, each with what V3 requires."""
+    made: Object = {**unwrapped(as_v3(book_of_card(book)))}
+    entries = made["entries"]
+    named = isinstance(entries, dict)
+    made["entries"] = [
+        _entry(_with_id(entry, name) if named else {**entry}, name)
+        if isinstance(entry, dict)
+        else entry
+        for name, entry in in_order(entries)
+    ]
+    if made.get("extensions") is None:
+        made["extensions"] = {}
+    return made
+
+
+def _entry(entry: Object, name: str) -> Object:
+    """An entry with what V3 requires; a member that cannot be read stays as it is."""
+    fields = from_v3(entry, default_uid=name, where=f"book.entries[{name}]")
+    kept = unreadable_in_card(entry)
+    for member, value_of in _ENTRY.items():
+        value = entry.get(member)
+        is_typed = isinstance(value, _TYPES.get(member, object))
+        if value is None or not (is_typed or member in kept):
+            entry[member] = value_of(fields)
+    if type(entry.get("position")) is int and entry["position"] in (0, 1):
+        entry["position"] = ("before_char", "after_char")[entry["position"]]
+    for member in _FLAGS & entry.keys() - kept:
+        if isinstance(entry[member], int | str):
+            entry[member] = getattr(fields, member, bool(entry[member]))
+    if isinstance(entry.get("secondary_keys"), str):
+        entry["secondary_keys"] = list(fields.secondary_keys)
+    return entry
+
+
+def _with_id(entry: Object, name: str) -> Object:
+    """An entry that was known by its name; without a readable id it keeps the name as one."""
+    if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
+        return {**entry}
+    number = plain_number(name, digits=15)
+    return {**entry, "id": name if number is None else number}

@@ -1,0 +1,266 @@
+"""What a file is: told by its content, for whoever offered it as something else.
+
+People have folders full of files that look alike. Every reader that refuses one asks here what it
+is instead, so that the same file has the same name everywhere. Nothing is read of a file but the
+names of its members; a wrong guess costs a sentence.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import decoded, parse_json
+
+Use = Literal["card", "book", "preset", "chat"]
+"""What of this package reads a file."""
+_HOW: Final[Mapping[Use, str]] = {
+    "card": "import it as a card",
+    "book": "import it as a lorebook",
+    "preset": "import it as a preset",
+    "chat": "ai/import and `evennia-ai history import` take it in",
+}
+_TEXT_COMPLETION: Final = "it is for text completion, and prompts here are chats"
+_OF_THE_APP: Final = "it belongs to the application, and nothing here needs it"
+_MOST_LOOKED_AT: Final = 20
+_LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of a file that is looked at once more."""
+
+
+class FileKind(NamedTuple):
+    """A kind of file by its name, what reads it here, and what to do with it."""
+
+    name: str
+    use: Use | None = None
+    advice: str = ""
+
+    def __str__(self) -> str:
+        how = self.advice or (_HOW[self.use] if self.use else "")
+        return f"this is {self.name}: {how}"
+
+
+def _has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
+    """True for an object that has all of these members."""
+    return lambda data: all(name in data for name in names)
+
+
+def _has_type(name: str, *kinds: type) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda data: isinstance(data.get(name), kinds)
+
+
+def _is_card_v1(data: Mapping[str, Any]) -> bool:
+    texts = ("description", "personality", "scenario", "first_mes", "mes_example")
+    return "name" in data and any(name in data for name in texts)
+
+
+# The first that fits counts: what says itself what it is goes before what is only like something.
+_OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]] = (
+    (
+        lambda data: str(data.get("spec")).startswith("chara_card"),
+        FileKind("a character card", "card"),
+    ),
+    (lambda data: data.get("spec") == "lorebook_v3", FileKind("a lorebook of Card V3", "book")),
+    (_has("lorebookVersion", "entries"), FileKind("a NovelAI lorebook", "book")),
+    (lambda data: data.get("kind") == "memory", FileKind("an Agnai memory book", "book")),
+    (
+        lambda data: data.get("type") == "risu" and isinstance(data.get("data"), list),
+        FileKind("a RisuAI lorebook", "book"),
+    ),
+    (
+        _has("scenarioVersion"),
+        FileKind("a NovelAI scenario", None, "put its member `lorebook` into a file of its own"),
+    ),
+    (
+        _has("storyContainerVersion"),
+        FileKind("a NovelAI story", None, "export its lorebook from NovelAI alone"),
+    ),
+    (
+        _has("storyCards"),
+        FileKind("an AI Dungeon world", None, "write its cards as entries with keys and content"),
+    ),
+    (
+        _has("gamestarted", "actions"),
+        FileKind("a saved story of KoboldAI", None, "nothing here reads it"),
+    ),
+    (_has("findRegex", "replaceString"), FileKind("a SillyTavern regex script", None, _OF_THE_APP)),
+    (
+        lambda data: data.get("type") == "script" and "content" in data,
+        FileKind("a script of TavernHelper", None, "no script of a file ever runs here"),
+    ),
+    (_has("blur_strength", "main_text_color"), FileKind("a SillyTavern theme", None, _OF_THE_APP)),
+    (_has("movingUIState"), FileKind("a SillyTavern panel layout", None, _OF_THE_APP)),
+    (_has("qrList"), FileKind("a set of SillyTavern quick replies", None, _OF_THE_APP)),
+    (_has("quickReplySlots"), FileKind("a set of SillyTavern quick replies", None, _OF_THE_APP)),
+    (
+        _has("power_user"),
+        FileKind("the settings of SillyTavern", None, "import-folder reads the personas in it"),
+    ),
+    (
+        _has("personas", "persona_descriptions"),
+        FileKind("a backup of SillyTavern personas", None, "write them with ai/persona"),
+    ),
+    (
+        lambda data: any(name.startswith("api_key_") for name in data),
+        FileKind("a file of keys", None, "it is never read; keep it to yourself"),
+    ),
+    (_has("members", "chat_id"), FileKind("a SillyTavern group", None, _OF_THE_APP)),
+    (
+        _has("input_sequence", "output_sequence"),
+        FileKind("a SillyTavern instruct template", None, _TEXT_COMPLETION),
+    ),
+    (_has("story_string"), FileKind("a SillyTavern context template", None, _TEXT_COMPLETION)),
+    (
+        _has("prefix", "suffix", "separator"),
+        FileKind("a SillyTavern reasoning template", None, _OF_THE_APP),
+    ),
+    (_has_type("prompts", list), FileKind("a SillyTavern preset for chat completion", "preset")),
+    (_has_type("prompt_order", list), FileKind("a SillyTavern preset", "preset")),
+    (
+        lambda data: "rep_pen" in data and ("temp" in data or "temperature" in data),
+        FileKind("a preset for text completion", None, _TEXT_COMPLETION),
+    ),
+    (
+        _has("repetition_penalty", "temperature"),
+        FileKind("a preset for text completion", None, _TEXT_COMPLETION),
+    ),
+    (
+        lambda data: (
+            isinstance(data.get("mes"), str)
+            or ("character_name" in data and "chat_metadata" in data)
+            or ("character_name" in data and "user_name" in data)
+        ),
+        FileKind("a SillyTavern chat", "chat"),
+    ),
+    (
+        _has("internal", "visible"),
+        FileKind("a chat of text-generation-webui", None, "nothing here reads it"),
+    ),
+    (_has("histories"), FileKind("a chat of Character.AI", None, "nothing here reads it")),
+    (_is_card_v1, FileKind("a character card", "card")),
+    (
+        _has("char_name", "char_persona"),
+        FileKind(
+            "a character of text-generation-webui",
+            None,
+            "rename char_name, char_persona and char_greeting to name, description and first_mes",
+        ),
+    ),
+    (
+        _has("name", "greeting", "context"),
+        FileKind(
+            "a character of text-generation-webui",
+            None,
+            "write it as JSON with name, description (its context) and first_mes (its greeting)",
+        ),
+    ),
+    (
+        lambda data: data.get("kind") == "character",
+        FileKind("a character of Agnai", None, "export it from Agnai as a character card"),
+    ),
+    (_has_type("entries", dict), FileKind("a SillyTavern world file", "book")),
+    (_has_type("entries", list), FileKind("a lorebook", "book")),
+    (
+        lambda data: data.keys() >= {"name", "content"} and len(data) <= 3,
+        FileKind(
+            "a SillyTavern system prompt", None, "component/edit system_prompt takes its text"
+        ),
+    ),
+)
+_LISTS: Final = (
+    (
+        _has("keys", "entry"),
+        FileKind("an AI Dungeon world", None, "write its cards as entries with keys and content"),
+    ),
+    (_has("findRegex", "replaceString"), FileKind("SillyTavern regex scripts", None, _OF_THE_APP)),
+    (
+        _has("keys", "content"),
+        FileKind("a bare list of lore entries", None, 'put it into {"entries": [...]}'),
+    ),
+    (_has("mes"), FileKind("the messages of a chat", None, "a chat has one of them a line")),
+)
+
+
+def kind_of(value: Any) -> FileKind | None:
+    """Return what a file's JSON value is, None where nothing is known of it."""
+    if isinstance(value, Mapping):
+        return next((kind for fits, kind in _OBJECTS if fits(value)), None)
+    if not isinstance(value, list) or not value:
+        return None
+    some = [item for item in value[:_MOST_LOOKED_AT] if isinstance(item, Mapping)]
+    return next((kind for fits, kind in _LISTS if some and all(map(fits, some))), None)
+
+
+def kind_of_file(content: bytes) -> FileKind | None:
+    """Return what a file of these bytes is, None where nothing is known of it."""
+    if len(content) > _LARGEST:
+        return None
+    if content.startswith(_PNG):
+        return _kind_of_picture(content)
+    if content.startswith(_PICTURES):
+        return FileKind("a picture of another kind", "card", "a card is in a PNG")
+    if content.startswith(b"PK\x03\x04"):
+        return FileKind("an archive", "card")
+    try:
+        return _kind_of_text(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return None
+
+
+def _kind_of_text(text: str) -> FileKind | None:
+    for part in (text, text.lstrip().partition("\n")[0]):  # a chat has JSON in every line
+        try:
+            found = kind_of(json.loads(part))
+        except (ValueError, RecursionError):
+            continue
+        return found if part is text or (found and found.use == "chat") else None
+    names = {line.partition(":")[0] for line in text.splitlines() if line[:1].isalpha()}
+    return kind_of(dict.fromkeys(names)) if {"name", "greeting", "context"} <= names else None
+
+
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+_PICTURES: Final = (b"\xff\xd8\xff", b"RIFF", b"GIF8", b"BM", b"\x00\x00\x00")
+_TEXT_CHUNKS: Final = (b"tEXt", b"zTXt", b"iTXt")
+
+
+def _kind_of_picture(content: bytes) -> FileKind:
+    """What a PNG carries, by the keywords of its text chunks."""
+    keywords: set[bytes] = set()
+    at = len(_PNG)
+    while at + 8 <= len(content):
+        length, name = int.from_bytes(content[at : at + 4]), content[at + 4 : at + 8]
+        if name in _TEXT_CHUNKS:
+            keywords.add(content[at + 8 : at + 88].partition(b"\0")[0].lower())
+        at += 12 + length
+    if b"naidata" in keywords:
+        advice = "export it from NovelAI as a .lorebook file"
+        return FileKind("a NovelAI lorebook in a picture", None, advice)
+    if keywords & {b"chara", b"ccv3"}:
+        return FileKind("a character card in a picture", "card")
+    return FileKind("a picture without a card", "card", "get the file again where the card is from")
+
+
+def told_of(value: Any, *, wanted: Use) -> str:
+    """Return a sentence about what a JSON value is, "" if unknown or what was wanted."""
+    return _told(kind_of(value), wanted)
+
+
+def told_of_file(content: bytes, *, wanted: Use) -> str:
+    """Return a sentence about what a file is, "" if unknown or what was wanted."""
+    return _told(kind_of_file(content), wanted)
+
+
+def _told(kind: FileKind | None, wanted: Use) -> str:
+    return "" if kind is None or kind.use == wanted else str(kind)
+
+
+def json_of_file(content: bytes, *, wanted: Use, where: str) -> tuple[Any, tuple[str, ...]]:
+    """Return the JSON value in a file's bytes, and a notice for each member written twice.
+
+    FormatError: it is no JSON in UTF-8; it says what it is instead where that is known.
+    """
+    try:
+        return parse_json(decoded(content, kind=wanted, where=where), kind=wanted, where=where)
+    except FormatError as error:
+        if told := told_of_file(content, wanted=wanted):
+            raise FormatError(wanted, f"{where}: {told}") from error
+        raise

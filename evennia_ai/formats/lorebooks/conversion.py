@@ -1,0 +1,449 @@
+"""A book in another format: the V3 lorebook <-> SillyTavern's world files, without loss.
+
+What one format has no field for travels along in a member that the other program does not look
+at: `evennia_ai_world` under `extensions` in V3, `evennia_ai_v3` in world files, one for the book
+and one for each entry. There the differences are kept between the original and what the way back
+would make of it. A difference counts only where the way back still makes the same of its member, so
+whoever edited that in between is heard. Books of other programs become V3 and have no way back.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count, pairwise
+from typing import Any, Final
+
+from pydantic.alias_generators import to_camel, to_snake
+
+from evennia_ai.engine.foreign.documents import MAX_ENTRIES, check_plain
+from evennia_ai.engine.lorebook.book import plain_number
+from evennia_ai.engine.lorebook.scan.regex.pattern import delimited, is_delimited
+from evennia_ai.formats.lorebooks.books import (
+    in_order,
+    is_of_another_program,
+    is_world_file,
+    read_book,
+    translated,
+    unwrapped,
+)
+from evennia_ai.formats.lorebooks.entry_fields import POSITIONS
+from evennia_ai.formats.lorebooks.extension import AppEntry, unreadable
+from evennia_ai.formats.lorebooks.risu import with_own_lines_said
+from evennia_ai.formats.lorebooks.written import (
+    EntryFields,
+    from_v3,
+    from_world,
+    is_world_entry,
+    world_spelled,
+)
+
+# The member that is looked into.
+INSIDE: Final = "extensions"
+
+
+def differences(
+    rebuilt: Mapping[str, Any], original: Mapping[str, Any], at: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
+    """What must be changed of `rebuilt` to have `original`."""
+    found: list[dict[str, Any]] = []
+    for name in sorted({*original, *rebuilt}):
+        named = (("original", original), ("rebuilt", rebuilt))
+        sides = {side: value[name] for side, value in named if name in value}
+        if len(sides) == 2 and same(*sides.values()):
+            continue
+        objects = [value for value in sides.values() if isinstance(value, dict)]
+        if not at and name == INSIDE and len(objects) == 2:
+            found += differences(rebuilt[name], original[name], (name,))
+        else:
+            found.append({"at": [*at, name], **sides})
+    return found
+
+
+def restored(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any]:
+    """A copy of `rebuilt` with the differences undone; what is no difference is left alone."""
+    value = dict(rebuilt)
+    if isinstance(value.get(INSIDE), dict):
+        value[INSIDE] = dict(value[INSIDE])
+    for one in found if isinstance(found, list) else ():
+        place = _place(value, one)
+        if place is not None:
+            _restore(*place, one)
+    return value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same, numbers and flags apart, members in any order."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _place(value: dict[str, Any], one: Any) -> tuple[dict[str, Any], str] | None:
+    """The object and the member that a difference is about."""
+    at = one.get("at") if isinstance(one, dict) else None
+    match at:
+        case [str(name)]:
+            return value, name
+        case ["extensions", str(name)] if isinstance(value.get(INSIDE), dict):
+            return value[INSIDE], name
+    return None
+
+
+def _restore(parent: dict[str, Any], name: str, one: Mapping[str, Any]) -> None:
+    """Undo a difference, unless the member was edited since."""
+    is_there = (name in parent) == ("rebuilt" in one)
+    if not (is_there and same(parent.get(name), one.get("rebuilt"))):
+        return
+    if "original" in one:
+        parent[name] = one["original"]
+    else:
+        parent.pop(name, None)
+
+
+Object = dict[str, Any]
+Listed = list[Any] | dict[str, Any]
+Id = str | int | float
+IN_V3: Final = "evennia_ai_world"
+IN_WORLD: Final = "evennia_ai_v3"
+_V3_FRAME: Final[Mapping[str, Any]] = {"spec": "lorebook_v3"}
+# Members of a book that mean the same in both.
+_SHARED: Final = ("name", "description", "scan_depth", "token_budget", "recursive_scanning")
+
+
+def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
+    """The book as a V3 lorebook; `name` is for one that has none. A V3 book stays as it is.
+
+    FormatError: it cannot be read.
+    """
+    check_plain(book, kind="book", where="book")
+    found = translated(book, limit_entries=MAX_ENTRIES)
+    if found is not None:
+        given = {"name": name} if name and not found.book.get("name") else {}
+        return _framed({**found.book, **given}, _V3_FRAME)
+    if not is_world(book):
+        return _with_v3_entries(book)
+    head, listed, frame = _apart(book)
+    told = _object(head.pop(IN_WORLD, None))
+    data = _v3_head(head, name=name, frame=frame, listed=listed)
+    ids = [(key, _id(raw, key), raw) for key, raw in in_order(listed)]
+    # SillyTavern writes them so that every entry goes by its number.
+    named = not all(isinstance(uid, int) and uid >= 0 and key == str(uid) for key, uid, _ in ids)
+    entries = [_v3_entry(raw, uid, key if named else "") for key, uid, raw in ids]
+    data = restored(data, told.get("differences"))
+    data["entries"] = (
+        dict(zip(_told_names(ids), entries, strict=True)) if told.get("is_object") else entries
+    )
+    return _framed(data, told.get("frame", _V3_FRAME))
+
+
+def as_world(book: Mapping[str, Any]) -> Object:
+    """The book as a world file of SillyTavern; a world file stays as it is.
+
+    FormatError: it cannot be read.
+    """
+    if is_of_another_program(book):
+        return as_world(as_v3(book))
+    if is_world(book):
+        return dict(book)
+    head, listed, frame = _apart(book)
+    told = _kept_in_v3(head)
+    entries = _world_entries(listed)
+    back = list(entries.values()) if told.get("is_list") else entries
+    world = restored(_world_head(head), told.get("differences"))
+    given = "" if "name" in world else head.get("name") or ""  # the name that `as_v3` was given
+    again = _v3_head(world, name=given, frame=told.get("frame"), listed=back)
+    lost: Object = {}
+    if found := differences(again, head):
+        lost["differences"] = found
+    if frame != _V3_FRAME:
+        lost["frame"] = frame
+    if isinstance(listed, dict):
+        lost["is_object"] = True
+    world |= {IN_WORLD: lost} if lost else {}
+    return _framed({**world, "entries": back}, told.get("frame"))
+
+
+def is_world(book: Mapping[str, Any]) -> bool:
+    """True if the book is a world file; FormatError where it cannot be read.
+
+    One with entries of both spellings is what its form says.
+    """
+    read_book(book)
+    listed = unwrapped(book)["entries"]
+    in_world = is_world_file(book)
+    kinds = {is_world_entry(entry, in_world=in_world) for _, entry in in_order(listed)}
+    if len(kinds) == 1:
+        return kinds.pop()
+    return in_world if kinds else isinstance(listed, dict)
+
+
+def _with_v3_entries(book: Mapping[str, Any]) -> Object:
+    """A V3 book in which single entries that a tool spelled as in a world file are V3 entries."""
+    _, listed, _ = _apart(book)
+    if not any(_is_spelled_as_world(entry) for _, entry in in_order(listed)):
+        return dict(book)
+    made = {
+        key: _v3_entry(raw, _id(raw, key), "") if _is_spelled_as_world(raw) else raw
+        for key, raw in in_order(listed)
+    }
+    entries = (
+        list(made.values()) if isinstance(listed, list) else {key: made[key] for key in listed}
+    )
+    if "entries" in book:
+        return {**book, "entries": entries}
+    return {**book, "data": {**book["data"], "entries": entries}}
+
+
+def _is_spelled_as_world(entry: Any) -> bool:
+    return isinstance(entry, dict) and is_world_entry(entry, in_world=False)
+
+
+def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
+    """The book without its entries, the entries, and what is around the book."""
+    raw = unwrapped(book)
+    head = {name: value for name, value in raw.items() if name != "entries"}
+    frame = {name: value for name, value in book.items() if name != "data"}
+    return head, raw["entries"], None if "entries" in book else frame
+
+
+def _framed(raw: Object, frame: Any) -> Object:
+    """The book in what was around it; FormatError where a strange frame makes it unreadable."""
+    book = {**frame, "data": raw} if isinstance(frame, Mapping) else raw
+    read_book(book)
+    return book
+
+
+def _v3_head(
+    world: Mapping[str, Any], *, name: str, frame: Object | None, listed: Listed
+) -> Object:
+    """The V3 book without entries, with what the way back to this world file would lose."""
+    data: Object = {"name": name} if name else {}
+    data |= {known: world[known] for known in _SHARED if known in world}
+    data["extensions"] = dict(_object(world.get("extensions")))
+    lost: Object = {}
+    if found := differences(_world_head(data), world):
+        lost["differences"] = found
+    if frame is not None:
+        lost["frame"] = frame
+    if isinstance(listed, list):
+        lost["is_list"] = True
+    data["extensions"] |= {IN_V3: lost} if lost else {}
+    return data
+
+
+def _world_head(v3: Mapping[str, Any]) -> Object:
+    world: Object = {known: v3[known] for known in _SHARED if known in v3}
+    extensions = _object(v3.get("extensions"))
+    rest = {name: value for name, value in extensions.items() if name != IN_V3}
+    return {**world, "extensions": rest} if rest else world
+
+
+def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
+    """A V3 entry from a world file's; `name` is kept where it is not the id.
+
+    What is no object stays as it is, and one that is spelled as V3 already keeps what it says.
+    """
+    if not isinstance(raw, dict):
+        return raw
+    plain = {member: value for member, value in raw.items() if member != IN_WORLD}
+    if is_world_entry(plain, in_world=True):
+        entry = v3_entry(plain, uid=uid)
+    else:
+        entry = {"id": uid, **plain, "extensions": dict(_object(plain.get("extensions")))}
+    lost: Object = {"name": name} if name else {}
+    if found := differences(world_entry(entry, uid=uid), plain):
+        lost["differences"] = found
+    entry["extensions"] |= {IN_V3: lost} if lost else {}
+    return restored(entry, _object(raw.get(IN_WORLD)).get("differences"))
+
+
+def _world_entries(listed: Listed) -> Object:
+    """The entries of a world file by their names, each with what the way back would lose."""
+    entries: Object = {}
+    for (key, raw), (name, uid) in zip(in_order(listed), _names(listed), strict=True):
+        if not isinstance(raw, dict):
+            entries[name] = raw
+            continue
+        plain = dict(raw)
+        told = _kept_in_v3(raw)
+        if told:
+            plain["extensions"] = {**raw["extensions"]}
+            del plain["extensions"][IN_V3]
+        entry = restored(world_entry(plain, uid=uid), told.get("differences"))
+        again = _v3_entry(entry, _id(entry, name), name if told.get("name") == name else "")
+        lost: Object = {"name": key} if isinstance(listed, dict) else {}
+        if found := differences(again, raw):
+            lost["differences"] = found
+        entries[name] = {**entry, IN_WORLD: lost} if lost else entry
+    return entries
+
+
+def _id(raw: Any, name: str) -> Id:
+    said = raw if isinstance(raw, dict) else {}
+    for uid in (said.get("uid"), said.get("id")):
+        if isinstance(uid, str | int | float) and not isinstance(uid, bool):
+            return uid
+    number = plain_number(name, digits=18)  # a longer one is a text
+    return name if number is None else number
+
+
+def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
+    """The names the entries had in a V3 file whose entries have names, each once."""
+    told = [_object(_object(raw).get(IN_WORLD)).get("name") for _, _, raw in ids]
+    taken = {name for name in told if isinstance(name, str)}
+    given: set[str] = set()
+    for (key, _, _), name in zip(ids, told, strict=True):
+        is_free = isinstance(name, str) and name not in given
+        numbered = (f"{key} ({number})" for number in count(2))
+        others = (each for each in chain([key], numbered) if each not in taken)
+        given.add(free := str(name) if is_free else next(others))
+        taken.add(free)
+        yield free
+
+
+def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
+    """Name and id of each entry of a V3 book in a world file, where they must keep their order."""
+    raws = [raw for _, raw in in_order(listed)]
+    told = [_kept_in_v3(raw).get("name") for raw in raws]
+    ids: list[Any] = [_object(raw).get("id") for raw in raws]
+    if not any(told):
+        for uid in ids if _ascend(ids) else range(len(ids)):
+            yield str(uid), uid
+        return
+    free = len(ids) + max((int(name) for name in (*told, *ids) if _is_digits(name)), default=0)
+    taken: set[str] = set()
+    for at, (name, uid) in enumerate(zip(told, ids, strict=True)):
+        if isinstance(name, str) and name not in taken and uid is not None:
+            taken.add(name)
+            yield name, uid
+        else:
+            yield str(free + 1 + at), free + 1 + at
+
+
+def _ascend(ids: Sequence[Any]) -> bool:
+    numbers = all(type(uid) is int and 0 <= uid < 2**32 - 1 for uid in ids)
+    return numbers and all(low < high for low, high in pairwise(ids))
+
+
+def _is_digits(name: Any) -> bool:
+    text = str(name)
+    return text.isascii() and text.isdecimal() and len(text) <= 15
+
+
+def _kept_in_v3(value: Any) -> Object:
+    return _object(_object(_object(value).get("extensions")).get(IN_V3))
+
+
+def _object(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}
+
+
+# Members of a world file that stand under `extensions` in V3: ours -> theirs.
+_APP: Final[Mapping[str, str]] = {
+    to_camel(name): name
+    for name in (*AppEntry.model_fields, "vectorized", "automation_id", "display_index")
+    if name != "position"
+} | {"selectiveLogic": "selectiveLogic", "useProbability": "useProbability"}
+_KNOWN: Final = frozenset({*_APP, *map(to_snake, _APP), "position"})
+
+
+def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
+    """What V3 can say of an entry of a world file."""
+    raw = world_spelled(raw)
+    fields = from_world(raw, default_uid=str(uid), where="entry")
+    return {
+        "id": uid,
+        "keys": list(fields.keys),
+        "secondary_keys": list(fields.secondary_keys),
+        "name": fields.name,
+        "comment": fields.name,
+        "content": _content(raw, fields),
+        "constant": fields.constant,
+        "selective": fields.selective,
+        "insertion_order": fields.order,
+        "enabled": fields.enabled,
+        "position": "before_char" if fields.position == "before" else "after_char",
+        "use_regex": True,
+        "extensions": _v3_extensions(raw, fields),
+    }
+
+
+def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
+    """What a world file can say of a V3 entry."""
+    fields = from_v3(raw, default_uid=str(uid), where="entry")
+    raw, _ = with_own_lines_said(raw)
+    extensions = dict(_object(raw.get("extensions")))
+    app = _world_members(extensions)
+    own = _world_own(raw, fields, extensions.pop("evennia_ai", None))
+    entry = {
+        "uid": uid,
+        # Bare patterns get the slashes by which SillyTavern knows them.
+        "key": [delimited(key) if fields.patterns == "all" else key for key in fields.keys],
+        "keysecondary": list(fields.secondary_keys),
+        "comment": fields.name,
+        "content": _content(raw, fields),
+        "constant": fields.constant,
+        "selective": fields.selective,
+        "order": fields.order,
+        "position": POSITIONS.index(fields.position),
+        "disable": not fields.enabled,
+        **app,
+    }
+    if fields.case_sensitive is not None:
+        entry["caseSensitive"] = fields.case_sensitive
+    rest = {
+        name: value
+        for name, value in extensions.items()
+        if name not in _KNOWN or name in unreadable(extensions)
+    }
+    return {
+        **entry,
+        **({} if own in (None, {}) else {"evennia_ai": own}),
+        **({"extensions": rest} if rest else {}),
+    }
+
+
+def _content(raw: Mapping[str, Any], fields: EntryFields) -> Any:
+    """The text of an entry; one that cannot be read stays as it is."""
+    written = raw.get("content")
+    return fields.content if written is None else written
+
+
+def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any]:
+    more = raw.get("extensions")
+    rest = more if isinstance(more, dict) else {}
+    extensions = {
+        name: value
+        for name, value in rest.items()
+        if name not in _KNOWN and not name.startswith("evennia_ai")
+    }
+    extensions["position"] = POSITIONS.index(fields.position)
+    extensions |= {_APP[name]: value for name, value in raw.items() if name in _APP}
+    if "probability" in extensions and extensions.get("useProbability") is None:
+        extensions["useProbability"] = False  # card entries use a chance unless they say so
+    if raw.get("evennia_ai") not in (None, {}):
+        extensions["evennia_ai"] = raw["evennia_ai"]
+    return extensions
+
+
+def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = unreadable(extensions)
+    members: dict[str, Any] = {}
+    for name, snake in _APP.items():
+        for spelled in (name, to_snake(snake)):
+            if spelled in extensions and spelled not in wrong:
+                members[name] = extensions[spelled]
+                break
+    if "probability" in members and members.get("useProbability") is None:
+        members["useProbability"] = True  # world entries use a chance only if they say so
+    return members
+
+
+def _world_own(raw: Mapping[str, Any], fields: EntryFields, own: Any) -> Any:
+    """Our own data in a world file, with what V3 has a field for; what is no object stays so."""
+    if own is not None and not isinstance(own, dict):
+        return own
+    said = dict(own or {})
+    if raw.get("priority") is not None:
+        said["priority"] = fields.priority
+    looks_like_one = any(map(is_delimited, (*fields.keys, *fields.secondary_keys)))
+    if fields.patterns == "all" or (fields.patterns == "none" and looks_like_one):
+        said["patterns"] = fields.patterns
+    return said

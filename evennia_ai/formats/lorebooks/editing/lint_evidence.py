@@ -1,0 +1,239 @@
+"""What a book's own texts say about its keys: the facts that its lints are drawn from.
+
+Each text is searched once, with the index that the engine scans with. Where a book has very many
+regular expressions only a sample of the texts is searched, and nothing is said that would need all.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from evennia_ai.engine.foreign.documents import one_line
+from evennia_ai.engine.lorebook.activation.lore_budget import budget_of
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.entry import LoreEntry
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.lorebook.scan.key_index import BookIndex, KeysOfEntries, book_index_of
+from evennia_ai.engine.lorebook.scan.matching import searchable
+from evennia_ai.engine.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.engine.text.normal_form import normal_form
+from evennia_ai.engine.text.words import words_of
+
+NO_DICE: Final = Dice(turn="", conversation="")
+_MOST_SEARCHES: Final = 300_000
+_WITHOUT_END: Final = 1_000_000
+# So many other entries at least, and the share of them that makes a key common.
+_SPREADS: Final = ((20, 0.2), (4, 0.5), (2, 1))
+_FREQUENT_SHARE: Final = 0.03
+_FREQUENT_TIMES: Final = 4
+_FEWEST_WORDS: Final = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What the lints of a book are drawn from; `tokens` of each entry's text by its index.
+
+    `budget` is None where nothing limits the book but the prompt it goes into.
+    """
+
+    book: Lorebook
+    rules: ActivationRules
+    budget: int | None
+    tokens: Sequence[int]
+    key_index: BookIndex
+
+    @property
+    def entry_keys(self) -> KeysOfEntries:
+        """The keys of each entry as the engine looks for them."""
+        return self.key_index.entry_keys
+
+    @property
+    def scan_depth(self) -> int:
+        """The scan depth of entries that state none."""
+        own = self.book.scan_depth
+        return self.rules.scan_depth if own is None else own
+
+    @property
+    def recurses(self) -> bool:
+        """Whether texts of entries wake entries of this book."""
+        own = self.book.recursive
+        return self.rules.recursive if own is None else own
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether an entry of scan depth 0 does not see texts of entries either."""
+        return self.rules.flags.depth_0_is_blind
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """The delay levels of the book, each once."""
+        return sorted({e.recursion.delay_level for e in self._enabled} - {0})
+
+    @property
+    def walks_levels(self) -> bool:
+        """Whether levels are reached even where nothing recurses."""
+        return self.rules.flags.levels_are_walked and len(self.levels) > 1
+
+    def rank(self, level: int) -> int:
+        """How many levels of the book come before this one."""
+        return self.levels.index(level)
+
+    @property
+    def reached_levels(self) -> int:
+        """How many of the levels recursion can reach at best."""
+        limit = self.rules.max_recursion_steps
+        if not limit:
+            return _WITHOUT_END
+        counts_first = self.rules.flags.first_pass_counts and self.recurses
+        return limit - 1 if counts_first else limit
+
+    @cached_property
+    def members(self) -> Counter[str]:
+        """How many entries are in each group."""
+        return Counter(
+            name for entry in self._enabled for name in dict.fromkeys(entry.grouping.names)
+        )
+
+    def passes_on(self, index: int) -> bool:
+        """Whether an entry other than this one passes its text on."""
+        return any(other != index for other in self._feeders)
+
+    def is_unfed(self, index: int) -> bool:
+        """Whether no text that is passed on has a key of the entry; False where that is unknown."""
+        numbers = self.entry_keys[index].primary
+        if not self._found.is_whole or any(n < 0 or n in self.key_index.patterns for n in numbers):
+            return False
+        return not any(self._found.fed_by.get(number, set()) - {index} for number in numbers)
+
+    def spread(self, number: int, index: int) -> tuple[int, int] | None:
+        """In how many of the other entries' texts a key stands, where that is a large share."""
+        own = number in self._found.own.get(index, ())
+        there, others = self._found.texts[number] - own, self._found.searched - 1
+        for fewest, share in _SPREADS:
+            if others >= fewest:
+                return (there, others) if there >= share * others else None
+        return None
+
+    def is_frequent(self, text: str) -> bool:
+        """Whether a key is one word, and one of the most frequent of the book's texts."""
+        times = self._words[normal_form(text).casefold()]
+        enough = times >= _FREQUENT_TIMES and self._running_words >= _FEWEST_WORDS
+        return enough and times >= _FREQUENT_SHARE * self._running_words
+
+    def refusals(self, entry: LoreEntry) -> list[str]:
+        """What is wrong with each key that is meant to be a regular expression."""
+        by_form = self.rules.flags.patterns_by_form or entry.patterns == "by_form"
+        if not by_form and entry.patterns == "none":
+            return []
+        listed = (key.strip() for keys in entry.key_lists for key in keys)
+        written = dict.fromkeys(filter(None, listed))
+        meant = [key for key in written if not by_form or is_delimited(key)]
+        found = ((key, self._refusal(key)) for key in meant)
+        return [_refused(key, why, by_form=by_form) for key, why in found if why is not None]
+
+    @cached_property
+    def _enabled(self) -> list[LoreEntry]:
+        return [entry for entry in self.book.entries if entry.is_usable]
+
+    @cached_property
+    def _feeders(self) -> list[int]:
+        """Up to two entries that pass their text on: enough to know of another one."""
+        passing = (
+            entry.index
+            for entry in self._enabled
+            if not entry.recursion.prevented and entry.template.source.strip()
+        )
+        return [index for _, index in zip(range(2), passing, strict=False)]
+
+    @cached_property
+    def _words(self) -> Counter[str]:
+        """How often each word stands in the texts."""
+        words: Counter[str] = Counter()
+        for entry in self._enabled:
+            words.update(words_of(normal_form(entry.template.source).casefold()))
+        return words
+
+    @cached_property
+    def _running_words(self) -> int:
+        """How many words the texts have."""
+        return self._words.total()
+
+    @cached_property
+    def _found(self) -> "_KeyHits":
+        patterns = sum(
+            entry.patterns == "all" or is_delimited(key.strip())
+            for entry in self._enabled
+            if entry.patterns != "none"
+            for key in entry.keys
+        )
+        step = 1 + patterns * len(self._enabled) // _MOST_SEARCHES
+        found = _KeyHits(is_whole=step == 1)
+        for entry in self._enabled[::step]:
+            found.add(entry, self.key_index)
+        return found
+
+    @cached_property
+    def _known_refusals(self) -> dict[str, Refused | None]:
+        return {}
+
+    def _refusal(self, key: str) -> Refused | None:
+        if key not in self._known_refusals:
+            read = read_pattern(key)
+            self._known_refusals[key] = read if isinstance(read, Refused) else None
+        return self._known_refusals[key]
+
+
+def evidence_of(
+    book: Lorebook,
+    *,
+    rules: ActivationRules,
+    limit_tokens: int | None,
+    counter: TokenCounter,
+) -> Evidence:
+    """The evidence for a book under these rules."""
+    budget = rules.budget_tokens if limit_tokens is None else budget_of(rules, limit_tokens)
+    return Evidence(
+        book=book,
+        rules=rules,
+        budget=budget if book.token_budget is None else book.token_budget,
+        tokens=[counter.count(entry.template.source) for entry in book.entries],
+        key_index=book_index_of(book, rules=rules, values={}, dice=NO_DICE),
+    )
+
+
+@dataclass(kw_only=True)
+class _KeyHits:
+    """Which keys stand in which texts, kept small.
+
+    `texts` is in how many texts a key stands, `own` which of its own keys an entry's text has,
+    `fed_by` up to two entries that pass on a text with the key.
+    """
+
+    is_whole: bool
+    searched: int = 0
+    texts: Counter[int] = field(default_factory=Counter)
+    own: dict[int, frozenset[int]] = field(default_factory=dict)
+    fed_by: dict[int, set[int]] = field(default_factory=dict)
+
+    def add(self, entry: LoreEntry, key_index: BookIndex) -> None:
+        """Search the entry's text."""
+        hits = key_index.table.hits(searchable(entry.template.source, fold=key_index.table.fold))
+        self.searched += 1
+        self.texts.update(hits.keys())
+        if own := hits.keys() & key_index.entry_keys[entry.index].primary:
+            self.own[entry.index] = frozenset(own)
+        for number in () if entry.recursion.prevented else hits:
+            fed_by = self.fed_by.setdefault(number, set())
+            if len(fed_by) < 2:
+                fed_by.add(entry.index)
+
+
+def _refused(key: str, why: Refused, *, by_form: bool) -> str:
+    shown = f"key '{one_line(key)[:60]}'"
+    if by_form and why.is_broken:
+        return f"{shown} {why.reason}; it is taken as plain text: mend it"
+    return f"{shown} {why.reason}; it is never found: write it in another way"

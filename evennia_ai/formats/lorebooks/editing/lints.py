@@ -1,0 +1,313 @@
+"""Lints: what an author of a book should look at again, found without a conversation.
+
+Everything said here is true of the book by itself: an entry that nothing can wake, flags that
+contradict each other, keys that say too little, texts that cannot fit. What a key stands for is
+asked of the very index that the engine scans with. The cost is that of reading the book once.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia_ai.engine.foreign.documents import one_line, says_loss
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry
+from evennia_ai.engine.lorebook.rules import ActivationRules, ClockName
+from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS, NEVER
+from evennia_ai.engine.prompt.settled import unsettled_sentence
+from evennia_ai.engine.prompt.templates.unknown import unknown_macros
+from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
+from evennia_ai.engine.text.normal_form import normal_form
+from evennia_ai.engine.text.words import in_word
+from evennia_ai.formats.lorebooks.editing.lint_evidence import Evidence, evidence_of
+from evennia_ai.formats.lorebooks.editing.without_effect import (
+    extensions_asked,
+    fields_without_effect,
+    texts_in_entries,
+)
+
+_NO_RULES: Final = ActivationRules()
+_SHOWN_KEYS: Final = 3
+_SHORT_LETTERS: Final = 2
+# A duration that is over before the NPC speaks again: one turn; an answer and the next line.
+_NEVER_SEEN: Final[dict[ClockName, int]] = {"turns": 1, "messages": 2, "seconds": 0}
+
+
+_ERRORS: Final = frozenset({"unreachable", "regex", "level", "weight"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lint:
+    """One finding: the entry it is about ("" for the whole book), its kind, and what to do."""
+
+    uid: str
+    kind: str
+    text: str
+
+    @property
+    def is_error(self) -> bool:
+        """Whether something of the book is lost, or can never do what it says."""
+        return self.kind in _ERRORS or (self.kind == "notice" and says_loss(self.text))
+
+    def __str__(self) -> str:
+        return f"entry {self.uid}: {self.text}" if self.uid else self.text
+
+
+def lints(
+    book: Lorebook,
+    *,
+    rules: ActivationRules = _NO_RULES,
+    limit_tokens: int | None = None,
+    counter: TokenCounter = ESTIMATE,
+    outlets: Collection[str] = (),
+    source: Any = None,
+) -> tuple[Lint, ...]:
+    """The findings about the book as a whole, then about each entry that is not disabled.
+
+    `limit_tokens` is the limit of the prompts it is for, where that is known; `outlets` are those
+    that some component shows; `source` is the JSON value that the book was read from, where that
+    is at hand: what nothing reads is in no entry.
+    """
+    evidence = evidence_of(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
+    enabled = [entry for entry in book.entries if entry.enabled]
+    found = [Lint(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
+    found += [Lint(uid="", kind="no_effect", text=text) for text in fields_without_effect(source)]
+    asked = extensions_asked(texts_in_entries(source))
+    found += [Lint(uid="", kind="extension", text=text) for text in asked]
+    found += _budgets(evidence)
+    found += _outlets(enabled, frozenset(outlets))
+    doubles = _doubles(enabled)
+    for entry in enabled:
+        found += [
+            Lint(uid=entry.uid, kind=kind, text=text)
+            for check in _CHECKS
+            for kind, text in check(entry, evidence)
+        ]
+        if entry.index in doubles:
+            text = f"has the keys and the text of entry {doubles[entry.index]}; remove one of them"
+            found.append(Lint(uid=entry.uid, kind="double", text=text))
+    return tuple(found)
+
+
+Finding = tuple[str, str]
+LintCheck = Callable[[LoreEntry, Evidence], Iterator[Finding]]
+
+
+def _budgets(evidence: Evidence) -> Iterator[Lint]:
+    """The texts of the book beside what it may spend."""
+    budget = evidence.budget
+    if budget is None:
+        return
+    entries = [entry for entry in evidence.book.entries if entry.is_usable]
+    constants = sum(evidence.tokens[entry.index] for entry in entries if entry.constant)
+    total = sum(evidence.tokens[entry.index] for entry in entries)
+    if constants > budget:
+        text = f"its constant entries have {constants} tokens and its budget is {budget}: some are"
+        text += " always left out; make fewer constant, or raise the budget"
+        yield Lint(uid="", kind="budget", text=text)
+    elif total > budget:
+        text = f"its entries have {total} tokens and its budget is {budget}: where many are awake,"
+        text += " those of low priority are left out; check the priorities, or raise the budget"
+        yield Lint(uid="", kind="budget", text=text)
+
+
+def _outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[Lint]:
+    """Outlets that no component is known to show, each told once."""
+    first = {e.outlet: e for e in reversed(list(entries)) if e.position == "outlet"}
+    for name in sorted(first.keys() - known):
+        shown = f"the outlet '{one_line(name)[:60]}', which no component here shows"
+        text = f"stands in {shown}; write {{{{outlet::NAME}}}} into a component, or move it"
+        if not name:
+            text = "stands in an outlet without a name; name it, or move the entry"
+        yield Lint(uid=first[name].uid, kind="outlet", text=text)
+
+
+def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
+    """Index of each entry that another one says already, and the id of that one."""
+    seen: dict[tuple[frozenset[str], str], str] = {}
+    doubles: dict[int, str] = {}
+    for entry in entries:
+        keys = frozenset(normal_form(key).strip().casefold() for key in entry.keys)
+        said = (keys, entry.template.source.strip())
+        if said[1] and said in seen:
+            doubles[entry.index] = seen[said]
+        seen.setdefault(said, entry.uid)
+    return doubles
+
+
+def _reach(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Why nothing can wake the entry."""
+    gates, keys = entry.gates, evidence.entry_keys[entry.index]
+    if entry.refused:
+        yield "unreachable", f"is never active: {entry.refused}; change that or disable it"
+    elif gates.forbidden and not gates.forced:
+        yield "unreachable", "is never active: @@dont_activate; remove the line or disable it"
+    elif not _wakes_itself(entry) and not _real(keys.primary):
+        yield from _keyless(entry, bool(keys.refused))
+    elif clash := _clash(entry, evidence):
+        yield "unreachable", clash
+
+
+def _wakes_itself(entry: LoreEntry) -> bool:
+    return entry.constant or entry.gates.forced
+
+
+def _real(numbers: Iterable[int]) -> set[int]:
+    """The keys that can be found at all."""
+    return {number for number in numbers if number != NEVER}
+
+
+def _keyless(entry: LoreEntry, is_told: bool) -> Iterator[Finding]:
+    advice = "give it keys, make it constant, or disable it"
+    if not entry.keys:
+        yield "unreachable", f"has no keys and is not constant, so nothing wakes it; {advice}"
+    elif all(not key.strip() for key in entry.keys):
+        yield "unreachable", f"has only blank keys, so nothing wakes it; {advice}"
+    elif is_told:
+        yield "unreachable", f"none of its keys can be found, so nothing wakes it; {advice}"
+
+
+def _clash(entry: LoreEntry, evidence: Evidence) -> str:
+    """Keys that are wanted and unwanted at once, "" where there are none."""
+    keys = evidence.entry_keys[entry.index]
+    excluded = set(keys.excluded)
+    if any(line and _real(line) <= excluded for line in keys.additional):
+        return "wants @@additional_keys that @@exclude_keys rules out; remove them from one list"
+    if _wakes_itself(entry):
+        return ""
+    primary = _real(keys.primary)
+    if primary <= excluded:
+        return "@@exclude_keys rules out every key it has; remove them from one list"
+    if entry.logic == "not_any" and entry.selective and primary <= set(keys.secondary):
+        return "its secondary keys (NOT ANY) rule out every key it has; change one list"
+    return ""
+
+
+def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Whether the recursion it waits for can come."""
+    level = entry.recursion.delay_level
+    if not level or entry.refused or entry.gates.forced:
+        return
+    if entry.recursion.excluded:
+        text = f"waits for recursion (level {level}) and is excluded from it, so it is never active"
+        yield "recursion", f"{text}; clear one of the two"
+    elif not evidence.recurses and not evidence.walks_levels:
+        text = f"waits for recursion (level {level}), which is off for this book"
+        yield "level", f"{text}; turn recursion on, or let the entry not wait"
+    elif not evidence.passes_on(entry.index) and not evidence.walks_levels:
+        text = f"waits for recursion (level {level}), and no other entry passes its text on"
+        yield "level", f"{text}; let the entry not wait"
+    elif evidence.rank(level) >= evidence.reached_levels:
+        text = f"level {level} is number {evidence.rank(level) + 1} of the levels in this book"
+        text += f", and recursion reaches {evidence.reached_levels}"
+        yield "level", f"{text}; use lower levels, or raise max_recursion_steps"
+    elif not _wakes_itself(entry) and evidence.is_unfed(entry.index):
+        text = f"waits for recursion (level {level}), and no other entry's text has one of its keys"
+        yield "level", f"{text}; put a key into a text that should wake it"
+
+
+def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Keys that are looked for in no message."""
+    depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
+    widens = entry.scan_depth is None and evidence.rules.min_activations
+    needs_no_text = _wakes_itself(entry) or ALWAYS in evidence.entry_keys[entry.index].primary
+    if depth > 0 or widens or needs_no_text or entry.sources or not entry.keys:
+        return
+    advice = "set it to 1 or more, or make the entry constant"
+    if not evidence.recurses or entry.recursion.excluded or evidence.is_blind:
+        yield "unreachable", f"has scan depth 0, so its keys are looked for nowhere; {advice}"
+    elif evidence.is_unfed(entry.index):
+        text = "has scan depth 0 and no other entry's text has one of its keys"
+        yield "scan_depth", f"{text}, so nothing wakes it; {advice}"
+    else:
+        text = "has scan depth 0: only texts of other entries wake it, never the conversation"
+        yield "scan_depth", f"{text}; {advice} if that is not meant"
+
+
+def _keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Keys that cannot be looked for, that say too little, or that do not count."""
+    for problem in evidence.refusals(entry):
+        yield "regex", problem
+    common = list(_common(entry, evidence))
+    if common:
+        more = f" and {len(common) - _SHOWN_KEYS} more" if len(common) > _SHOWN_KEYS else ""
+        text = "; ".join(common[:_SHOWN_KEYS]) + more
+        yield "common_key", f"{text}: it will wake all the time; use a longer or rarer key"
+    if entry.secondary_keys and not entry.selective:
+        text = "has secondary keys that do not count, because it is not selective"
+        yield "secondary", f"{text}; set selective, or remove them"
+
+
+def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
+    keys = evidence.entry_keys[entry.index]
+    if entry.constant or entry.patterns == "all":
+        return
+    for text, number in zip(keys.texts, keys.primary, strict=False):
+        shown = f"key '{one_line(text)[:40]}'"
+        if number == ALWAYS:
+            yield "a blank key is found in every text"
+        elif number == NEVER:
+            continue
+        elif len(text) <= _SHORT_LETTERS and all(c.isalpha() and in_word(c) for c in text):
+            yield f"{shown} has {len(text)} letter{'s' * (len(text) > 1)}"
+        elif spread := evidence.spread(number, entry.index):
+            yield f"{shown} stands in {spread[0]} of the {spread[1]} other entries"
+        elif evidence.is_frequent(text):
+            yield f"{shown} is one of the most frequent words of the book"
+
+
+def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Chance, groups and timers that do nothing or leave no chance."""
+    if entry.chance <= 0:
+        yield "chance", "has a chance of 0 %, so it is never active; raise it or disable the entry"
+    for name in dict.fromkeys(entry.grouping.names):
+        if evidence.members[name] == 1:
+            text = f"is the only one in group '{one_line(name)[:60]}'"
+            yield "group", f"{text}; a group does something from two entries on"
+    grouping = entry.grouping
+    if grouping.names and grouping.weight <= 0 and not grouping.preferred:
+        yield "weight", "has group weight 0, so it never wins against others; give it a weight"
+    timing = entry.timing
+    clock = timing.clock or evidence.rules.clock
+    for name, count in (("sticky", timing.sticky), ("cooldown", timing.cooldown)):
+        is_after_sticky = name == "cooldown" and timing.sticky
+        if 0 < count <= _NEVER_SEEN[clock] and not is_after_sticky:
+            text = f"{name} {count} on the clock of {clock} is over before the NPC speaks again"
+            yield "timing", f"{text}; use {_NEVER_SEEN[clock] + 1} or more"
+
+
+def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Content that is not there, or that can never fit."""
+    tokens, budget = evidence.tokens[entry.index], evidence.budget
+    if not entry.template.source.strip():
+        yield "content", "has no content, so it adds nothing; write some, or disable it"
+    elif budget is not None and tokens > budget and not entry.ignore_budget:
+        text = f"has {tokens} tokens and the budget is {budget}, so it never fits"
+        yield "budget", f"{text}; shorten it, or raise the budget"
+
+
+def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Macros of its text that nothing here knows."""
+    for macro in unknown_macros(entry.template.source):
+        yield "macro", f"{one_line(macro)}: sent as it is written"
+
+
+def _unsettled(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Names of what is said in a text that is placed before the history."""
+    if sentence := unsettled_entry_sentence(entry):
+        yield "unsettled", f"{sentence}; give it a depth to keep it in the history"
+
+
+def unsettled_entry_sentence(entry: LoreEntry) -> str:
+    """Return what to know of an entry before the history that names what is said; "" if it is not.
+
+    An outlet is before the history if a component there names it.
+    """
+    if entry.position in IN_HISTORY:
+        return ""
+    return unsettled_sentence(entry.template.source)
+
+
+_CHECKS: Final[tuple[LintCheck, ...]] = (
+    *(_reach, _recursion, _depth, _keys, _chances, _texts, _macros, _unsettled),
+)

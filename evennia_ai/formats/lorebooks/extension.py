@@ -1,0 +1,436 @@
+"""Extension data of an entry: what SillyTavern says there, and our own, `evennia_ai`.
+
+World files spell in camel case (`groupWeight`), extension data of card entries in snake case
+(`group_weight`, but `useProbability`); both are read in both places. What means the same as a field
+of ours is told by the table of fields, the rest by the functions here. Extension data of other
+programs may use the same names for other things: what of it cannot be read is a notice.
+
+Our own data has what no other program has a field for: conditions on facts of the game, the clock
+of timers, a place next to a component or beside the message that has a key, an outlet of a V3
+entry, a rest for a whole group. It is ours, so what is wrong in it is an error: an edit is refused
+for it, and an entry that a file has so is never active (a condition that cannot be read might be
+what keeps it silent).
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, create_model
+from pydantic.alias_generators import to_camel
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import one_line
+from evennia_ai.engine.foreign.fields import read_leniently
+from evennia_ai.engine.lorebook.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    FILTERS,
+    GENERATION_KIND,
+    TESTS,
+    Condition,
+    Test,
+)
+from evennia_ai.engine.lorebook.entry import (
+    AT_MENTION,
+    MENTIONINGS,
+    NO_GROUPS,
+    NO_RECURSION,
+    NO_TIMING,
+    SIDES,
+    Anchor,
+    Grouping,
+    Mention,
+    Patterns,
+    Position,
+    Recursion,
+    SourceName,
+    Timing,
+)
+from evennia_ai.engine.lorebook.rules import ClockName
+from evennia_ai.formats.lorebooks.entry_fields import (
+    APP_FIELDS,
+    FIELDS,
+    LOGICS,
+    MAX_NAME,
+    POSITIONS,
+    ROLES,
+    SOURCE_NAMES,
+    SOURCES,
+    V3_POSITIONS,
+    LoreField,
+)
+from evennia_ai.formats.lorebooks.values import (
+    Check,
+    Code,
+    Flag,
+    Number,
+    Texts,
+    Where,
+    a_flag,
+    a_list,
+    a_name,
+    code,
+    is_number,
+    one_of,
+)
+
+MAX_GROUPS: Final = 32
+MAX_GROUP_TEXT: Final = 2000
+_Model = TypeVar("_Model", bound=BaseModel)
+_Word = TypeVar("_Word", bound=str)
+_COMMA: Final = re.compile(r",\s*")
+_NO_SOURCES: Final[frozenset[SourceName]] = frozenset()
+
+
+class _CharacterFilter(BaseModel):
+    model_config = ConfigDict(
+        strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
+    )
+
+    is_exclude: Flag | None = None
+    names: Texts | None = None
+    tags: Texts | None = None
+
+
+def _with_table_fields(model: type[_Model]) -> type[_Model]:
+    doors = {field.app: field.door for field in APP_FIELDS} | dict.fromkeys(SOURCES, Flag)
+    members: dict[str, Any] = {name: (door | None, None) for name, door in doors.items()}
+    return create_model(model.__name__, __base__=model, **members)
+
+
+def _position(value: Any) -> int:
+    """SillyTavern's number of a place; the card's words for two of them are read as well."""
+    place = V3_POSITIONS.get(value) if isinstance(value, str) else None
+    return code(value) if place is None else POSITIONS.index(place)
+
+
+def _role(value: Any) -> int:
+    """SillyTavern's number of a role; the role's name is read as well."""
+    return ROLES.index(value) if value in ROLES else code(value)
+
+
+@_with_table_fields
+class AppEntry(BaseModel):
+    """What is written, with the fields of the table; None is what is not said."""
+
+    model_config = ConfigDict(
+        strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
+    )
+
+    selective_logic: Code | None = None
+    position: Annotated[int, PlainValidator(_position)] | None = None
+    depth: Code | None = None
+    role: Annotated[int, PlainValidator(_role)] | None = None
+    outlet_name: str | None = None
+    case_sensitive: Flag | None = None
+    probability: Number | None = None
+    use_probability: Flag | None = None
+    group: str | None = None
+    triggers: Texts | None = None
+    character_filter: _CharacterFilter | None = None
+
+
+NOTHING_SAID: Final = AppEntry()
+# The fields of the table by the part of an entry they stand in, "" for the entry itself.
+_PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
+    part: {
+        field.into.rpartition(".")[2]: field
+        for field in APP_FIELDS
+        if field.into.rpartition(".")[0] == part
+    }
+    for part in ("", "timing", "recursion", "grouping")
+}
+
+
+def _chance(app: AppEntry, *, used_unless_said: bool) -> float:
+    """The chance in percent: 100 where none is used."""
+    used = used_unless_said if app.use_probability is None else app.use_probability
+    if not used or app.probability is None:
+        return 100
+    return min(max(app.probability, 0), 100)
+
+
+def said(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[str, Any]:
+    """What the data says, in the words of `EntryFields`.
+
+    `usual` is the place where it says none that there is, `chance_counts` whether a chance counts
+    of which it does not say so.
+    """
+    timing, recursion = _part(app, "timing"), _part(app, "recursion")
+    return {
+        "logic": _word(LOGICS, app.selective_logic, "any"),
+        "position": _word(POSITIONS, app.position, usual),
+        "depth": app.depth,
+        "chance": _chance(app, used_unless_said=chance_counts),
+        "role": _word(ROLES, app.role, "system"),
+        "outlet": app.outlet_name or "",
+        "sources": _sources(app),
+        "recursion": Recursion(**recursion) if any(recursion.values()) else NO_RECURSION,
+        "timing": Timing(**timing) if any(timing.values()) else NO_TIMING,
+        "grouping": _grouping(app),
+        "conditions": _conditions(app),
+        "plain": _part(app, ""),
+    }
+
+
+def _part(app: AppEntry, part: str) -> dict[str, Any]:
+    """What the fields of the table say that stand in this part of an entry."""
+    said = {name: (getattr(app, field.app), field.unsaid) for name, field in _PARTS[part].items()}
+    return {name: unsaid if value is None else value for name, (value, unsaid) in said.items()}
+
+
+def _word(words: tuple[_Word, ...], code: int | None, default: _Word) -> _Word:
+    """What a number of SillyTavern's stands for; `default` where it does not say or is none."""
+    return words[code] if code is not None and 0 <= code < len(words) else default
+
+
+def _grouping(app: AppEntry) -> Grouping:
+    """The inclusion groups: split at commas, the blanks before a name belong to it."""
+    if not app.group:
+        return NO_GROUPS
+    written = app.group[:MAX_GROUP_TEXT]
+    return Grouping(
+        names=tuple([name for name in _COMMA.split(written) if name][:MAX_GROUPS]),
+        written=written,
+        **_part(app, "grouping"),
+    )
+
+
+def _sources(app: AppEntry) -> frozenset[SourceName]:
+    """What is scanned beside the conversation."""
+    if not SOURCES.keys() & app.model_fields_set:
+        return _NO_SOURCES
+    return frozenset(source for name, source in SOURCES.items() if getattr(app, name))
+
+
+def _conditions(app: AppEntry) -> tuple[Condition, ...]:
+    """The filters by character and by kind of generation.
+
+    A filter that leaves characters out keeps the entry where the character is not known.
+    """
+    found: list[Condition] = []
+    if app.character_filter is not None:
+        found += _by_character(app.character_filter)
+    if app.triggers:
+        kinds = tuple(app.triggers)
+        found.append(
+            Condition(fact=GENERATION_KIND, test="is_any", values=kinds, kept_unknown=True)
+        )
+    return tuple(found)
+
+
+def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
+    without = bool(only.is_exclude)
+    asked: tuple[tuple[str, list[str] | None, Test], ...] = (
+        (CHARACTER_NAME, only.names, "is_none" if without else "is_any"),
+        (CHARACTER_TAGS, only.tags, "has_none" if without else "has_any"),
+    )
+    for fact, values, test in asked:
+        if values:
+            yield Condition(fact=fact, test=test, values=tuple(values), kept_unknown=without)
+
+
+def doubts(app: AppEntry) -> list[str]:
+    """Notices about codes that stand for nothing, and a place without its name."""
+    found = [
+        f"{name} {code} is not known: {default} counts"
+        for name, code, known, default in (
+            ("selectiveLogic", app.selective_logic, LOGICS, "0 (any)"),
+            ("position", app.position, POSITIONS, "the usual place"),
+            ("role", app.role, ROLES, "0 (system)"),
+        )
+        if code is not None and not 0 <= code < len(known)
+    ]
+    if app.position == POSITIONS.index("outlet") and not app.outlet_name:
+        found.append("position 7 (outlet) without an outletName: it is never placed")
+    if app.group and (len(app.group) > MAX_GROUP_TEXT or app.group.count(",") >= MAX_GROUPS):
+        most = f"{MAX_GROUPS} names and {MAX_GROUP_TEXT} characters"
+        found.append(f"group has more than {most}: the first ones count")
+    return found
+
+
+def unreadable(extensions: Mapping[str, Any]) -> frozenset[str]:
+    """The members that are named like SillyTavern's and hold something else."""
+    return frozenset(read_leniently(AppEntry, extensions)[1])
+
+
+def app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]:
+    """What SillyTavern says there, and a notice for each field that cannot be read."""
+    if not extensions:
+        return NOTHING_SAID, ()
+    read, problems = read_leniently(AppEntry, extensions)
+    return read, tuple(f"extensions.{problem}" for problem in problems.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFields:
+    """What our own extension data says; None and empty are what it does not say."""
+
+    clock: ClockName | None = None
+    conditions: tuple[Condition, ...] = ()
+    anchor: Anchor | None = None
+    mention: Mention | None = None
+    outlet: str = ""
+    group_cooldown: int = 0
+    patterns: Patterns | None = None
+    priority: float | None = None
+    sources: frozenset[SourceName] = frozenset()
+    movement: bool | None = None
+    first_to_go: bool = False
+
+
+NO_OWN: Final = OwnFields()
+
+
+MAX_VALUES: Final = 100
+_QUESTION: Final = ("fact", "test", "values", "kept_unknown")
+# In the order in which they are told; what a single check is enough for joins from the table.
+_TOLD_FIRST: Final = (
+    *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
+    *("place", "mention"),
+)
+_OWN: Final = {field.name: field.own for field in FIELDS.values() if field.own}
+_MEMBERS: Final = tuple(dict.fromkeys((*_TOLD_FIRST, *_OWN, *FILTERS)))
+_TEXT: Final = a_name(MAX_NAME)
+_LIST: Final = a_list(MAX_VALUES)
+_SOURCE: Final = one_of(*SOURCE_NAMES)
+
+
+def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, ...]]:
+    """Return what our extension data says, and an error for each member that is wrong."""
+    at = Where(where)
+    if value is None:
+        return NO_OWN, ()
+    if not isinstance(value, dict):
+        return NO_OWN, (at.wrong("an object of " + ", ".join(_MEMBERS), value),)
+    given = {name: member for name, member in value.items() if member is not None}
+    wrong = [_unknown_member(name, _MEMBERS, at) for name in given if name not in _MEMBERS]
+    fields: dict[str, Any] = {}
+    for field, is_said, read in _OWN_READERS:
+        if any(name in given for name in is_said):
+            try:
+                fields[field] = read(given, at)
+            except FormatError as error:
+                wrong.append(error)
+    return OwnFields(**fields), tuple(wrong)
+
+
+def _plain_reader(name: str, check: Check) -> "_OwnReader":
+    return _OwnReader(name, (name,), lambda given, at: _checked(given[name], check, at / name))
+
+
+def _asked(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
+    yield from _filtered(given, where)
+    for index, item in enumerate(_checked(given.get("when", []), _LIST, where / "when")):
+        at = where / "when" / index
+        if isinstance(item, dict) and item and item.keys() <= FILTERS.keys():
+            yield from _filtered(item, at)
+        else:
+            yield _question(item, at)
+
+
+def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
+    for name, (fact, with_these, without) in FILTERS.items():
+        at = where / name
+        values = [_checked(value, _TEXT, at) for value in _checked(given.get(name, []), _LIST, at)]
+        wanted = tuple(value for value in values if not value.startswith("!"))
+        unwanted = tuple(value[1:] for value in values if value.startswith("!"))
+        if wanted:
+            yield Condition(fact=fact, test=with_these, values=wanted)
+        if unwanted:
+            yield Condition(fact=fact, test=without, values=unwanted, kept_unknown=True)
+
+
+def _question(item: Any, where: Where) -> Condition:
+    given = _object(item, _QUESTION, where)
+    test = _checked(given.get("test"), one_of(*TESTS), where / "test")
+    values = given.get("values")
+    values = values if isinstance(values, list) else [values]
+    if not values or not all(isinstance(value, str | int | float | bool) for value in values):
+        raise (where / "values").wrong("one value or more (texts, numbers, flags)", values)
+    if test in ("at_least", "at_most") and not all(map(is_number, values)):
+        raise (where / "values").wrong(f"numbers for the test {test}", values)
+    return Condition(
+        fact=_checked(given.get("fact"), _TEXT, where / "fact"),
+        test=test,
+        values=tuple(_checked(values, _LIST, where / "values")),
+        kept_unknown=_checked(given.get("kept_unknown", False), a_flag, where / "kept_unknown"),
+    )
+
+
+def _anchor(value: Any, where: Where) -> Anchor:
+    given = _object(value, ("component", "side"), where)
+    side = given.get("side", "after")
+    return Anchor(
+        component=_checked(given.get("component"), _TEXT, where / "component"),
+        side=_checked(side, one_of(*SIDES), where / "side"),
+    )
+
+
+def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
+    """The place beside a message, which `place` asks for and `mention` too, saying more of it."""
+    place, more = given.get("place"), given.get("mention")
+    if place is None and more is None:
+        return None
+    if place not in (None, AT_MENTION):
+        raise (where / "place").wrong(f"{AT_MENTION}, the one place that it can name", place)
+    said = _object({} if more is None else more, ("side", "message"), where / "mention")
+    return Mention(
+        side=_checked(said.get("side", "before"), one_of(*SIDES), where / "mention" / "side"),
+        message=_checked(
+            said.get("message", "newest"),
+            one_of(*MENTIONINGS),
+            where / "mention" / "message",
+        ),
+    )
+
+
+def _named_sources(value: Any, where: Where) -> frozenset[Any]:
+    return frozenset(_checked(name, _SOURCE, where) for name in _checked(value, _LIST, where))
+
+
+def _checked(value: Any, check: Check, where: Where) -> Any:
+    """The value, which is what it must be; FormatError says what that is."""
+    if problem := check(value):
+        raise where.wrong(problem, value)
+    return value
+
+
+def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
+    """`value` as an object of known members; FormatError names the near ones."""
+    if not isinstance(value, dict):
+        raise where.wrong("an object of " + ", ".join(known), value)
+    for name in value:
+        if name not in known:
+            raise _unknown_member(name, known, where)
+    return value
+
+
+def _unknown_member(name: str, known: tuple[str, ...], where: Where) -> FormatError:
+    near = get_close_matches(name[:60], known, n=3) or known
+    shown = one_line(name)[:60]
+    return where.refused(f"unknown member '{shown}'; it may be {', '.join(near)}")
+
+
+class _OwnReader(NamedTuple):
+    """Reads one field of `OwnFields` where a member that it comes from is there."""
+
+    field: str
+    members: tuple[str, ...]
+    read: Callable[[Mapping[str, Any], Where], Any]
+
+
+_OWN_READERS: Final = (
+    *(_plain_reader(name, check) for name, check in _OWN.items()),
+    _OwnReader("anchor", ("anchor",), lambda given, at: _anchor(given["anchor"], at / "anchor")),
+    _OwnReader(
+        "sources",
+        ("sources",),
+        lambda given, at: _named_sources(given["sources"], at / "sources"),
+    ),
+    _OwnReader("mention", ("place", "mention"), _mention),
+    _OwnReader("conditions", ("when", *FILTERS), lambda given, at: tuple(_asked(given, at))),
+)

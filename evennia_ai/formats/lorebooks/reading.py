@@ -1,0 +1,204 @@
+"""How foreign entries become ours: the format's fields first, then decorators, which win.
+
+What a file writes (`written`) becomes a `LoreEntry` here. The bounds against hostile files
+stand here too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import one_line
+from evennia_ai.engine.lorebook.conditions import EVENT_KIND
+from evennia_ai.engine.lorebook.decorators import (
+    MAX_KEYS,
+    Absent,
+    Decorated,
+    read_decorators,
+    whole_number,
+)
+from evennia_ai.engine.lorebook.entry import (
+    MAX_KEY,
+    NO_GATES,
+    NO_GROUPS,
+    NO_TIMING,
+    Anchor,
+    Gates,
+    Grouping,
+    LoreEntry,
+    Position,
+    Timing,
+)
+from evennia_ai.engine.prompt.components import MAX_DEPTH
+from evennia_ai.engine.prompt.messages import MOVEMENT
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.formats.lorebooks.entry_fields import ROLES
+from evennia_ai.formats.lorebooks.values import Where
+from evennia_ai.formats.lorebooks.written import EntryFields
+
+# Injection depth of an entry that stands in the history and does not say where.
+DEFAULT_DEPTH: Final = 4
+
+# The values of @@position, as places.
+_PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
+    "before_desc": ("before", Anchor(component="char_description", side="before")),
+    "after_desc": ("after", Anchor(component="char_description", side="after")),
+    "personality": ("anchor", Anchor(component="char_personality", side="after")),
+    "scenario": ("anchor", Anchor(component="scenario", side="after")),
+}
+
+
+# What an entry has as its format says it.
+_AS_THEY_ARE: Final = (
+    *("uid", "name", "selective", "logic", "patterns", "enabled", "constant", "order", "priority"),
+    *("case_sensitive", "recursion", "chance"),
+)
+
+
+def entry_of(
+    fields: EntryFields, *, label: str, index: int, absent: Absent
+) -> tuple[LoreEntry, tuple[str, ...]]:
+    """The entry that the fields and the decorators of its content make, and the notices.
+
+    One with problems is refused: it keeps what could be read, and is never active.
+    """
+    head = read_decorators(fields.content, absent=absent)
+    keys, key_notices = _bounded(fields.keys, "key")
+    second, second_notices = _bounded(fields.secondary_keys, "secondary key")
+    seen = head.value("scan_depth")
+    deeper = {} if seen is None else {"scan_depth": whole_number(seen)}
+    entry = LoreEntry(
+        **{name: getattr(fields, name) for name in _AS_THEY_ARE},
+        index=index,
+        origin=f"lore:{label}#{fields.uid}",
+        keys=keys,
+        secondary_keys=second,
+        template=compile_template(head.text, trust="imported"),
+        **_place(fields, head),
+        role=next((role for role in ROLES if role == head.value("role")), fields.role),
+        first_to_go=fields.own.first_to_go or head.has("ignore_on_max_context"),
+        sources=fields.sources | fields.own.sources,
+        hears_movement=_hears_movement(fields),
+        gates=_gates(head, patterns_only=fields.patterns == "all"),
+        timing=_timing(fields),
+        grouping=_grouping(fields),
+        conditions=fields.conditions + fields.own.conditions,
+        decorators=head.decorators,
+        refused="; ".join(map(_problem_in_words, fields.problems)) or None,
+        **{**fields.plain, **deeper},
+    )
+    refused = [f"is never active: {entry.refused}"] if entry.refused else []
+    return entry, (*refused, *fields.notices, *key_notices, *second_notices, *head.notices)
+
+
+def _problem_in_words(problem: FormatError) -> str:
+    """What is wrong in an entry, for a reader who knows which entry it is."""
+    told = str(Where("evennia_ai", problem.path)) + ": " if problem.path else ""
+    return one_line(told + problem.problem)
+
+
+def _bounded(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The keys within the limits, and a notice where there were others.
+
+    A word that is too long becomes an empty key, which nothing matches, so that the logic of
+    secondary keys stays what it was; patterns have a limit of their own.
+    """
+    if len(keys) <= MAX_KEYS and max(map(len, keys), default=0) <= MAX_KEY:
+        return keys, ()
+    notices: list[str] = []
+    if len(keys) > MAX_KEYS:
+        notices.append(f"has {len(keys)} {what}s: the first {MAX_KEYS} count")
+    kept = tuple(
+        "" if len(key) > MAX_KEY and not key.lstrip().startswith("/") else key
+        for key in keys[:MAX_KEYS]
+    )
+    if kept != keys[:MAX_KEYS]:
+        notices.append(f"a {what} of more than {MAX_KEY} characters: it never matches")
+    return kept, tuple(notices)
+
+
+# Where an entry stands; what is left out does not belong to the position.
+_Place = dict[str, Any]
+
+
+def _place(fields: EntryFields, head: Decorated) -> _Place:
+    """The place that a decorator names, else our own data, else the format's fields."""
+    if named := head.value("position"):
+        position, anchor = _PLACES[named]
+        return {"position": position, "anchor": anchor}
+    for name in ("depth", "reverse_depth"):
+        if depth := head.value(name):
+            return _at_depth(whole_number(depth), from_oldest=name != "depth")
+    return _own_place(fields) or _usual_place(fields)
+
+
+def _own_place(fields: EntryFields) -> _Place | None:
+    """The place that our own data names."""
+    own = fields.own
+    if own.mention is not None:
+        return {"position": "at_mention", "mention": own.mention}
+    if own.anchor is not None:
+        return {"position": "anchor", "anchor": own.anchor}
+    return {"position": "outlet", "outlet": own.outlet} if own.outlet else None
+
+
+def _usual_place(fields: EntryFields) -> _Place:
+    if fields.position == "outlet":
+        return {"position": "outlet", "outlet": fields.outlet}
+    if fields.position != "depth":
+        return {"position": fields.position}
+    return _at_depth(DEFAULT_DEPTH if fields.depth is None else fields.depth, from_oldest=False)
+
+
+def _at_depth(asked: int, *, from_oldest: bool) -> _Place:
+    """The place at a depth, with the one that was asked for where no history has it."""
+    depth = min(max(asked, 0), MAX_DEPTH)
+    place: _Place = {"position": "depth", "depth": depth, "from_oldest": from_oldest}
+    return place if depth == asked else {**place, "asked_depth": asked}
+
+
+def _hears_movement(fields: EntryFields) -> bool:
+    """Whether it says so, or is for events of who comes and goes and so asks for them."""
+    own = fields.own
+    if own.movement is not None:
+        return own.movement
+    asked = (c for c in own.conditions if c.fact == EVENT_KIND and c.test == "is_any")
+    return any(not MOVEMENT.isdisjoint(condition.values) for condition in asked)
+
+
+def _timing(fields: EntryFields) -> Timing:
+    clock, timing = fields.own.clock, fields.timing
+    if clock is None or timing is NO_TIMING:
+        return timing
+    return replace(timing, clock=clock)
+
+
+def _grouping(fields: EntryFields) -> Grouping:
+    grouping, cooldown = fields.grouping, fields.own.group_cooldown
+    if not cooldown or grouping is NO_GROUPS:
+        return grouping
+    return replace(grouping, cooldown=cooldown)
+
+
+def _gates(head: Decorated, *, patterns_only: bool) -> Gates:
+    """What the decorators ask; `@@exclude_keys` is ignored where all keys are patterns."""
+    if not head.decorators:
+        return NO_GATES
+
+    def number(name: str) -> int | None:
+        value = head.value(name)
+        return None if value is None else whole_number(value)
+
+    return Gates(
+        forced=head.has("activate"),
+        forbidden=head.has("dont_activate"),
+        greeting=number("is_greeting"),
+        replies_from=number("activate_only_after"),
+        every_replies=number("activate_only_every"),
+        additional=tuple(head.lists("additional_keys")),
+        excluded=() if patterns_only else next(iter(head.lists("exclude_keys")), ()),
+        user_icon=head.value("is_user_icon"),
+        kept_after_match=head.has("keep_activate_after_match"),
+        never_after_match=head.has("dont_activate_after_match"),
+    )

@@ -1,0 +1,62 @@
+"""What the author of a preset should look at again, a sentence each."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from evennia_ai.engine.foreign.documents import Finding
+from evennia_ai.engine.prompt.assembly import LORE
+from evennia_ai.engine.prompt.components import ALL_GRANTS, HISTORY_ID
+from evennia_ai.engine.prompt.settled import unsettled_sentence
+from evennia_ai.engine.prompt.templates.unknown import unknown_macros
+from evennia_ai.formats.lorebooks.editing.without_effect import extensions_asked
+from evennia_ai.formats.presets.mapping import preset_components
+from evennia_ai.formats.presets.preset import HISTORY, SENT_TEXTS, Preset, PresetPrompt
+from evennia_ai.formats.presets.reading import SECRETS
+
+_SET: Final = re.compile(r"\{\{\s*(?:set|add|inc|dec)var\s*::\s*([^{}:]+?)\s*(?:::|\}\})", re.I)
+_READ: Final = re.compile(r"\{\{\s*getvar\s*::\s*([^{}:]+?)\s*\}\}", re.I)
+
+
+def lints(preset: Preset) -> Iterator[Finding]:
+    """The findings: what reading told, macros nobody knows, variables nobody sets.
+
+    Errors are what could not be read, and a preset without the history. That secrets were dropped
+    is nothing that an author can mend.
+    """
+    yield from (Finding(each, True) for each in preset.notices if not each.startswith(SECRETS))
+    if HISTORY in preset.switches and not preset.is_on(HISTORY):
+        yield Finding("chatHistory is off: the model sees nothing of what was said", True)
+    yield from map(Finding, extensions_asked(one.content for one in preset.prompts))
+    yield from map(Finding, _doubts(preset))
+
+
+def _doubts(preset: Preset) -> Iterator[str]:
+    prompts = [preset.by_identifier[item.identifier] for item in preset.order]
+    for prompt in prompts:
+        for macro in unknown_macros(prompt.content):
+            yield f"{_named(prompt)}: {macro} is no macro here and is sent as it is written"
+    for name in SENT_TEXTS:
+        for macro in unknown_macros(preset.texts[name]):
+            yield f"{name}: {macro} is no macro here and is sent as it is written"
+    yield from _variables(prompts)
+    if (form := preset.texts["wi_format"]).strip() and LORE not in form:
+        yield f"wi_format: has no {LORE} and does not count; lore stands bare"
+    for component in preset_components(preset, grants=ALL_GRANTS):
+        before = component.placement == "ordered" and component.id < HISTORY_ID
+        if before and (sentence := unsettled_sentence(component.content)):
+            yield f"prompt '{component.name or component.key}': {sentence}"
+
+
+def _variables(prompts: list[PresetPrompt]) -> Iterator[str]:
+    """Variables that no prompt of the order sets, each with the first that reads it."""
+    known = {name for prompt in prompts for name in _SET.findall(prompt.content)}
+    for prompt in prompts:
+        for name in _READ.findall(prompt.content):
+            if name not in known:
+                known.add(name)
+                yield f"{_named(prompt)}: no prompt sets the variable '{name}' that it reads"
+
+
+def _named(prompt: PresetPrompt) -> str:
+    return f"prompt '{prompt.name or prompt.identifier}'"

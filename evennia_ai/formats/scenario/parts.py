@@ -1,0 +1,431 @@
+"""What a scenario is made of: its components, its card and its lorebooks, inline or from files."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal
+
+from evennia_ai.engine.errors import ComponentValueError, FormatError, NotYetError
+from evennia_ai.engine.foreign.documents import read_bytes
+from evennia_ai.engine.foreign.fields import Must
+from evennia_ai.engine.lorebook.book import ATTACH_RANK, BookMode, Lorebook
+from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
+from evennia_ai.engine.lorebook.rules import Preset as LorePreset
+from evennia_ai.engine.lorebook.same_book import copy_of, linked_world, told_of_copy, with_label
+from evennia_ai.engine.prompt.components import (
+    ALL_GRANTS,
+    GAME,
+    MAX_DEPTH,
+    PLUGGABLE_IDS,
+    STATIC_COMPONENTS,
+    Grants,
+    PromptComponent,
+    is_plain_int,
+)
+from evennia_ai.engine.prompt.notes import NoteMode, NotePlace
+from evennia_ai.engine.prompt.registry import with_statics
+from evennia_ai.engine.prompt.settled import check_settled
+from evennia_ai.formats.cards.card import Card, read_card
+from evennia_ai.formats.cards.components import DEFAULT_DEPTH, containment_notices
+from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.file_kinds import json_of_file, told_of
+from evennia_ai.formats.lorebooks.books import book_of_card, faults_in_own_data, read_book
+from evennia_ai.formats.presets.preset import Preset
+from evennia_ai.formats.presets.reading import read_preset
+from evennia_ai.formats.scenario.tables import (
+    KIND,
+    Depth,
+    TextRole,
+    Whole,
+    known_keys,
+    read_row,
+    wrong,
+)
+
+FIELDS: Final = (
+    *("id", "key", "name", "description", "content", "role", "enabled", "is_static"),
+    *("injection_depth", "injection_order", "depth_counts", "placement", "volatile", "trust"),
+    *("priority", "required", "scope"),
+)
+COPIED: Final = tuple(name for name in FIELDS if name not in ("id", "key", "is_static", "scope"))
+FIRST_FREE_ID: Final = 1201
+_STATIC_BY_KEY: Final = {component.key: component for component in STATIC_COMPONENTS}
+_STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONENTS}
+
+
+def read_components(
+    rows: Sequence[tuple[str, Any]], *, placed: Mapping[str, int] = PLUGGABLE_IDS
+) -> tuple[PromptComponent, ...]:
+    """The listed components, each with an ID and a key of its own.
+
+    `placed` are the IDs of others by their keys: who has such a key has that ID, and nobody else
+    is given it.
+    """
+    tables = [_Row(path, known_keys(row, path=path, known=FIELDS), placed) for path, row in rows]
+    taken = {row.id for row in tables if row.id is not None}.union(placed.values())
+    free = _free_ids(taken)
+    for row in sorted((row for row in tables if row.id is None), key=_Row.rank):
+        row.id = next(free, None)
+        if row.id is None:
+            raise FormatError(KIND, f"{row.path}: no ID below 5000 is free; give it one")
+    components = tuple(row.component() for row in tables)
+    _check_unique(tables, components)
+    return components
+
+
+def component_set(
+    listed: Sequence[PromptComponent],
+    *,
+    settings: Sequence[PromptComponent],
+    card: Sequence[PromptComponent],
+) -> tuple[PromptComponent, ...]:
+    """All components of a scenario: the listed ones, those of its settings, its card, the game.
+
+    A listed component stands for the card's one of the same key. FormatError: two want one ID, one
+    key comes from the list and from the settings, or a text is about who speaks where every prompt
+    begins with it.
+    """
+    keys = {component.key for component in listed}
+    for component in settings:
+        if component.key in keys:
+            raise FormatError(
+                KIND, f"settings.{component.key} and a component of that key: leave one out"
+            )
+    keys |= {component.key for component in settings}
+    plugged = [component for component in card if component.key not in keys]
+    _check_ids(listed, plugged)
+    made = [*listed, *settings, *plugged]
+    _check_settled(made)
+    return tuple(with_statics(made))
+
+
+def _check_settled(components: Sequence[PromptComponent]) -> None:
+    for component in components:
+        try:
+            check_settled(component)
+        except ComponentValueError as error:
+            raise FormatError(KIND, f"component '{component.key}': {error}") from error
+
+
+def _check_ids(listed: Sequence[PromptComponent], plugged: Sequence[PromptComponent]) -> None:
+    """The card's components keep their IDs; a listed one may not want one of them."""
+    taken = {component.id: component.key for component in plugged}
+    for component in listed:
+        if component.id in taken:
+            raise FormatError(
+                KIND,
+                f"components: ID {component.id} of '{component.key}' is that of"
+                f" '{taken[component.id]}'; take one that is no multiple of 10",
+            )
+
+
+class _Row:
+    """One item of the list with the ID it gets."""
+
+    def __init__(self, path: str, row: dict[str, Any], ids: Mapping[str, int]) -> None:
+        self.path = path
+        self.row = row
+        placed = {name: row[name] for name in _PLACED if name in row}
+        place = read_row(_Place, placed, path=path)
+        self.key = place.key if "key" in row else None
+        self.id = place.id if "id" in row else None
+        self.base = _base(self, place)
+        if self.id is None:
+            self.id = self.base.id if self.base else ids.get(self.key or "")
+
+    def rank(self) -> tuple[str, str]:
+        """What decides who gets the next free ID: nothing but the component itself."""
+        return self.key or "", json.dumps(self.row, sort_keys=True)
+
+    def component(self) -> PromptComponent:
+        fields = {name: self.row[name] for name in COPIED if name in self.row}
+        fields.setdefault("trust", "author")
+        depth: Any = fields.get("injection_depth")
+        if is_plain_int(depth) and depth > MAX_DEPTH:  # the top of the history all the same
+            fields["injection_depth"] = MAX_DEPTH
+        try:
+            if self.base is not None:
+                return self.base.changed(**fields)
+            key = self.key if self.key is not None else f"component_{self.id}"
+            return PromptComponent(id=self.id or 0, key=key, **fields)
+        except ComponentValueError as error:
+            raise FormatError(KIND, f"{self.path}.{error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """What says which component a row is; all else is judged with the component itself."""
+
+    key: str = ""
+    id: Whole = 0
+    scope: Literal["game", "zone", "room", "npc"] = "game"
+    is_static: bool = False
+
+
+_PLACED: Final = tuple(one.name for one in dataclass_fields(_Place))
+
+
+def _base(row: _Row, place: _Place) -> PromptComponent | None:
+    """The static component that a row means by its key or ID; its ID and key cannot be changed."""
+    if place.scope != GAME.kind:
+        raise NotYetError("a scope other than game", f"{row.path}.scope")
+    key, at = row.key, row.id
+    base = _STATIC_BY_KEY.get(key or "") or _STATIC_BY_ID.get(-1 if at is None else at)
+    is_static = base is not None
+    if "is_static" in row.row and place.is_static is not is_static:
+        raise wrong(f"{row.path}.is_static", not is_static, f"{str(is_static).lower()} here")
+    if base is not None and (key or base.key, base.id if at is None else at) != (base.key, base.id):
+        raise FormatError(
+            KIND,
+            f"{row.path}: ID {base.id} belongs to the static component '{base.key}', which keeps"
+            " its ID and key; take another ID or key",
+        )
+    return base
+
+
+def _free_ids(taken: set[int]) -> Iterator[int]:
+    """IDs that nobody has; multiples of 10 are the engine's."""
+    return (n for n in range(FIRST_FREE_ID, 5000) if n % 10 and n not in taken)
+
+
+def _check_unique(rows: Sequence[_Row], components: Sequence[PromptComponent]) -> None:
+    seen: dict[Mapping[str, object] | object, str] = {}
+    for row, component in zip(rows, components, strict=True):
+        for field, value in (("id", component.id), ("key", component.key)):
+            first = seen.setdefault((field, value), row.path)
+            if first != row.path:
+                raise FormatError(
+                    KIND, f"{row.path}: {field} {value!r} is already taken by {first}"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteRow:
+    """An author's note, as it may be written."""
+
+    content: str
+    depth: Depth = 4
+    role: TextRole = "system"
+    every: Whole = 1
+    mode: NoteMode = "floating"
+    place: NotePlace = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BookRow:
+    name: str | None = None
+    attach: Annotated[str, Must(f"one of {', '.join(ATTACH_RANK)}", ATTACH_RANK.__contains__)] = (
+        "global"
+    )
+    mode: BookMode | None = None
+    book: Annotated[Any, Must("a path to a book's file, or the book itself")] = None
+
+
+class Files:
+    """Reads what a scenario names; `notices` tells what its author should know.
+
+    `absent` are decorators of entries that count for nothing in it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        card_grants: Grants,
+        post_history_depth: int = DEFAULT_DEPTH,
+        absent: Absent = NO_ICONS,
+    ) -> None:
+        self.folder = folder
+        self.card_grants = card_grants
+        self.post_history_depth = post_history_depth
+        self.absent = absent
+        self.notices: list[str] = []
+        self._labels: set[str] = set()
+
+    def card(self, given: object) -> Card:
+        """The card of the file or the object `given`."""
+        if isinstance(given, str):
+            card = card_file(self.folder / given)
+        elif isinstance(given, dict):
+            card = read_card(given)
+        else:
+            raise wrong("card", given, "a path or a card's object")
+        self.notices += card.notices
+        self.notices += containment_notices(
+            card, grants=self.card_grants, post_history_depth=self.post_history_depth
+        )
+        return card
+
+    def preset(self, given: object) -> Preset:
+        """The preset of the file or the object `given`, with all grants: its author vouches."""
+        if isinstance(given, str):
+            path = self.folder / given
+            data: bytes | dict[str, Any] = read_bytes(path, kind="preset")
+            name = path.stem
+        elif isinstance(given, dict):
+            data, name = given, "preset"
+        else:
+            raise wrong("preset", given, "a path or a preset's object")
+        try:
+            preset = read_preset(data, name=name)
+        except FormatError as error:
+            raise FormatError(error.kind, f"{name}: {error.message}") from error
+        self.notices += [f"preset: {notice}" for notice in preset.notices]
+        return preset
+
+    def books(
+        self, card: Card | None, rows: list[tuple[str, Any]], *, rules: LorePreset
+    ) -> tuple[Lorebook, ...]:
+        """The card's own book and the listed ones, each once (`rules` say where it then hangs).
+
+        A card's book that is listed as well counts as it is listed.
+        """
+        listed = [self._listed(path, row) for path, row in rows]
+        books = []
+        for found in self._once(listed, rules):
+            book = self._book(found, label=self._free(found.label or "book"))
+            if any(entry.refused for entry in book.entries):
+                for fault in faults_in_own_data(found.data, label=book.label):
+                    raise fault
+            books.append(book)
+        if card is not None and card.character_book is not None:
+            name = _own_name(card.character_book) or card.name
+            found = _found(name, card.character_book, attach="character")
+            found = replace(found, data=book_of_card(found.data))
+            try:
+                own = self._book(found, label=found.label or "book", grants=self.card_grants)
+            except FormatError as error:
+                told = f"cannot be read and is left out: {error.message}"
+                self.notices.append(f"lorebook {name}: {told}")
+            else:
+                counting = copy_of(own, books, world=linked_world(card.extensions))
+                if counting is None:
+                    books.insert(0, with_label(own, self._free(own.label)))
+                else:
+                    self.notices.append(f"lorebook {counting.label}: {told_of_copy(own, counting)}")
+        for book in books:
+            self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
+        return tuple(books)
+
+    def _listed(self, path: str, row: object) -> "_ListedBook":
+        read = read_row(_BookRow, {"book": row} if isinstance(row, str) else row, path=path)
+        given = read.book
+        stem = ""
+        if isinstance(given, str):
+            stem = Path(given).stem
+            file = self.folder / given
+            given, twice = book_file(file)
+            self.notices += [f"{file}: {notice}" for notice in twice]
+        if not isinstance(given, dict):
+            raise wrong(f"{path}.book", given, "a path or a book's object")
+        label = read.name or _own_name(given) or stem
+        return _found(label, given, attach=read.attach, mode=read.mode)
+
+    def _once(self, listed: list["_ListedBook"], rules: LorePreset) -> list["_ListedBook"]:
+        """The listed books; one that is there several times hangs at one of its places only."""
+        kept: dict[tuple[str, int], _ListedBook] = {}
+        for book in sorted(listed, key=_PREFERENCES[rules]):  # stable: equals stay as listed
+            first = kept.setdefault(book.identity, book)
+            if first is not book:
+                self.notices.append(
+                    f"lorebook {book.label}: is listed more than once with the same content; it"
+                    f" counts once, attached to {first.attach}"
+                )
+        return [book for book in listed if kept[book.identity] is book]
+
+    def _book(self, found: "_ListedBook", *, label: str, grants: Grants = ALL_GRANTS) -> Lorebook:
+        return read_book(
+            found.data,
+            label=label,
+            attach=found.attach,
+            mode=found.mode,
+            grants=grants,
+            revision=found.revision,
+            absent=self.absent,
+        )
+
+    def _free(self, label: str) -> str:
+        """The label, with a number where another book of the scenario has it."""
+        free, number = label, 2
+        while free in self._labels:
+            free, number = f"{label} ({number})", number + 1
+        if free != label:
+            self.notices.append(f"two lorebooks are called '{label}': one is shown as '{free}'")
+        self._labels.add(free)
+        return free
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _ListedBook:
+    """A book as its file or the scenario has it, and where it hangs."""
+
+    label: str
+    attach: str
+    mode: BookMode | None
+    data: Mapping[str, Any]
+    revision: int
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        """What makes two rows one book: their name and their content."""
+        return self.label, self.revision
+
+
+def _found(
+    label: str, data: Mapping[str, Any], *, attach: str, mode: BookMode | None = None
+) -> _ListedBook:
+    revision = content_revision(data)
+    return _ListedBook(label=label, attach=attach, mode=mode, data=data, revision=revision)
+
+
+def _narrow_first(book: _ListedBook) -> int:
+    return ATTACH_RANK[book.attach]
+
+
+def _as_the_application(book: _ListedBook) -> tuple[bool, bool, int]:
+    """SillyTavern skips a chat's book that is global, and a character's that is either; else wide
+    goes before narrow.
+    """
+    rank = ATTACH_RANK[book.attach]
+    return rank != ATTACH_RANK["global"], rank != ATTACH_RANK["chat"], -rank
+
+
+# Which of several places a book keeps that is listed for all of them: the first by this order.
+_PREFERENCES: Final[Mapping[LorePreset, Callable[[_ListedBook], Any]]] = MappingProxyType(
+    {"evennia_ai": _narrow_first, "sillytavern": _as_the_application}
+)
+
+
+def card_file(path: Path) -> Card:
+    """The card in a file, JSON, PNG or CHARX; FormatError names the file."""
+    content = read_bytes(path, kind="card")
+    try:
+        return load_card(content).card
+    except FormatError as error:
+        raise FormatError(error.kind, f"{path}: {error.message}") from error
+
+
+def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The JSON object in a lorebook's file, and a notice for each member written twice."""
+    content = read_bytes(path, kind="book")
+    value, twice = json_of_file(content, wanted="book", where=str(path))
+    if not isinstance(value, dict):
+        told = told_of(value, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{path}: {told}")
+    return value, twice
+
+
+def content_revision(book: Mapping[str, Any]) -> int:
+    """A book outside the store is known by its content."""
+    return int(sha256(json.dumps(book, sort_keys=True).encode()).hexdigest()[:12], 16)
+
+
+def _own_name(book: Mapping[str, Any]) -> str:
+    """What a book calls itself."""
+    inner = book.get("data") if book.get("spec") == "lorebook_v3" else book
+    name = inner.get("name") if isinstance(inner, dict) else None
+    return name.strip() if isinstance(name, str) else ""

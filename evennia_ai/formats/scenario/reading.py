@@ -1,0 +1,401 @@
+"""A scenario file's values -> Scenario. Nothing is guessed and nothing is ignored.
+
+Unknown keys and wrong types are errors that name their path; what this version does not do yet is
+refused by name. Paths count from the folder of the scenario's file.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import MAXYEAR, UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, PlainValidator
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.documents import check_plain, read_document
+from evennia_ai.engine.foreign.fields import Must
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.conditions import Fact, Facts
+from evennia_ai.engine.lorebook.decorators import NO_ICONS
+from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.engine.prompt.assembly import AssemblyRules, read_assembly
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.compiled import Layout
+from evennia_ai.engine.prompt.components import (
+    ALL_GRANTS,
+    ALLOWS,
+    NO_GRANTS,
+    PLUGGABLE_IDS,
+    Grants,
+    PromptComponent,
+)
+from evennia_ai.engine.prompt.messages import Message, Role, pending, said
+from evennia_ai.engine.prompt.notes import AuthorsNote
+from evennia_ai.engine.prompt.staying import BlocksMode
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.components import DEFAULT_DEPTH
+from evennia_ai.formats.presets.mapping import preset_assembly, preset_components
+from evennia_ai.formats.presets.preset import Preset
+from evennia_ai.formats.scenario.parts import Files, NoteRow, read_components
+from evennia_ai.formats.scenario.tables import (
+    KIND,
+    MAX_NUMBER,
+    Depth,
+    Rows,
+    Whole,
+    listed,
+    one_of,
+    read_row,
+    read_rows,
+    text_at,
+    whole_from,
+    wrong,
+)
+from evennia_ai.formats.scenario.tokenizers import counter_named
+
+
+def _fact(path: str, value: object) -> Fact:
+    if isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
+        return tuple(value)
+    raise wrong(path, value, "text, a number, true or false, or a list of texts")
+
+
+def _facts(given: Any) -> Facts:
+    """What is true in the scene, for entries that ask."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise wrong("settings.facts", given, "a mapping of names")
+    return {name: _fact(f"settings.facts.{name}", value) for name, value in given.items()}
+
+
+def _lore(given: Any) -> ActivationRules:
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong("settings.lore", given, "a mapping")
+    return read_rules(dict(given or {}))
+
+
+def _assembly(given: Any, lore: ActivationRules, preset: Preset | None) -> AssemblyRules:
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong("settings.assembly", given, "a mapping")
+    own = preset_assembly(preset) if preset is not None else None
+    return read_assembly(given or {}, lore_rules=lore.rules, file_rules=own)
+
+
+def _is_moment(text: str) -> bool:
+    """True for ISO 8601, of a day that has another before and after it, in whatever zone."""
+    try:
+        return not text or 1 < datetime.fromisoformat(text).year < MAXYEAR
+    except ValueError:
+        return False
+
+
+def _zone(text: str) -> tzinfo:
+    """Return the zone of a name, or of an offset such as +05:30.
+
+    Raises:
+        ValueError, OSError, KeyError: There is no such zone.
+    """
+    if text == "UTC":  # known without the files that other zones are in
+        return UTC
+    if text[:1] in ("+", "-"):
+        zone = datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo
+        assert zone is not None  # the offset is its own
+        return zone
+    return ZoneInfo(text)
+
+
+def _is_zone(text: str) -> bool:
+    try:
+        return bool(_zone(text))
+    except (ValueError, OSError, KeyError):
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """`settings` of a scenario, as they may be written."""
+
+    user: str | None = None
+    user_icon: str | None = None
+    layout: Layout = "cache"
+    blocks: BlocksMode = "latest"
+    context_tokens: Annotated[
+        int, whole_from(1), Must(f"a whole number from 1 to {MAX_NUMBER}")
+    ] = 8192
+    reply_tokens: Whole = 512
+    tokenizer: str = "estimate"
+    seed: Annotated[
+        int, whole_from(-MAX_NUMBER), Must(f"a whole number from -{MAX_NUMBER} to {MAX_NUMBER}")
+    ] = 1
+    greeting: bool = False
+    greeting_index: Whole = 0
+    group: bool = False
+    language: str = "en"
+    system_prompt: str = ""
+    post_history_instructions: str = ""
+    post_history_depth: Depth = DEFAULT_DEPTH
+    card_system_prompt: str = ""
+    card_trust: Literal["author", "imported"] = "author"
+    card_grants: Rows = None
+    now: Annotated[str, Must("a date and time such as 2026-11-28T15:04:05", _is_moment)] = ""
+    zone: Annotated[str, Must("a time zone such as UTC, Europe/Oslo or +05:30", _is_zone)] = "UTC"
+    """The zone of `now`, where it names none; else the one that it is told in."""
+    facts: Annotated[Facts, PlainValidator(_facts), Must("a mapping of names")] = field(
+        default_factory=dict
+    )
+    lore: Annotated[ActivationRules, PlainValidator(_lore), Must("a mapping")] = field(
+        default_factory=ActivationRules
+    )
+    assembly: Annotated[Any, Must("a mapping")] = None
+    """Read once the rules of lore are known, which may decide the ties: `Scenario.assembly`."""
+
+    @property
+    def limit_tokens(self) -> int:
+        """Tokens of the context without the reply's reserve."""
+        return self.context_tokens - self.reply_tokens
+
+    @property
+    def moment(self) -> str:
+        """The time for macros, ISO 8601 with the offset of its zone; "" without a clock."""
+        if not self.now:
+            return ""
+        now, zone = datetime.fromisoformat(self.now), _zone(self.zone)
+        now = now.replace(tzinfo=zone) if now.tzinfo is None else now.astimezone(zone)
+        return now.isoformat()
+
+    @property
+    def counter(self) -> TokenCounter:
+        """The counter that `tokenizer` names."""
+        return counter_named(self.tokenizer)
+
+    @property
+    def grants(self) -> Grants:
+        """What the card may do: all where the author vouches for it, else what is granted."""
+        if self.card_grants is None:
+            return ALL_GRANTS if self.card_trust == "author" else NO_GRANTS
+        rows = listed(self.card_grants, path="settings.card_grants")
+        return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Persona:
+    """Who the partner is."""
+
+    name: str | None
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnText:
+    """What was said up to one turn, the event that is answered in it, and the facts then."""
+
+    history: tuple[Message, ...]
+    event: Message | None
+    blocks: tuple[DynamicBlock, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A prompt described by one file; `several` says that the file has `turns`."""
+
+    settings: Settings
+    assembly: AssemblyRules
+    preset: Preset | None
+    card: Card | None
+    books: tuple[Lorebook, ...]
+    components: tuple[PromptComponent, ...]
+    notes: tuple[AuthorsNote, ...]
+    persona: Persona | None
+    turns: tuple[TurnText, ...]
+    several: bool
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """The keys of a scenario."""
+
+    card: Annotated[Any, Must("a path to a card's file, or the card itself")] = None
+    lorebooks: Rows = None
+    components: Rows = None
+    notes: Rows = None
+    dynamic_context: Rows = None
+    persona: Annotated[Any, Must("a mapping")] = None
+    history: Rows = None
+    event: Annotated[Any, Must("a mapping")] = None
+    settings: Annotated[Any, Must("a mapping")] = None
+    turns: Rows = None
+    preset: Annotated[Any, Must("a path to a preset's file, or the preset itself")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoteRow(NoteRow):
+    key: Annotated[
+        str,
+        Field(pattern=r"^([a-z][a-z0-9_]{0,39})?$"),
+        Must("a small letter, then small letters, digits or _, at most 40"),
+    ] = ""
+    scanned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PersonaRow:
+    name: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TurnRow:
+    history: Rows = None
+    event: Annotated[Any, Must("a mapping")] = None
+    dynamic_context: Rows = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MessageRow:
+    role: Role
+    name: str | None = None
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EventRow:
+    name: str | None = None
+    content: str
+
+
+def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
+    """The scenario that `data` describes; `folder` is where its paths count from.
+
+    FormatError: it cannot be read as a scenario, or its card or a book cannot be read.
+    """
+    check_plain(data, kind=KIND, where="the scenario")
+    file = read_row(_File, data, path="")
+    settings = _settings(file.settings)
+    files = Files(
+        folder or Path.cwd(),
+        card_grants=settings.grants,
+        post_history_depth=settings.post_history_depth,
+        absent={} if settings.lore.user_icon is not None else NO_ICONS,
+    )
+    preset = None if file.preset is None else files.preset(file.preset)
+    card = None if file.card is None else files.card(file.card)
+    lorebooks = listed(file.lorebooks, path="lorebooks")
+    books = files.books(card, lorebooks, rules=settings.lore.rules)
+    if settings.greeting and card is None:
+        files.notices.append("settings.greeting: there is no card whose greeting could open it")
+    return Scenario(
+        settings=settings,
+        assembly=_assembly(settings.assembly, settings.lore, preset),
+        preset=preset,
+        card=card,
+        books=books,
+        components=read_components(
+            listed(file.components, path="components"), placed=_placed(preset)
+        ),
+        notes=_notes(listed(file.notes, path="notes")),
+        persona=_persona(file.persona),
+        turns=_turns(file),
+        several=file.turns is not None,
+        notices=tuple(files.notices),
+    )
+
+
+def _placed(preset: Preset | None) -> Mapping[str, int]:
+    """The IDs that keys have without being given one: the engine's, or those of the preset."""
+    if preset is None:
+        return PLUGGABLE_IDS
+    made = preset_components(preset, grants=ALL_GRANTS)
+    return {**PLUGGABLE_IDS, **{one.key: one.id for one in made if not one.is_static}}
+
+
+def read_scenario_file(path: Path) -> Scenario:
+    """The scenario in a YAML or JSON file; its paths count from the file's folder."""
+    data = read_document(path, kind=KIND)
+    return read_scenario({} if data is None else data, folder=path.parent)
+
+
+def _settings(given: Any) -> Settings:
+    read = read_row(Settings, {} if given is None else given, path="settings")
+    if read.reply_tokens >= read.context_tokens:
+        raise FormatError(
+            KIND,
+            f"settings: reply_tokens {read.reply_tokens} leaves nothing of context_tokens"
+            f" {read.context_tokens}; it must be less",
+        )
+    counter_named(read.tokenizer)
+    lore = replace(read.lore, greeting_index=read.greeting_index, user_icon=read.user_icon or None)
+    return replace(read, user=read.user or None, lore=lore)
+
+
+def _notes(rows: Sequence[tuple[str, Any]]) -> tuple[AuthorsNote, ...]:
+    notes = tuple(_note(path, row) for path, row in rows)
+    keys = [note.key for note in notes]
+    for (path, _), key in zip(rows, keys, strict=True):
+        if key and keys.count(key) > 1:
+            raise FormatError(KIND, f"{path}.key: {key!r} is the key of another note, too")
+    return notes
+
+
+def _note(path: str, row: Any) -> AuthorsNote:
+    return AuthorsNote(**asdict(read_row(_NoteRow, row, path=path)), trust="author")
+
+
+def _persona(given: Any) -> Persona | None:
+    if given is None:
+        return None
+    read = read_row(_PersonaRow, given, path="persona")
+    return Persona(name=read.name or None, description=read.description or "")
+
+
+def _turns(file: _File) -> tuple[TurnText, ...]:
+    blocks = _blocks(file.dynamic_context, path="dynamic_context")
+    if file.turns is None:
+        return (_turn(file.history, file.event, blocks, path=""),)
+    for key in ("history", "event"):
+        if getattr(file, key) is not None:
+            raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
+    rows = [
+        (path, read_row(_TurnRow, row, path=path)) for path, row in listed(file.turns, path="turns")
+    ]
+    return tuple(
+        _turn(
+            row.history,
+            row.event,
+            blocks
+            if row.dynamic_context is None
+            else _blocks(row.dynamic_context, path=f"{path}.dynamic_context"),
+            path=f"{path}.",
+        )
+        for path, row in rows
+    )
+
+
+def _blocks(given: list[Any] | None, *, path: str) -> tuple[DynamicBlock, ...]:
+    return tuple(
+        DynamicBlock(key=str(index), text=text_at(at, text))
+        for index, (at, text) in enumerate(listed(given, path=path))
+    )
+
+
+def _turn(
+    history: list[Any] | None, event: Any, blocks: tuple[DynamicBlock, ...], *, path: str
+) -> TurnText:
+    """One turn; `path` ends with a dot where its keys stand in a list."""
+    rows = read_rows(_MessageRow, history, path=f"{path}history")
+    return TurnText(
+        blocks=blocks,
+        history=tuple(said(row.role, row.content, name=row.name or None) for row in rows),
+        event=None if event is None else _event(event, path=f"{path}event"),
+    )
+
+
+def _event(row: Any, *, path: str) -> Message:
+    read = read_row(_EventRow, row, path=path)
+    return pending(read.content, name=read.name or None)

@@ -1,0 +1,235 @@
+"""The result object of one composed turn, as plain values for JSON."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from typing import Any, Final
+
+from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
+from evennia_ai.engine.lorebook.activation.placed_entries import outlets_of
+from evennia_ai.engine.lorebook.book import decorators_of, label_of
+from evennia_ai.engine.lorebook.entry import AT_MENTION, IN_HISTORY
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.notes import note_origin
+from evennia_ai.engine.prompt.pieces import Piece
+from evennia_ai.engine.prompt.placement import join, members_of
+from evennia_ai.engine.prompt.templates.value_names import ALWAYS_KNOWN, CLOCKED, FIELDS, SAID_LAST
+from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.formats.scenario.running import ComposedTurn
+
+POSITIONS: Final = (
+    *("before", "after", "note_top", "note_bottom", "examples_before", "examples_after"),
+)
+
+AROUND_NOTE: Final = frozenset({"note_top", "note_bottom"})
+
+
+def result_of(turn: ComposedTurn) -> dict[str, Any]:
+    """What `run_scenario` gives for one turn."""
+    prompt, lore = turn.made.prompt, turn.made.lore
+    follow = _messages_after(prompt.messages)
+    return {
+        "messages": [_message(message) for message in prompt.messages],
+        "activated": [_activated(entry, lore.causes, follow) for entry in lore.entries],
+        "placed": _placed(prompt.messages, lore.entries, follow),
+        "notes": _notes(turn),
+        "timed": _timed(turn),
+        "decorators": _decorators(turn),
+        "verdicts": [_verdict(verdict) for verdict in prompt.verdicts],
+        "tokens": {
+            "total": prompt.tokens,
+            "limit": prompt.limit_tokens,
+            "by_origin": dict(prompt.by_origin),
+        },
+        "cache": _cache(turn),
+        "notices": list(_notices(turn)),
+        "sha256": prompt.sha256,
+    }
+
+
+def _cache(turn: ComposedTurn) -> dict[str, Any]:
+    """Where a provider may cache, and what this prompt shares with the one of the turn before."""
+    prompt = turn.made.prompt
+    account = prompt.account(turn.before) if turn.before is not None else None
+    return {
+        "breakpoints": list(prompt.breakpoints),
+        "stable_tokens": prompt.stable_tokens,
+        "shared_tokens": account.shared_tokens if account else None,
+        "broken_by": account.broken_by if account else None,
+        "reason": account.reason if account else None,
+    }
+
+
+def _message(message: Message) -> dict[str, Any]:
+    return {
+        "role": message.role,
+        "name": message.name,
+        "content": message.content,
+        "block": message.block,
+        "injected": message.injected,
+        "parts": [
+            {"origin": part.origin, "start": part.start, "end": part.end} for part in message.parts
+        ],
+    }
+
+
+def _activated(
+    entry: ActiveEntry, causes: Mapping[str, str], follow: Mapping[str, int]
+) -> dict[str, Any]:
+    return {
+        "book": entry.book,
+        "uid": entry.uid,
+        "entry": entry.name,
+        "content": entry.text,
+        "position": entry.position,
+        "depth": _depth(entry, follow),
+        "role": entry.role,
+        "order": entry.order,
+        "cause": causes[entry.identity],
+    }
+
+
+def _placed(
+    messages: Sequence[Message], entries: Iterable[ActiveEntry], follow: Mapping[str, int]
+) -> dict[str, Any]:
+    """Labels of the active entries as they come out, top to bottom, by the position they asked.
+
+    Those of one depth and role are one list, and so are those beside one component; what stands
+    beside the message that has its key has lists of its own, by the depth of that. An outlet's
+    text is part of the component that names it and has no stretch of its own.
+    """
+    active = {entry.origin: entry for entry in entries}
+    parts = chain.from_iterable(message.parts for message in messages)
+    here: dict[str, list[str]] = {position: [] for position in POSITIONS}
+    deep: dict[str, dict[tuple[int | None, str], list[str]]] = {name: {} for name in IN_HISTORY}
+    anchored: dict[tuple[str, str], list[str]] = {}
+    for entry in [active[part.origin] for part in parts if part.origin in active]:
+        if entry.depth is not None:
+            spots = deep[AT_MENTION if entry.beside is not None else "depth"]
+            spots.setdefault((_depth(entry, follow), entry.role), []).append(entry.label)
+        elif entry.position in here:
+            here[entry.position].append(entry.label)
+        elif entry.anchor is not None:
+            beside = (entry.anchor.component, entry.anchor.side)
+            anchored.setdefault(beside, []).append(entry.label)
+    return {
+        **here,
+        **{name: _at_depths(spots) for name, spots in deep.items()},
+        "outlets": {
+            name: [entry.label for entry in members]
+            for name, members in outlets_of(active.values()).items()
+        },
+        "anchors": [
+            {"component": component, "side": side, "entries": labels}
+            for (component, side), labels in anchored.items()
+        ],
+    }
+
+
+def _at_depths(spots: Mapping[tuple[int | None, str], list[str]]) -> list[dict[str, Any]]:
+    return [
+        {"depth": depth, "role": role, "entries": labels} for (depth, role), labels in spots.items()
+    ]
+
+
+def _depth(entry: ActiveEntry, follow: Mapping[str, int]) -> int | None:
+    """Depth from the newest message; one counted from the oldest is told as it came out."""
+    return follow.get(entry.origin, entry.depth) if entry.from_oldest else entry.depth
+
+
+def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
+    """For the origin of each injected message, how many conversation messages follow it."""
+    after: dict[str, int] = {}
+    count = 0
+    for message in reversed(messages):
+        if message.injected:
+            after.update((part.origin, count) for part in message.parts)
+        elif message.block == "history" and message.counted:
+            count += 1
+    return after
+
+
+def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
+    """Each note: whether it was due, and its text as it stands in the prompt, lore around it."""
+    inputs = turn.inputs
+    users = inputs.history.user_messages + (inputs.event is not None)
+    around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
+    sent = turn.made.prompt.messages
+    staying = [message for message in sent if message.stays]
+    goes_in = {part.origin for m in sent if m.injected for part in m.parts}
+    return [
+        {
+            "due": origin in goes_in if note.mode == "tail" else note.is_due(users),
+            "content": _note_text(
+                {origin, *(around if index == 0 else ())}, turn.made.prompt.pieces, staying
+            ),
+        }
+        for index, note in enumerate(turn.inputs.notes.given)
+        for origin in (note_origin(note, index),)
+    ]
+
+
+def _note_text(
+    origins: AbstractSet[str], pieces: Sequence[Piece], staying: Iterable[Message]
+) -> str:
+    """What the pieces of these origins are together, or the message that stays and is of one.
+
+    "" where there is neither. What else their message holds is not theirs.
+    """
+    found = [piece for piece in pieces if piece.claim.origin in origins]
+    if found and (joint := found[0].claim.joint) is not None:
+        return join(joint, members_of(joint, found)).content
+    if found:
+        return found[0].message.content
+    return next((m.content for m in staying if not origins.isdisjoint(m.origins)), "")
+
+
+def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
+    """What stays and what rests after the turn; a dry run knows of neither."""
+    if turn.inputs.rules.lore.dry_run:
+        return {"sticky": [], "cooldown": []}
+    after = turn.made.lore.after
+    return {
+        "sticky": sorted(map(label_of, after.sticky)),
+        "cooldown": sorted(map(label_of, after.cooldown)),
+    }
+
+
+def _decorators(turn: ComposedTurn) -> dict[str, list[list[Any]]]:
+    """The decorators that count, by label; every active entry is there."""
+    found: dict[str, list[list[Any]]] = {entry.label: [] for entry in turn.made.lore.entries}
+    for name, decorators in decorators_of(turn.inputs.books).items():
+        found[name] = [[decorator, list(values)] for decorator, values in decorators]
+    return found
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "stage": verdict.stage,
+        "item": verdict.item,
+        "kept": verdict.kept,
+        "reason": verdict.reason,
+        "tokens": verdict.tokens,
+    }
+    if verdict.cause is not None:
+        plain["cause"] = verdict.cause
+    return plain
+
+
+def _notices(turn: ComposedTurn) -> Iterable[str]:
+    """What the author should know: of the files, and names in templates that nobody knows."""
+    yield from turn.notices
+    inputs = turn.inputs
+    named = (*ALWAYS_KNOWN, *SAID_LAST, *FIELDS, *(CLOCKED if inputs.now else ()))
+    known = {**dict.fromkeys(named, ""), **inputs.values}
+    for compiled in (*inputs.components.compiled.members, *inputs.notes.compiled.members):
+        template = compiled.template
+        if template is None or not compiled.component.enabled:
+            continue
+        for name in template.unknown(known):
+            yield f"{compiled.origin}: there is no name '{name}'; it was left as written"
+        if inputs.rules.layout == "cache" and compiled.unsettles("cache"):
+            yield (
+                f"{compiled.origin}: differs from turn to turn before the history, so that no"
+                " prompt is cached from there on; make it volatile"
+            )

@@ -1,0 +1,126 @@
+"""Rows: one mapping of foreign data each, read into the dataclass that declares its keys.
+
+A key that nobody declares is an error and never a setting that silently does nothing, so that a
+typing mistake is told. A value of the wrong type is never converted.
+"""
+
+import reprlib
+from collections.abc import Collection, Hashable, Sequence
+from difflib import get_close_matches
+from functools import cache
+from types import GenericAlias
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.fields import Must, door, made_of, wanted_in_data
+from evennia_ai.engine.prompt.components import MAX_DEPTH
+
+KIND: Final = "scenario"
+MAX_NUMBER: Final = 10**9
+
+# Errors of what is one of several words.
+_NO_CHOICE: Final = ("literal_error", "string_type")
+_Choice = TypeVar("_Choice", bound=str)
+_Row = TypeVar("_Row")
+
+
+def whole_from(low: int) -> Any:
+    """What to write behind `int` for whole numbers from `low` on."""
+    return Field(ge=low, le=MAX_NUMBER)
+
+
+Whole = Annotated[int, whole_from(0), Must(f"a whole number from 0 to {MAX_NUMBER}")]
+# Deeper than any history is the top of it all the same.
+Depth = Annotated[
+    int,
+    Field(ge=0),
+    AfterValidator(lambda value: min(value, MAX_DEPTH)),
+    Must("a whole number, 0 or more"),
+]
+Rows = Annotated[list[Any] | None, Must("a list")]
+TextRole = Literal["system", "user", "assistant"]
+
+
+def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
+    """The row of this form at `path`, "" for the whole file; FormatError names what is wrong."""
+    made = door(form)
+    try:
+        read = made.model_validate(known_keys(row, path=path, known=made.model_fields))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        if first["type"] == "missing":
+            raise FormatError(KIND, f"{path}: the key '{name}' is missing") from error
+        wanted = wanted_in_data(made.model_fields[name], first["input"])
+        if first["type"] in _NO_CHOICE and not isinstance(first["input"], str):
+            wanted = "text"
+        raise wrong(f"{path}.{name}" if path else name, first["input"], wanted) from error
+    return made_of(form, vars(read))
+
+
+def read_rows(form: type[_Row], rows: list[Any] | None, *, path: str) -> list[_Row]:
+    """The rows of a list, read at once; what is wrong is told of the first that is."""
+    try:
+        read = _all_of(cast(Hashable, form)).validate_python(rows or [])
+    except ValidationError:
+        return [read_row(form, row, path=at) for at, row in listed(rows, path=path)]
+    return [made_of(form, vars(one)) for one in read]
+
+
+@cache
+def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
+    kind: Any = GenericAlias(list, (door(cast(type, form)),))
+    return TypeAdapter(kind)
+
+
+def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, Any]:
+    """The mapping, which has no other keys than these."""
+    if not isinstance(row, dict):
+        raise wrong(path, row, "a mapping of " + ", ".join(known))
+    unknown = [key for key in row if key not in known]
+    if unknown:
+        raise FormatError(KIND, _unknown_keys(unknown, path=path, known=known))
+    return row
+
+
+def listed(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
+    """The items of a list, each with its path; none where there is no list."""
+    return [(f"{path}[{index}]", item) for index, item in enumerate(items or ())]
+
+
+def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
+    """`value`, which must be one of `choices`."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise wrong(path, value, "one of " + ", ".join(choices))
+
+
+def text_at(path: str, value: object) -> str:
+    """`value`, which must be text."""
+    if not isinstance(value, str):
+        raise wrong(path, value, "text")
+    return value
+
+
+def wrong(path: str, value: object, wanted: str) -> FormatError:
+    """The error for a value that is not `wanted`."""
+    where = path or "the scenario"
+    return FormatError(KIND, f"{where}: {brief(value)} is not allowed: it must be {wanted}")
+
+
+def brief(value: object) -> str:
+    """`value` for a message, cut to what fits a line."""
+    shown = reprlib.repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def _unknown_keys(unknown: Sequence[object], *, path: str, known: Collection[str]) -> str:
+    named = ", ".join(f"'{str(key)[:60]}'" for key in unknown[:5])
+    near = get_close_matches(str(unknown[0])[:60], known, n=1)
+    meant = f"; did you mean '{near[0]}'?" if near else ""
+    word = "unknown key" if len(unknown) == 1 else "unknown keys"
+    where = f"{path}: " if path else ""
+    return f"{where}{word} {named}{meant}; known keys are {', '.join(known)}"

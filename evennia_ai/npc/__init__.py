@@ -1,0 +1,1 @@
+"""The game loop of an NPC, in the order in which it happens, and views of its prompts."""

@@ -1,0 +1,112 @@
+"""What workers offered, applied once each: in one transaction with saying so.
+
+In the writer's thread. A proposal is locked, looked at, written and marked, or none of it; so a
+game that dies at any point applies it after its next start, and never a second time.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+
+from evennia_ai.engine.errors import StaleError
+from evennia_ai.models.work import APPLIED, FAILED, LAPSED, OFFERED, POISONED, STALE
+from evennia_ai.npc.background.applying import Ending, GameKind
+from evennia_ai.npc.jobs.job import Job
+from evennia_ai.npc.jobs.wire import JobError, job_of
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.work import proposals
+from evennia_ai.store.work.proposals import Offer
+
+ENDINGS: Final[Mapping[str, Ending]] = {
+    APPLIED: "applied",
+    STALE: "stale",
+    FAILED: "failed",
+    LAPSED: "lapsed",
+    POISONED: "poisoned",
+}
+"""What the states of a proposal that was handled say of its job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handled:
+    """What became of one proposal."""
+
+    name: str
+    job: Job | None
+    """None where it is none that can be read."""
+    ending: Ending
+    reason: str
+    calls: tuple[NewCall, ...] = ()
+    worker: str = ""
+
+
+def offered(number: int) -> tuple[Job, Mapping[str, Any]] | None:
+    """The job and the body of a proposal that is to be applied; None: there is nothing to apply."""
+    offer = proposals.waiting(number)
+    if offer is None or offer.state != OFFERED:
+        return None
+    try:
+        return job_of(offer.job), json.loads(offer.body)
+    except JobError:
+        return None  # `handle` says what is wrong with it
+
+
+def handle(
+    number: int, kinds: Mapping[str, GameKind], prepared: Mapping[str, Any] | None = None
+) -> Handled | None:
+    """Apply a proposal in the current transaction; None: it was handled before.
+
+    `prepared` is its body as its kind prepared it, None where it is applied as it is.
+    """
+    offer = proposals.locked(number)
+    if offer is None:
+        return None
+    for call in offer.calls:
+        model_calls.add(call)
+    job: Job | None = None
+    state, reason = offer.state, offer.reason
+    try:
+        job = job_of(offer.job)
+        if state == OFFERED:
+            state, reason = _applied(offer, job, kinds, prepared)
+    except JobError as error:
+        state, reason = FAILED, str(error)
+    proposals.handled(number, state, reason=reason)
+    return Handled(
+        name=offer.idempotency,
+        job=job,
+        ending=ENDINGS[state],
+        reason=reason,
+        calls=offer.calls,
+        worker=offer.worker,
+    )
+
+
+def set_aside(number: int, reason: str) -> Handled | None:
+    """Have a proposal that cannot be applied wait for a person, in the current transaction."""
+    offer = proposals.locked(number)
+    if offer is None:
+        return None
+    proposals.handled(number, POISONED, reason=reason)
+    return Handled(name=offer.idempotency, job=job_of(offer.job), ending="poisoned", reason=reason)
+
+
+def _applied(
+    offer: Offer,
+    job: Job,
+    kinds: Mapping[str, GameKind],
+    prepared: Mapping[str, Any] | None,
+) -> tuple[str, str]:
+    kind = kinds.get(job.kind)
+    if kind is None:
+        return FAILED, f"this game has no kind of work {job.kind!r}"
+    try:
+        with transaction.atomic():  # what a stale one has written goes
+            kind.applies.apply(job, json.loads(offer.body) if prepared is None else prepared)
+    except StaleError as error:
+        return STALE, str(error)
+    return APPLIED, ""

@@ -1,0 +1,311 @@
+"""Jobs done by workers: put into the queue, and what came of them applied when it is offered.
+
+Nothing is in memory only: after a reload what waits is found in the tables. While something is out
+it is looked every second, in the writer's thread, by one indexed query. What cannot be put into the
+queue, because the database is away, is put there later; the game goes on.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+from twisted.internet.task import LoopingCall
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.errors import HistoryConflictError, StoreError
+from evennia_ai.models.work import OFFERED
+from evennia_ai.npc.background import proposed
+from evennia_ai.npc.background.applying import Ending, GameKind
+from evennia_ai.npc.background.proposed import Handled
+from evennia_ai.npc.jobs.job import MOST_TRIES, VERSION, Job
+from evennia_ai.npc.jobs.wire import text_of
+from evennia_ai.npc.model_calls.calls import ModelCalls
+from evennia_ai.services.llm.quotas import QuotaUse
+from evennia_ai.services.settings.workers import WorkerSettings
+from evennia_ai.store.model_calls import GAME_REF
+from evennia_ai.store.work import proposals, queue, taking, workers
+from evennia_ai.store.work.queue import QueuedJob, QueueStatus
+from evennia_ai.store.work.taking import Taken
+from evennia_ai.store.work.workers import SeenWorker
+
+LOOK_SECONDS: Final = 1.0
+STATUS_LOOKS: Final = 5
+"""Every so many looks it is asked how the queue stands."""
+SELDOM_LOOKS: Final = 15
+"""With nothing out, every so many looks are made."""
+SILENT_SECONDS: Final = 60.0
+"""After so long without a sign of it a worker is told of; it shows itself every few seconds."""
+MOST_UNSENT: Final = 100
+"""So many jobs are kept for a queue that is away; others are dropped, their askers ask again."""
+
+_AWAY: Final = (DatabaseError, StoreError, ConnectionError)
+End = tuple[Ending, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkStatus:
+    """How the work of workers stands."""
+
+    queues: tuple[QueueStatus, ...] = ()
+    workers: tuple[SeenWorker, ...] = ()
+    poisoned: tuple[tuple[str, str], ...] = ()
+    """The jobs that are set aside, with the reasons."""
+    unsent: int = 0
+    """Jobs that wait for the queue to be there again."""
+    is_away: bool = False
+    over: Mapping[str, int] = field(default_factory=dict)
+    """How often the game did without, by kind, as too much waited."""
+
+    def silent(self, now: float) -> tuple[SeenWorker, ...]:
+        """The workers that gave no sign of life for long, and probably died."""
+        return tuple(one for one in self.workers if now - one.seen_at > SILENT_SECONDS)
+
+    def lag_seconds(self, now: float) -> float:
+        """How long the oldest job waits already."""
+        since = [one.waits_since for one in self.queues if one.waits_since is not None]
+        return max(0.0, now - min(since)) if since else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What one look at the tables found."""
+
+    numbers: tuple[int, ...]
+    taken: Mapping[str, Taken]
+    queues: tuple[QueueStatus, ...] | None = None
+    workers: tuple[SeenWorker, ...] = ()
+    poisoned: tuple[tuple[str, str], ...] = ()
+
+
+class Queued:
+    """Puts jobs into the queue and applies what workers offer."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        calls: ModelCalls,
+        kinds: Mapping[str, GameKind],
+        *,
+        game_id: Callable[[], str],
+    ) -> None:
+        self._settings: Final = settings
+        self._calls: Final = calls
+        self._kinds: Final = kinds
+        self._game_id: Final = game_id
+        self._asked: dict[str, Deferred[End]] = {}  # those of this process that did not end
+        self._unsent: dict[str, Job] = {}
+        self._failures: dict[int, int] = {}
+        self._is_looking = False
+        self._looks = 0
+        self._served: frozenset[str] = frozenset()  # of whose tokens workers took in this minute
+        self._timer: LoopingCall | None = None
+        self._over: dict[str, int] = {}
+        self.status = WorkStatus()
+
+    def begin(self) -> None:
+        """Look at what waits, now and again and again."""
+        self._timer = LoopingCall(self.look)
+        self._timer.clock = self._calls.clock
+        self._timer.start(LOOK_SECONDS, now=True)
+
+    def close(self) -> None:
+        """Look no more; what is in the tables stays there."""
+        if self._timer is not None and self._timer.running:
+            self._timer.stop()
+        self._timer = None
+
+    def submit(self, job: Job) -> "Deferred[End]":
+        """How the job ended, with the reason, as far as this process lives to see it."""
+        if job.idempotency in self._asked:
+            return _now("waiting", f"{job.idempotency} is asked for already")
+        done = self._asked[job.idempotency] = Deferred()
+        self._put(job)
+        return done
+
+    def _put(self, job: Job) -> None:
+        put = self._calls.writer.write(partial(self._put_in, job, self._game_id()))
+        put.addCallbacks(self._is_in, self._is_not_in, callbackArgs=(job,), errbackArgs=(job,))
+
+    def _put_in(self, job: Job, game_id: str) -> End | None:
+        """In the writer's thread: None when a worker will do it."""
+        known = proposals.ended(job.idempotency)
+        if known:
+            return None if known == OFFERED else (proposed.ENDINGS[known], "it is done already")
+        cap = self._settings.cap_of(job.kind)
+        if queue.waiting(job.kind, version=VERSION) >= cap:
+            return "over", f"{cap} of {job.kind} wait already"
+        new = QueuedJob(
+            kind=job.kind,
+            version=VERSION,
+            text=text_of(job),
+            lock=job.lock,
+            queueing_lock=job.queueing_lock,
+            game_id=game_id,
+        )
+        return None if queue.put(new) else ("waiting", f"one of {job.queueing_lock} waits already")
+
+    def _is_in(self, ended: End | None, job: Job) -> None:
+        self._unsent.pop(job.idempotency, None)
+        if ended is None:
+            self._looks = 0  # something is out
+            return
+        if ended[0] == "over":
+            self._over[job.kind] = self._over.get(job.kind, 0) + 1
+            if self._over[job.kind] == 1:
+                logger.log_warn(
+                    f"evennia_ai: {ended[1]}; the game does without until workers have caught up"
+                )
+        self._end(job.idempotency, ended)
+
+    def _is_not_in(self, failure: Failure, job: Job) -> None:
+        name = job.idempotency
+        if not failure.check(*_AWAY):
+            logger.log_err(f"evennia_ai: job {name} is not asked: {failure.getTraceback()}")
+            self._unsent.pop(name, None)
+            self._end(name, ("failed", failure.getErrorMessage()))
+            return
+        self._noticed(failure)
+        if name in self._unsent or len(self._unsent) < MOST_UNSENT:
+            self._unsent[name] = job
+        else:
+            self._end(name, ("unavailable", failure.getErrorMessage()))
+
+    def _noticed(self, failure: Failure | None) -> None:
+        """Log that the queue is away, and that it is there again, once each."""
+        if failure is not None and not self.status.is_away:
+            told = failure.getErrorMessage().strip()
+            logger.log_err(f"evennia_ai: the queue of workers is away, we go on without: {told}")
+        if failure is None and self.status.is_away:
+            logger.log_err("evennia_ai: the queue of workers is there again")
+        self._tell(is_away=failure is not None)
+
+    def _tell(self, **changed: Any) -> None:
+        self.status = replace(
+            self.status, unsent=len(self._unsent), over=dict(self._over), **changed
+        )
+
+    # Looking
+
+    @property
+    def is_something_out(self) -> bool:
+        """Whether workers have, or are to have, something to do."""
+        return bool(self._asked or self._unsent or any(self.status.queues))
+
+    def look(self) -> "Deferred[None] | None":
+        """Look what was offered, and apply it; None: it is not looked now."""
+        looks, self._looks = self._looks, self._looks + 1
+        if self._is_looking or (not self.is_something_out and looks % SELDOM_LOOKS):
+            return None
+        self._is_looking = True
+        minute = int(self._calls.clock.seconds() // 60)
+        used = {ref: self._used_of(ref) for ref in {GAME_REF, *self._served}}
+        with_status = looks % STATUS_LOOKS == 0
+
+        found = self._calls.writer.write(partial(_look, minute, used, with_status=with_status))
+        return found.addCallback(self._found).addErrback(self._is_away).addBoth(self._looked)
+
+    def _used_of(self, ref: str) -> Taken:
+        """What this process used of an NPC's minute, or of the game's."""
+        limits = self._calls.limits
+        read = limits.reading("game") if ref == GAME_REF else limits.reading("npc", ref)
+        return Taken(tokens=read.tokens_per_minute, calls=read.calls_per_minute)
+
+    def _looked(self, _: object) -> None:
+        self._is_looking = False
+
+    def _is_away(self, failure: Failure) -> None:
+        if failure.check(*_AWAY):
+            self._noticed(failure)
+        else:
+            logger.log_err(f"evennia_ai: proposals are not looked at: {failure.getTraceback()}")
+
+    def _found(self, look: _Look) -> None:
+        self._noticed(None)
+        self._served = frozenset(look.taken)
+        self._calls.limits.workers_took(
+            {
+                ref: QuotaUse(tokens_per_minute=one.tokens or 0, calls_per_minute=one.calls or 0)
+                for ref, one in look.taken.items()
+            }
+        )
+        if look.queues is not None:
+            self._tell(queues=look.queues, workers=look.workers, poisoned=look.poisoned)
+            for kind in tuple(self._over):
+                if all(one.kind != kind or not one.waiting for one in look.queues):
+                    del self._over[kind]
+        for job in tuple(self._unsent.values()):
+            self._put(job)
+        for number in look.numbers:
+            handled = Deferred.fromCoroutine(self._applied(number))
+            handled.addCallbacks(self._handled, self._not_handled, errbackArgs=(number,))
+
+    async def _applied(self, number: int) -> Handled | None:
+        """Apply a proposal, with what its kind asks of the game's objects before."""
+        prepared: Mapping[str, Any] | None = None
+        offered = await self._calls.writer.read(partial(proposed.offered, number))
+        if offered is not None:
+            job, body = offered
+            kind = self._kinds.get(job.kind)
+            if kind is not None and kind.prepares is not None:
+                prepared = kind.prepares(job, body)
+        apply = partial(proposed.handle, number, self._kinds, prepared)
+        return await self._calls.writer.write(apply)
+
+    def _handled(self, handled: Handled | None) -> None:
+        if handled is None:
+            return
+        for call in handled.calls:
+            self._calls.limits.made_elsewhere(call)
+        if handled.ending in ("failed", "poisoned"):
+            logger.log_warn(
+                f"evennia_ai: job {handled.name} {handled.ending} ({handled.worker or 'here'}):"
+                f" {handled.reason}"
+            )
+        if handled.job is not None and (kind := self._kinds.get(handled.job.kind)) is not None:
+            kind.applies.ended(handled.job, handled.ending, handled.reason)
+        self._end(handled.name, (handled.ending, handled.reason))
+
+    def _not_handled(self, failure: Failure, number: int) -> None:
+        """What the database refused is tried again; what `apply` did not foresee, three times."""
+        if failure.check(HistoryConflictError):
+            return  # another process wrote to the conversation just then: it waits for a look
+        if failure.check(*_AWAY):
+            self._noticed(failure)
+            return
+        failures = self._failures[number] = self._failures.get(number, 0) + 1
+        logger.log_err(f"evennia_ai: proposal {number} failed\n{failure.getTraceback()}")
+        if failures >= MOST_TRIES:
+            del self._failures[number]
+            reason = f"{failure.type.__name__}: {failure.getErrorMessage()}"
+            aside = self._calls.writer.write(partial(proposed.set_aside, number, reason))
+            aside.addCallbacks(self._handled, self._is_away)
+
+    def _end(self, name: str, ended: End) -> None:
+        done = self._asked.pop(name, None)
+        if done is not None:
+            done.callback(ended)
+
+
+def _look(minute: int, used: Mapping[str, Taken], *, with_status: bool) -> _Look:
+    """In the writer's thread."""
+    taken = taking.tell_of_game(minute, used)
+    numbers = proposals.unhandled()
+    if not with_status:
+        return _Look(numbers=numbers, taken=taken)
+    return _Look(
+        numbers=numbers,
+        taken=taken,
+        queues=queue.status(),
+        workers=workers.workers(),
+        poisoned=proposals.poisoned(),
+    )
+
+
+def _now(ending: Ending, reason: str) -> "Deferred[End]":
+    done: Deferred[End] = Deferred()
+    done.callback((ending, reason))
+    return done

@@ -1,0 +1,302 @@
+"""Addressing: whether an NPC is meant by what it perceived, how surely, and why.
+
+Pure. A person is answered when they name the NPC, speak to it alone, or go on with a conversation,
+and otherwise as the NPC's mode has it; among NPCs alone one of them answers a greeting to
+nobody. A pose is meant for whom it names. Another NPC is answered only when it names ours or speaks
+to it directly, and not endlessly, and never what it says for want of a model. Who of several
+answers is decided by `bidding`. Whom an NPC is in conversation with (`Engagement`) needs no name.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from evennia_ai.engine.prompt.names import wearer_of
+from evennia_ai.engine.text.words import COMMON_WORDS
+from evennia_ai.npc.senses.events import NOBODYS, Event, asks_for_answer
+from evennia_ai.services.llm.offline.asked import Kind, asked
+from evennia_ai.services.settings.npc import Mode
+
+
+class Addressed(StrEnum):
+    """How surely an NPC is to answer.
+
+    A MEANT one answers whoever else does. Of those ENGAGED in conversation with the speaker, of
+    those WILLING to answer anybody, and of those UNDECIDED, one at most does.
+    """
+
+    MEANT = "meant"
+    ENGAGED = "engaged"
+    WILLING = "willing"
+    UNDECIDED = "undecided"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Whether an NPC is meant by an event, and why or why not.
+
+    `named_at` is where its name stands in the text, 0 where it was meant otherwise.
+    """
+
+    claim: Addressed
+    why: str
+    named_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardVerdict:
+    """What was decided about one event, and why; `heard_at` is the clock's time.
+
+    `record` is the id of the event's record.
+    """
+
+    heard_at: float
+    record: str
+    kind: str
+    speaker: str
+    text: str
+    answers: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who hears: its names, whether it is in conversation with the speaker, who else is there.
+
+    `names_another`: whether a text names somebody who is there beside it and the speaker.
+    `is_chain_over`: NPCs have answered each other for so long that they shall stop. `react_to` are
+    the kinds of happenings it answers. `is_among_npcs`: there is no person but the speaker.
+    """
+
+    ref: str
+    names: tuple[str, ...]
+    names_another: Callable[[str], bool] = lambda _: False
+    mode: Mode = "name_match"
+    is_engaged: bool = False
+    hop_limit: int = 3
+    is_chain_over: bool = False
+    react_to: tuple[str, ...] = ()
+    is_among_npcs: bool = False
+
+
+# What an NPC does about words that nothing else says are meant for it.
+_BY_MODE: Final[Mapping[str, Address]] = {
+    "always": Address(claim=Addressed.WILLING, why="answers everybody"),
+    "decide": Address(claim=Addressed.UNDECIDED, why="the decider says so"),
+}
+
+
+def address_of(event: Event, listener: Listener) -> Address:
+    """Whether and how surely `listener` is meant by the event."""
+    why_not = _why_never(event, listener)
+    if why_not:
+        return _none(why_not)
+    if event.is_happening:
+        return _of_happening(event, listener)
+    if event.private:
+        return _meant("whispered to")
+    if event.to_ref:
+        return _meant("spoken to directly")
+    return _of_pose(event, listener) if event.kind == "pose" else _of_words(event, listener)
+
+
+def _why_never(event: Event, listener: Listener) -> str:
+    """Why no words of the event make the NPC answer it, "" where they may."""
+    why_no_npc = _why_no_npc(event, listener)
+    if why_no_npc or event.is_happening or event.private:
+        return why_no_npc
+    if event.to_ref and event.to_ref != listener.ref:
+        return "said to somebody else"
+    return "answers whispers only" if listener.mode == "whisper_only" else ""
+
+
+def _why_no_npc(event: Event, listener: Listener) -> str:
+    """Why an NPC whose words or deeds the event is gets no answer, "" where it may."""
+    if event.hops > listener.hop_limit:
+        return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
+    if event.by_rote:
+        return "said by an NPC that no model spoke for"
+    if event.hops and listener.is_chain_over:
+        return "NPCs have talked long enough without a person"
+    return ""
+
+
+def _of_happening(event: Event, listener: Listener) -> Address:
+    why = asks_for_answer(event, listener.react_to)
+    if why is None:
+        return _none(f"does not react to {event.kind}")
+    is_its_own = event.to_ref == listener.ref or event.kind in NOBODYS
+    if event.wants_answer and is_its_own:
+        return _meant(why)
+    return Address(claim=Addressed.WILLING, why=why)
+
+
+def _of_pose(event: Event, listener: Listener) -> Address:
+    """The same for what somebody does: what is only done beside what is its own names nobody."""
+    named_at = place_of(_OF_SOMEBODY.sub("", event.text), listener.names)
+    if event.hops or named_at is None:
+        return _none("a pose")
+    return Address(claim=Addressed.MEANT, why="a pose at it", named_at=named_at)
+
+
+_OF_SOMEBODY: Final = re.compile(r"\w+['’]s\b")
+
+
+def _of_words(event: Event, listener: Listener) -> Address:
+    """The same for what is said aloud and to nobody in particular."""
+    named_at = called_at(event.text, listener.names)
+    if named_at is not None:
+        return Address(claim=Addressed.MEANT, why="called by name", named_at=named_at)
+    if event.hops:
+        return _none("said by an NPC that names it not")
+    if listener.names_another(event.text):
+        return _none("somebody else is named")
+    if listener.is_engaged:
+        return Address(claim=Addressed.ENGAGED, why="in conversation")
+    if event.alone:
+        return _meant("alone with the speaker")
+    return _BY_MODE.get(listener.mode) or _of_nobody(event, listener)
+
+
+def _of_nobody(event: Event, listener: Listener) -> Address:
+    """The same for words that nothing says are meant for anybody."""
+    if listener.is_among_npcs and asked(event.text, of="").kind is Kind.GREETING:
+        return Address(claim=Addressed.WILLING, why="a greeting to all of them")
+    return _none("not named")
+
+
+# What may stand right before a name where somebody is called by it.
+_LEADS: Final = frozenset(
+    {
+        *("hey", "hi", "hello", "hallo", "hullo", "ho", "yo", "oh", "ah"),
+        *("ok", "okay", "well", "so", "and", "but", "no", "yes", "aye"),
+        *("please", "thanks", "you", "there", "dear", "good", "old", "master", "mistress"),
+        *("sir", "lady", "greetings", "hail", "morning", "evening", "day", "night", "afternoon"),
+        *("welcome", "farewell", "goodbye", "bye", "sorry", "listen", "look", "friend", "ask"),
+    }
+)
+# What stands right behind a name at the start of a sentence that only tells of its bearer.
+_TELLS: Final = re.compile(
+    r"\s+(?:is|was|isn['’]t|wasn['’]t|has|had|says|said|went|goes|looks|seems)\b[^?]*\Z",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(r"[.!?…;:]+[\s\"'”’)]*|\n+")
+
+
+def called_at(text: str, names: Iterable[str]) -> int | None:
+    """Where in `text` somebody is called by one of `names`; None: nowhere, or it is only told of.
+
+    "I met Fig yesterday" and "Is this Clo's hat?" call nobody: the name stands between other words,
+    or something is its bearer's. A name calls at the start or the end of a sentence, beside a comma
+    and behind words such as "hey". A sentence that ends with a full stop behind the name, as in
+    "I met Fig.", only tells of them.
+    """
+    for pattern in _any_of(tuple(names)):
+        for found in pattern.finditer(text):
+            if _calls(text, *found.span()):
+                return found.start()
+    return None
+
+
+def _calls(text: str, start: int, end: int) -> bool:
+    before, after = text[:start], text[end:]
+    sentence = _SENTENCE.split(before)[-1].strip(" \"'“”‘’(*-–—")
+    rest = _SENTENCE.split(after)[0]
+    if re.match(r"['’]s\b", after):
+        return False
+    if not sentence:
+        return not _TELLS.match(rest + after[len(rest) : len(rest) + 1])
+    last = sentence.split()[-1]
+    if sentence.endswith(",") or last.casefold().strip(",") in _LEADS or re.match(r"\s*,", after):
+        return True
+    if rest.strip(" \"'”’)*"):
+        return False
+    return not after.lstrip(" \"'”’)*").startswith(".") or after.lstrip().startswith("...")
+
+
+def mentions(text: str, names: Iterable[str]) -> bool:
+    """Whether one of `names` is named in `text`."""
+    return place_of(text, names) is not None
+
+
+def place_of(text: str, names: Iterable[str]) -> int | None:
+    """Where in `text` the first of `names` is named; None: nowhere.
+
+    A name stands there as a word of its own, in whatever case. One that is a common word ("the",
+    "will") is named only where it is written as a name: alone or with a comma at the start or the
+    end, or with its own capital inside of a sentence.
+    """
+    patterns = (pattern.search(text) for pattern in _any_of(tuple(names)))
+    return min((found.start() for found in patterns if found), default=None)
+
+
+@lru_cache(maxsize=2048)
+def _any_of(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    words = sorted({name.strip() for name in names if name.strip()}, key=len, reverse=True)
+    plain = [word for word in words if word.casefold() not in COMMON_WORDS]
+    common = [word for word in words if word.casefold() in COMMON_WORDS]
+    found = []
+    if plain:
+        found.append(re.compile(rf"(?<!\w)(?:{_either(plain)})(?!\w)", re.IGNORECASE))
+    if common:
+        called = _either(common)
+        alone = rf"^\W*(?:{called})(?=\s*[,:!…]|\W*$)|(?<=,)\s*(?:{called})(?=\W*$)"
+        found.append(re.compile(alone, re.IGNORECASE))
+    capital = [word for word in common if word != word.casefold()]
+    if capital:
+        found.append(re.compile(rf"(?<=[\w,;]\s)(?:{_either(capital)})(?!\w)"))
+    return tuple(found)
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, words))
+
+
+def _meant(why: str) -> Address:
+    return Address(claim=Addressed.MEANT, why=why)
+
+
+def _none(why: str) -> Address:
+    return Address(claim=Addressed.NONE, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Engaged:
+    room_ref: str
+    since: float
+    until: float
+
+
+class Engagement:
+    """The conversations of one NPC; each ends after a while without a word, or when one leaves."""
+
+    def __init__(self) -> None:
+        self._with: dict[str, _Engaged] = {}
+
+    def begin(self, event: Event, *, now: float, lasts_seconds: float) -> None:
+        """Be in conversation with the person who said this, here; NPCs and nobody are no partners.
+
+        Where it was already, it begins anew.
+        """
+        self._with = {ref: one for ref, one in self._with.items() if one.until > now}
+        if event.speaker_ref and not event.hops:
+            self._with[event.known_ref] = _Engaged(event.room_ref, now, now + lasts_seconds)
+
+    def since(self, event: Event, *, now: float) -> float | None:
+        """When the speaker was last addressed or answered here; None: not in conversation."""
+        known = self._with.get(event.known_ref)
+        if known is None or known.room_ref != event.room_ref or now >= known.until:
+            return None
+        return known.since
+
+    def end(self, speaker_ref: str) -> None:
+        """The speaker left."""
+        self._with = {ref: one for ref, one in self._with.items() if wearer_of(ref) != speaker_ref}
+
+    def clear(self) -> None:
+        """The NPC left."""
+        self._with.clear()

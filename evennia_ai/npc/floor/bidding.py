@@ -1,0 +1,230 @@
+"""Bidding: NPCs that may answer the same utterance bid for it, and are told who does.
+
+All who heard it bid as what they heard is committed; behind that it is decided. Those who are meant
+all answer, as they are named, each when the one before has ended, and has heard it. Of the others
+at most one does: the one who was last in conversation with the speaker; else one who answers
+everybody, the talkative rather than the quiet; else one whose decider says so. The decision itself
+is pure.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+from evennia.utils import logger
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.npc.floor.addressing import Addressed
+from evennia_ai.npc.senses.events import Chains, Event, utterance_key
+from evennia_ai.services.llm.resilience import Clock
+
+MOST_ASKED: Final = 3
+"""How many deciders are asked about one utterance."""
+
+_TAKEN: Final = "somebody else answers"
+_OTHERS_ASKED: Final = "others were asked whether they answer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bid:
+    """One NPC that may answer; `npc_ref` is its own among those of an utterance.
+
+    `engaged_at` is when it was last addressed by the speaker, `spoke_at` when it last said
+    anything; both in seconds of one clock. `roll` is from 0 to 1.
+    """
+
+    npc_ref: str
+    claim: Addressed
+    named_at: int = 0
+    engaged_at: float = 0.0
+    talkativeness: float = 0.5
+    roll: float = 0.5
+    spoke_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorDecision:
+    """Who answers, one after the other; whose deciders are asked; who is silent and why.
+
+    Each bid is in one of the three.
+    """
+
+    speak: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+
+def decision_on(bids: Sequence[Bid]) -> FloorDecision:
+    """Who of those who bid answers."""
+    meant = [bid for bid in bids if bid.claim is Addressed.MEANT]
+    if meant:
+        return _speaking(sorted(meant, key=lambda bid: (bid.named_at, bid.npc_ref)), bids)
+    engaged = [bid for bid in bids if bid.claim is Addressed.ENGAGED]
+    if engaged:
+        newest = max(bid.engaged_at for bid in engaged)
+        return _speaking(preferred(bid for bid in engaged if bid.engaged_at == newest)[:1], bids)
+    willing = [bid for bid in bids if bid.claim is Addressed.WILLING]
+    if willing:
+        return _speaking(preferred(willing)[:1], bids)
+    return _asking([bid for bid in bids if bid.claim is Addressed.UNDECIDED], bids)
+
+
+def preferred(bids: Iterable[Bid]) -> list[Bid]:
+    """Those who talk rather than the others first.
+
+    First those whose talkativeness is over their roll, by how much; then the rest, whoever was
+    silent longest first, and last those who never talk by themselves.
+    """
+    return sorted(bids, key=_preference)
+
+
+def roll_of(*seed: object) -> float:
+    """A number from 0 up to 1, the same for the same seed."""
+    digest = hashlib.sha256("/".join(map(str, seed)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def _preference(bid: Bid) -> tuple[object, ...]:
+    if bid.talkativeness > bid.roll:
+        return (0, bid.roll - bid.talkativeness, bid.npc_ref)
+    return (1, bid.talkativeness == 0, bid.spoke_at, bid.npc_ref)
+
+
+def _speaking(speak: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
+    chosen = tuple(bid.npc_ref for bid in speak)
+    silent = {bid.npc_ref: _TAKEN for bid in bids if bid.npc_ref not in chosen}
+    return FloorDecision(speak=chosen, silent=silent)
+
+
+def _asking(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
+    asked = tuple(bid.npc_ref for bid in preferred(undecided)[:MOST_ASKED])
+    silent = {bid.npc_ref: _OTHERS_ASKED for bid in bids if bid.npc_ref not in asked}
+    return FloorDecision(ask=asked, silent=silent)
+
+
+PATIENCE_SECONDS: Final = 30.0
+"""How long the next one to answer waits for the one before."""
+
+YES_OF_ANOTHER: Final = "somebody else decided sooner to answer"
+
+
+class Bidder(Protocol):
+    """One NPC that may answer one utterance; exactly one of these is called, `decide` before."""
+
+    def speak(self, *, ended: Callable[[], None] | None = None) -> None:
+        """Answer now, and call `ended` when the answer has ended or will never be."""
+
+    def keep_silent(self, why: str) -> None:
+        """Do not answer."""
+
+    def decide(self) -> "Deferred[str]":
+        """Why it does not want to answer, "" if it does; cancelled where that is not asked any
+        more."""
+
+
+class Floors:
+    """The utterances of this moment, and who may answer them."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        when_committed: Callable[[Callable[[], None]], None],
+        hop_seconds: float,
+    ) -> None:
+        """`when_committed` does something when all that was heard until now is committed."""
+        self._clock: Final = clock
+        self._when_committed: Final = when_committed
+        self.chains: Final = Chains(seconds=clock.seconds, budget_seconds=hop_seconds)
+        self._open: dict[tuple[str, ...], dict[str, tuple[Bid, Bidder]]] = {}
+        self._full: list[dict[str, tuple[Bid, Bidder]]] = []
+        self._is_planned = False
+
+    def bid(self, event: Event, bid: Bid, bidder: Bidder) -> None:
+        """Enter a bid for the utterance that `event` is; one that bids again means another one."""
+        key = utterance_key(event)
+        floor = self._open.setdefault(key, {})
+        if bid.npc_ref in floor:
+            self._full.append(floor)
+            floor = self._open[key] = {}
+        floor[bid.npc_ref] = (bid, bidder)
+        if not self._is_planned:
+            self._is_planned = True
+            self._when_committed(self._decide)
+
+    def close(self) -> None:
+        """Give nobody the floor any more."""
+        self._open.clear()
+        self._full.clear()
+
+    def _decide(self) -> None:
+        self._is_planned = False
+        floors = [*self._full, *self._open.values()]
+        self._open, self._full = {}, []
+        for floor in floors:
+            self._given(floor)
+
+    def _given(self, floor: dict[str, tuple[Bid, Bidder]]) -> None:
+        bidders = {ref: bidder for ref, (_, bidder) in floor.items()}
+        decision = decision_on([bid for bid, _ in floor.values()])
+        for ref, why in decision.silent.items():
+            bidders[ref].keep_silent(why)
+        if decision.ask:
+            _AskedDeciders([bidders[ref] for ref in decision.ask]).ask()
+        self._speak_in_turn([bidders[ref] for ref in decision.speak])
+
+    def _speak_in_turn(self, bidders: Sequence[Bidder]) -> None:
+        """Let the first answer, and the others when it has ended, or was waited for enough."""
+        if not bidders:
+            return
+        first, *others = bidders
+        following = partial(self._speak_in_turn, others)
+        if not others:
+            first.speak()
+            return
+        patience = self._clock.callLater(PATIENCE_SECONDS, following)
+
+        def ended() -> None:
+            if patience.active():
+                patience.cancel()
+                following()
+
+        first.speak(ended=ended)
+
+
+class _AskedDeciders:
+    """Those whose deciders are asked about one utterance: the first who wants to answers."""
+
+    def __init__(self, bidders: Sequence[Bidder]) -> None:
+        self._bidders: Final = bidders
+        self._asked: list[Deferred[str]] = []
+        self._is_taken = False
+
+    def ask(self) -> None:
+        for bidder in self._bidders:
+            if self._is_taken:
+                bidder.keep_silent(YES_OF_ANOTHER)
+                continue
+            asked = bidder.decide()
+            self._asked.append(asked)
+            asked.addCallbacks(
+                self._decided, self._failed, callbackArgs=(bidder,), errbackArgs=(bidder,)
+            )
+
+    def _decided(self, why_not: str, bidder: Bidder) -> None:
+        if self._is_taken or why_not:
+            bidder.keep_silent(why_not or YES_OF_ANOTHER)
+            return
+        self._is_taken = True
+        for other in self._asked:
+            other.cancel()
+        bidder.speak()
+
+    def _failed(self, failure: Failure, bidder: Bidder) -> None:
+        if not failure.check(CancelledError):
+            logger.log_err(f"evennia_ai: a decider failed: {failure.getErrorMessage()}")
+        why = YES_OF_ANOTHER if self._is_taken else failure.getErrorMessage()
+        bidder.keep_silent(why)

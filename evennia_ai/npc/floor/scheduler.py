@@ -1,0 +1,395 @@
+"""The scheduler: whose turn runs when.
+
+At most one turn of an NPC is in flight, at most so many wait for one model, and at most so many
+are in flight in the whole game. So a slow model holds up the NPCs that speak with it and no others.
+NPCs take turns in starting, models too, and each NPC rests a moment between two starts. Who answers
+a person goes before who chats with another NPC or acts by itself, but never for ever. What waits is
+bounded, for each NPC and for each speaker at it (`floor.shares`). No step looks at more than one
+NPC, however many there are or wait.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Hashable
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+from twisted.internet.base import DelayedCall
+from twisted.internet.defer import maybeDeferred
+from twisted.python.failure import Failure
+
+from evennia_ai.npc.floor.shares import Shares, Waiting, Work, without
+from evennia_ai.services.llm.resilience import Clock
+
+CHATTER_SHARE: Final = 5
+"""Of so many starts one is of chatter, where chatter waits."""
+
+OnError = Callable[[str, Failure], None]
+
+
+class Place(NamedTuple):
+    """The model that a turn waits for.
+
+    `where` tells it from others, `name` is for people, `most` turns may wait for it at one time.
+    """
+
+    where: Hashable
+    name: str
+    most: int
+
+
+NOWHERE: Final = Place("", "", 1000)
+"""What asks no model."""
+
+
+class Crowd(NamedTuple):
+    """A model all of whose places are taken, and the keys that wait for one."""
+
+    model: str
+    running: int
+    keys: tuple[str, ...]
+
+
+class _Model:
+    """The turns of one model: how many run, and the keys that may start the next."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.most = 0
+        self.running = 0
+        # Keys that may start now, in the order in which they will; each in one of the two.
+        self._people: OrderedDict[str, None] = OrderedDict()
+        self._chatter: OrderedDict[str, None] = OrderedDict()
+        self._since_chatter = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.running >= self.most
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that would start if there were places."""
+        return (*self._people, *self._chatter)
+
+    @property
+    def has_keys(self) -> bool:
+        return bool(self._people or self._chatter)
+
+    def add(self, key: str, *, answers_person: bool) -> None:
+        """Put the key at the end of those that may start, if it does not stand there."""
+        if answers_person:
+            self._chatter.pop(key, None)
+            self._people.setdefault(key)
+        else:
+            self._chatter.setdefault(key)
+
+    def discard(self, key: str) -> None:
+        self._people.pop(key, None)
+        self._chatter.pop(key, None)
+
+    def next_key(self) -> str:
+        is_chatters_turn = self._since_chatter >= CHATTER_SHARE - 1
+        if self._chatter and (is_chatters_turn or not self._people):
+            self._since_chatter = 0
+            return self._chatter.popitem(last=False)[0]
+        self._since_chatter += bool(self._chatter)
+        return self._people.popitem(last=False)[0]
+
+
+class _Queue:
+    """What waits for one key, what answers people apart from chatter."""
+
+    def __init__(self) -> None:
+        self.place = NOWHERE
+        self.people = Shares()
+        self.chatter: deque[Waiting] = deque()
+        self.is_running = False
+        self.rests_until = 0.0
+
+    def __len__(self) -> int:
+        return len(self.people) + len(self.chatter)
+
+    def next(self, *, now: float) -> Waiting:
+        return self.people.next(now=now) if self.people else self.chatter.popleft()
+
+
+class Scheduler:
+    """Starts work of many keys (NPCs), in order for each key, fairly over the keys.
+
+    Nothing starts inside `offer`: what is being said reaches everybody before anybody answers.
+    One work starts in one call from the reactor, so that what else goes on in the server goes on
+    between two starts.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        max_running: int,
+        queue_limit: int,
+        cooldown_seconds: float,
+        on_error: OnError,
+        speaker_limit: int | None = None,
+    ) -> None:
+        """`speaker_limit` is how much of one owner waits for one key, None for the whole queue."""
+        self._clock: Final = clock
+        self._max_running: Final = max_running
+        self._queue_limit: Final = queue_limit
+        self._speaker_limit: Final = queue_limit if speaker_limit is None else speaker_limit
+        self._cooldown_seconds: Final = cooldown_seconds
+        self._on_error: Final = on_error
+        self._lines: dict[str, _Queue] = {}
+        self._models: dict[Hashable, _Model] = {}
+        # Models with a free place and a key to start, in the order in which they do.
+        self._open: OrderedDict[Hashable, None] = OrderedDict()
+        # (until when, key) of keys that rest; an entry counts if the line still says the same.
+        self._resting: list[tuple[float, str]] = []
+        self.running = 0
+        """How much is in flight in the whole game."""
+        self.waiting_in_all = 0
+        """How much waits in the whole game."""
+        self._is_stopped = False
+        self._wake: DelayedCall | None = None
+
+    @property
+    def busy_keys(self) -> tuple[str, ...]:
+        """The keys of which something waits or is in flight."""
+        return tuple(key for key, line in self._lines.items() if len(line) or line.is_running)
+
+    def rest_seconds(self, key: str) -> float:
+        """How long this key rests yet, 0 where it may start."""
+        line = self._lines.get(key)
+        return 0.0 if line is None else max(0.0, line.rests_until - self._clock.seconds())
+
+    def why_waits(self, key: str) -> str:
+        """Return why the key's next turn has not started; "" if none waits, or it starts now."""
+        line = self._lines.get(key)
+        if line is None or not len(line):
+            return ""
+        if line.is_running:
+            return "its turn before is under way"
+        if rests := self.rest_seconds(key):
+            return f"it rests for {rests:.1f} s"
+        model = self._models.get(line.place.where)
+        if model is not None and model.is_full:
+            return f"{_turns(model.running)} for {model.name}, as many as may at one time"
+        if self.running >= self._max_running:
+            return f"{_turns(self.running)} in the whole game, as many as may at one time"
+        return ""
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Return the models that have all their places taken while keys wait for one."""
+        return tuple(
+            Crowd(model.name, model.running, model.keys)
+            for model in self._models.values()
+            if model.is_full and model.has_keys
+        )
+
+    def offer(
+        self,
+        key: str,
+        work: Work,
+        *,
+        place: Place = NOWHERE,
+        owner: str = "",
+        chatter: bool = False,
+        cooldown_seconds: float | None = None,
+    ) -> bool:
+        """Queue `work`; false where too much of this key, or of this owner at it, waits already.
+
+        A key waits for one model, that of its last offer. The owner is the person who waits for it.
+        Chatter is nobody's, and fills at most half of what may wait, so that a person finds room.
+        The cooldown is the rest after this work has started, where it is not that of the game.
+        """
+        line = self._lines.setdefault(key, _Queue())
+        is_full = len(line) >= self._queue_limit
+        if is_full or (chatter and len(line.chatter) >= max(1, self._queue_limit // 2)):
+            return False
+        made = Waiting(work, cooldown_seconds, owner)
+        if chatter:
+            line.chatter.append(made)
+        elif owner and line.people.of_owner(owner) >= self._speaker_limit:
+            return False
+        else:
+            line.people.add(made, now=self._clock.seconds())
+        self.waiting_in_all += 1
+        if line.place != place:
+            self._not_ready(key, line)
+            line.place = place
+        self._make_ready(key, line)
+        self._plan()
+        return True
+
+    def room_for(self, key: str, *, owner: str) -> Work | None:
+        """What would have to go so that one more of `owner` could wait; None: nothing need or can.
+
+        Where their share is full it is the owner's own oldest; where the queue is, it is the oldest
+        of whoever has more than they would have then, else their own.
+        """
+        line = self._lines.get(key)
+        if line is None or not owner:
+            return None
+        own = line.people.of_owner(owner)
+        if own < self._speaker_limit and len(line) < self._queue_limit:
+            return None
+        greediest = line.people.greediest() if own < self._speaker_limit else owner
+        if line.people.of_owner(greediest) <= own + 1:
+            greediest = owner
+        return line.people.oldest_of(greediest)
+
+    def put_back(
+        self,
+        key: str,
+        work: Work,
+        *,
+        delay_seconds: float,
+        owner: str = "",
+        chatter: bool = False,
+        cooldown_seconds: float | None = None,
+    ) -> None:
+        """Queue `work` again before all other of its kind, to start not before the delay."""
+        line = self._lines.setdefault(key, _Queue())
+        made = Waiting(work, cooldown_seconds, owner)
+        if chatter:
+            line.chatter.appendleft(made)
+        else:
+            line.people.put_back(made)
+        self.waiting_in_all += 1
+        self._rest(key, line, until=self._clock.seconds() + delay_seconds)
+        self._plan()
+
+    def withdraw(self, key: str, works: Collection[Work]) -> int:
+        """Forget these works of a key, as far as they wait; how many that were."""
+        line = self._lines.get(key)
+        if line is None:
+            return 0
+        before = len(line)
+        line.people.forget(works)
+        line.chatter = without(line.chatter, works)
+        gone = before - len(line)
+        self.waiting_in_all -= gone
+        self._not_ready(key, line)
+        self._settle(key, line)
+        return gone
+
+    def waiting(self, key: str) -> int:
+        """How much of this key waits."""
+        return len(self._lines.get(key, ()))
+
+    def in_flight(self, key: str) -> bool:
+        """Whether work of this key has started and not ended."""
+        line = self._lines.get(key)
+        return line is not None and line.is_running
+
+    def stop(self) -> None:
+        """Start nothing any more."""
+        self._is_stopped = True
+        self._lines.clear()
+        self._models.clear()
+        self._open.clear()
+        self.waiting_in_all = 0
+        if self._wake is not None and self._wake.active():
+            self._wake.cancel()
+
+    # Where a key stands
+
+    def _make_ready(self, key: str, line: _Queue) -> None:
+        """Put the key at the end of those that may start, if it may and does not stand there."""
+        if line.is_running or not len(line) or line.rests_until > self._clock.seconds():
+            return
+        where, name, most = line.place
+        model = self._models.setdefault(where, _Model())
+        model.name, model.most = name, most
+        model.add(key, answers_person=bool(line.people))
+        self._settle_model(where)
+
+    def _not_ready(self, key: str, line: _Queue) -> None:
+        where = line.place.where
+        if where in self._models:
+            self._models[where].discard(key)
+            self._settle_model(where)
+
+    def _settle_model(self, where: Hashable) -> None:
+        """Open a model with keys and a free place; forget one with neither keys nor turns."""
+        model = self._models[where]
+        if model.has_keys and not model.is_full:
+            self._open.setdefault(where)
+        else:
+            self._open.pop(where, None)
+            if not model.has_keys and not model.running:
+                del self._models[where]
+
+    def _rest(self, key: str, line: _Queue, *, until: float) -> None:
+        line.rests_until = until
+        self._not_ready(key, line)
+        heappush(self._resting, (until, key))
+
+    def _settle(self, key: str, line: _Queue) -> None:
+        """After a change: the key may start, or waits for something, or is forgotten."""
+        self._make_ready(key, line)
+        is_idle = not line.is_running and not len(line)
+        if is_idle and line.rests_until <= self._clock.seconds():
+            self._lines.pop(key, None)
+
+    def _wake_rested(self) -> None:
+        now = self._clock.seconds()
+        while self._resting and self._resting[0][0] <= now:
+            until, key = heappop(self._resting)
+            line = self._lines.get(key)
+            if line is not None and line.rests_until == until:
+                self._settle(key, line)
+
+    # Starting
+
+    def _start_one(self) -> None:
+        self._wake_rested()
+        if self.running < self._max_running and self._open:
+            self._start(self._open.popitem(last=False)[0])
+        self._plan()
+
+    def _start(self, where: Hashable) -> None:
+        model = self._models[where]
+        key = model.next_key()
+        line = self._lines[key]
+        waiting = line.next(now=self._clock.seconds())
+        self.waiting_in_all -= 1
+        self.running += 1
+        model.running += 1
+        self._settle_model(where)
+        line.is_running = True
+        rests = waiting.cooldown_seconds
+        rests = self._cooldown_seconds if rests is None else rests
+        self._rest(key, line, until=self._clock.seconds() + rests)
+        done = maybeDeferred(waiting.work)
+        done.addErrback(lambda failure: self._on_error(key, failure))
+        done.addBoth(lambda _: self._ended(key, line, where))
+
+    def _ended(self, key: str, line: _Queue, where: Hashable) -> None:
+        self.running -= 1
+        line.is_running = False
+        line.people.ended()
+        if not self._is_stopped:
+            self._models[where].running -= 1
+            self._settle_model(where)
+            self._settle(key, line)
+            self._plan()
+
+    def _plan(self) -> None:
+        """Come back when the next work may start, unless something has to end before."""
+        if self._is_stopped or self.running >= self._max_running:
+            return
+        if self._open:
+            self._wake_in(0.0)
+        elif self.waiting_in_all and self._resting:
+            self._wake_in(max(0.0, self._resting[0][0] - self._clock.seconds()))
+
+    def _wake_in(self, seconds: float) -> None:
+        """Look again after `seconds`, or when it was planned, whichever is sooner."""
+        if self._wake is not None and self._wake.active():
+            if self._wake.getTime() <= self._clock.seconds() + seconds:
+                return
+            self._wake.cancel()
+        self._wake = self._clock.callLater(seconds, self._start_one)
+
+
+def _turns(count: int) -> str:
+    return "1 turn is under way" if count == 1 else f"{count} turns are under way"

@@ -1,0 +1,203 @@
+"""Long books are read in another thread: the reactor's never waits for one.
+
+A book of ten thousand entries takes a good part of a second to read. Where the one before it was
+read, that one counts until then, and the trace of the turn says so. Where there is none (the first
+use after a start, the book in a card), the turn waits, and its NPC shows that it heard; so does a
+builder's command. What runs in the thread gets values and gives values: no object of the game, no
+database.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.presence import NPC, scopes_of
+from evennia_ai.npc.views.parse_cache import (
+    attached_book,
+    is_card_read,
+    is_long_to_read,
+    is_read,
+    know_read,
+    make_card_ready,
+    make_ready,
+)
+from evennia_ai.npc.views.presets import is_preset_read, parsed_preset
+from evennia_ai.store.authored.cards import StoredCard, card_of
+from evennia_ai.store.authored.lorebooks import StoredBook, books_for
+from evennia_ai.store.authored.presets import StoredPreset, preset_for
+
+LONG: Final = 100_000
+"""Characters of a file from which on it is read beside the game: some milliseconds."""
+_MOST_UNREADABLE: Final = 256
+
+InThread = Callable[..., "Deferred[Any]"]
+
+
+class _Reading:
+    """A book that is being read, what counts until then, and who waits for it."""
+
+    def __init__(self, stored: StoredBook, before: Lorebook | None) -> None:
+        new = f"revision {stored.revision} is being read"
+        self.is_first = before is None
+        self.waiting: list[Deferred[None]] = []
+        self._told = (
+            f"{new}: nothing of it counts yet"
+            if before is None
+            else f"{new}: revision {before.revision} counts until then"
+        )
+        self._before = before or Lorebook(label=stored.name)
+        self._by_attachment: dict[str, Lorebook] = {}
+
+    def stand_in(self, attach: str) -> Lorebook:
+        """What counts until then, where a book hangs like this; the same object each time."""
+        known = self._by_attachment.get(attach)
+        if known is None:
+            known = replace(self._before, attach=attach, told=self._told)
+            self._by_attachment[attach] = known
+        return known
+
+
+class BookBuilds:
+    """The books, cards and presets that are being read beside the game."""
+
+    def __init__(self, rules: ActivationRules, *, in_thread: InThread) -> None:
+        self._rules = rules
+        self._in_thread = in_thread
+        self._reading: dict[tuple[str, str], _Reading] = {}  # by name and hash
+        self._unreadable: set[str] = set()
+        self._last: dict[str, tuple[str, Lorebook]] = {}  # by name what was used last, by its hash
+        # Who waits for a card's book, or for a preset.
+        self._files: dict[StoredCard | StoredPreset, list[Deferred[str]]] = {}
+
+    def stand_ins(self, books: Iterable[StoredBook]) -> Mapping[str, Lorebook]:
+        """What counts in the place of those that are not read yet; their reading is begun."""
+        return {
+            one.name: reading.stand_in(one.scope.kind if one.scope else "global")
+            for one in books
+            if (reading := self._begun(one))
+        }
+
+    async def waited_for(self, npc: NPC, event: Event) -> frozenset[str]:
+        """Wait until a turn that answers `event` may begin; the names of the books it waited for.
+
+        Those are books that nothing stands in for: the first of a name, the player's, the card's.
+        The card and the preset are waited for, too.
+        """
+        player, scopes = event.known_ref, scopes_of(npc)
+        theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
+        begun = {one.name: self._begun(one) for one in books_for(scopes)}
+        first = {name: reading for name, reading in begun.items() if reading and reading.is_first}
+        own = {one.name: reading for one in theirs if (reading := self._begun(one))}
+        readings = {**first, **own}
+        waiting: list[Deferred[None]] = []
+        for reading in readings.values():
+            waiting.append(Deferred())
+            reading.waiting.append(waiting[-1])
+        played = card_of(str(npc.id))
+        card = None if played is None else self.read_card_first(played)
+        assigned = preset_for(scopes)
+        preset = None if assigned is None else self._read_preset_first(assigned)
+        for done in waiting:
+            await done
+        if preset is not None:
+            await preset
+        of_card = await card if card is not None else ""
+        return frozenset((*readings, of_card) if of_card else readings)
+
+    def read_first(self, stored: StoredBook) -> "Deferred[None] | None":
+        """Fires once a book is read, for whoever needs all of it; None: it need not be waited for.
+
+        What it cannot be is told where it is used.
+        """
+        reading = self._begun(stored)
+        if reading is None:
+            return None
+        reading.waiting.append(Deferred())
+        return reading.waiting[-1]
+
+    def read_card_first(self, card: StoredCard) -> "Deferred[str] | None":
+        """Fires with the label of the card's own book once it is read; None: it need not be."""
+        if is_card_read(card) or not is_long_to_read(card.source, characters=LONG):
+            return None
+        return self._file_begun(card, lambda: make_card_ready(card, self._rules))
+
+    def _read_preset_first(self, preset: StoredPreset) -> "Deferred[str] | None":
+        """Fires with "" once the preset is read; None: it need not be waited for."""
+
+        def read() -> str:
+            parsed_preset(preset)
+            return ""
+
+        if is_preset_read(preset) or not is_long_to_read(preset.source, characters=LONG):
+            return None
+        return self._file_begun(preset, read)
+
+    def _file_begun(
+        self, file: StoredCard | StoredPreset, read: Callable[[], str]
+    ) -> "Deferred[str] | None":
+        """Fires with what `read` returns in another thread; None where it failed before."""
+        if _known_as(file) in self._unreadable:
+            return None
+        done: Deferred[str] = Deferred()
+        if file in self._files:
+            self._files[file].append(done)
+        else:
+            self._files[file] = [done]
+            self._in_thread(read).addBoth(self._file_read, file)
+        return done
+
+    def _file_read(self, ended: Any, file: StoredCard | StoredPreset) -> None:
+        """Let those go on who waited for a card or a preset."""
+        if isinstance(ended, Failure):
+            self._refuse(_known_as(file))
+        for one in self._files.pop(file):
+            one.callback("" if isinstance(ended, Failure) else ended)
+        if isinstance(ended, Failure):
+            ended.trap(FormatError)
+
+    def _begun(self, stored: StoredBook) -> _Reading | None:
+        """The reading of a book, None where there is none to be done."""
+        if len(stored.source) < LONG or stored.sha256 in self._unreadable:
+            return None
+        key = (stored.name, stored.sha256)
+        if key in self._reading:
+            return self._reading[key]
+        last_sha256, last = self._last.get(stored.name, ("", None))
+        if is_read(stored):
+            if last_sha256 != stored.sha256:
+                self._last[stored.name] = (stored.sha256, attached_book(stored))
+            return None
+        if last is not None and last_sha256 == stored.sha256:
+            know_read(stored, last)  # it made room for others meanwhile
+            return None
+        self._reading[key] = _Reading(stored, last)
+        self._in_thread(make_ready, stored, self._rules).addBoth(self._read, stored)
+        return self._reading.get(key)
+
+    def _read(self, ended: Any, stored: StoredBook) -> None:
+        """Let those go on who waited; what a book cannot be is told where it is used."""
+        if isinstance(ended, Failure):
+            self._refuse(stored.sha256)
+        for one in self._reading.pop((stored.name, stored.sha256)).waiting:
+            one.callback(None)
+        if isinstance(ended, Failure):
+            ended.trap(FormatError)
+
+    def _refuse(self, digest: str) -> None:
+        """Do not begin with this text again."""
+        if len(self._unreadable) >= _MOST_UNREADABLE:
+            self._unreadable.clear()
+        self._unreadable.add(digest)
+
+
+def _known_as(file: StoredCard | StoredPreset) -> str:
+    kind = "card" if isinstance(file, StoredCard) else "preset"
+    return f"{kind} {file.name} {file.revision}"

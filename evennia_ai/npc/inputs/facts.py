@@ -1,0 +1,180 @@
+"""Facts of the moment: what is true of an NPC and its place, what time it is, what it may recall.
+
+Standing facts are part of its view; passing ones, the minute and the memories are asked for in each
+turn. Of memories only those that concern the speaker, those it can see here, and the world. Warm,
+none of it makes a query.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from django.utils.module_loading import import_string
+from evennia.utils import gametime, logger
+
+from evennia_ai.engine.lorebook.conditions import (
+    EVENT_KIND,
+    GENERATION_KIND,
+    NORMAL,
+    NPC_KEY,
+    NPC_TAGS,
+    SPEAKER_KIND,
+    ZONES,
+    Fact,
+    Facts,
+)
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.engine.memory.recalling import Moment
+from evennia_ai.npc.recording.heard import game_time
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.presence import NPC, ZONE, bystanders, can_see, known_ref
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.store import memories
+
+ROOM_KEY: Final = "room.key"
+ROOM_TAGS: Final = "room.tags"
+SPEAKER_RANK: Final = "speaker.rank"
+SPEAKER_NAME: Final = "speaker.name"
+HOUR: Final = "time.hour"
+PART: Final = "time.part"
+
+
+# The hour from which on a part of the day lasts; before the first it is still night.
+_PARTS: Final = ((22, "night"), (18, "evening"), (10, "day"), (6, "morning"), (0, "night"))
+_PLAIN: Final = (str, bool, int, float)
+# Asked for at every look at a view, where names hardly ever change.
+_named: Final = lru_cache(maxsize=1024)(plain_name)
+
+
+def standing_facts(npc: NPC) -> dict[str, Fact]:
+    """Names, tags and zones of `npc` and of where it is; warm, this makes no query."""
+    facts: dict[str, Fact] = {
+        GENERATION_KIND: NORMAL,
+        NPC_KEY: _named(npc.key),
+        NPC_TAGS: _tags(npc),
+    }
+    room = npc.location
+    if room is None:
+        return facts
+    zones = room.tags.get(category=ZONE, return_list=True)
+    return {
+        **facts,
+        ROOM_KEY: _named(room.key),
+        ROOM_TAGS: _tags(room),
+        ZONES: tuple(sorted(map(str, zones))),
+    }
+
+
+def passing_facts(npc: NPC, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
+    """The facts of this moment; those of the game's functions at `paths` win."""
+    return {**_event_facts(event), **_time_facts(), **_told_by_game(npc, event, paths)}
+
+
+def _event_facts(event: Event | None) -> dict[str, Fact]:
+    if event is None:
+        return {}
+    if not event.speaker_ref:
+        return {EVENT_KIND: event.kind}
+    return {
+        EVENT_KIND: event.kind,
+        SPEAKER_KIND: "npc" if event.speaker_rank == "NPC" else "player",
+        SPEAKER_RANK: event.speaker_rank,
+        SPEAKER_NAME: event.speaker_name,
+    }
+
+
+def _time_facts() -> dict[str, Fact]:
+    """Hour and part of the day of Evennia's game time; none for a date no calendar has."""
+    now = game_time()
+    if now is None:
+        return {}
+    part = next(part for start, part in _PARTS if now.hour >= start)
+    return {HOUR: now.hour, PART: part}
+
+
+def _tags(thing: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(str, thing.tags.all())))
+
+
+def _told_by_game(npc: NPC, event: Event | None, paths: tuple[str, ...]) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {}
+    for path, function in _functions(paths):
+        try:
+            told = function(npc, event)
+        except Exception as error:  # a game's own code may raise anything
+            _log(path, f"raised {type(error).__name__}: {error}")
+            continue
+        facts.update(_accepted(path, told))
+    return facts
+
+
+@lru_cache(maxsize=8)
+def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """The functions at these paths; what cannot be imported is told once and left out."""
+    found = []
+    for path in paths:
+        try:
+            function = import_string(path)
+        except Exception as error:  # importing a game's module runs its code
+            _log(path, f"cannot be imported: {error}")
+            continue
+        if callable(function):
+            found.append((path, function))
+        else:
+            _log(path, "is no function")
+    return tuple(found)
+
+
+def _accepted(path: str, told: Any) -> Facts:
+    """What of a function's answer is facts."""
+    if not isinstance(told, Mapping):
+        _log(path, f"gave {type(told).__name__} and no dictionary")
+        return {}
+    facts: dict[str, Fact] = {}
+    for name, value in told.items():
+        fact = _fact(value)
+        if fact is None or not isinstance(name, str):
+            _log(path, f"gave {name!r} as {type(value).__name__}, which is no fact")
+        else:
+            facts[name] = fact
+    return facts
+
+
+def _fact(value: Any) -> Fact | None:
+    if isinstance(value, _PLAIN):
+        return value
+    several = isinstance(value, list | tuple | set | frozenset)
+    if not several or not all(isinstance(text, str) for text in value):
+        return None
+    return tuple(sorted(value) if isinstance(value, set | frozenset) else value)
+
+
+def _log(path: str, problem: str) -> None:
+    logger.log_err(f"evennia_ai: EVENNIA_AI_LORE_FACTS: {path} {problem}; it is left out")
+
+
+_SECONDS: Final = 3600
+
+
+def hours_now() -> float:
+    """The time of the game in its hours, as memories count them."""
+    return round(gametime.gametime(absolute=True) / _SECONDS, 3)
+
+
+def moment(event: Event | None) -> Moment:
+    """When it is, and who is spoken with in private."""
+    confidant = event.known_ref if event is not None and event.private else ""
+    return Moment(hours=hours_now(), confidant_ref=confidant)
+
+
+def candidates(npc: NPC, event: Event | None) -> tuple[Memory, ...]:
+    """The memories that this turn of the NPC looks at."""
+    held = memories.held_by(str(npc.id))
+    if not held.memories:
+        return ()
+    present = [
+        ref
+        for other in bystanders(npc)
+        if held.is_about(ref := known_ref(npc, other)) and can_see(npc, other)
+    ]
+    return held.candidates(speaker_ref=event.known_ref if event else "", present_refs=present)

@@ -1,0 +1,63 @@
+"""The persona of who speaks, as a fact of the moment and as a text that lore may scan."""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from evennia_ai.engine.history.role_markup import neutral
+from evennia_ai.engine.lorebook.entry import SourceName
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.personas import NotePlace, Persona, persona_block
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.text import one_line
+from evennia_ai.npc.views.view import NPCView
+from evennia_ai.store.authored.notes import NOTE
+from evennia_ai.store.authored.personas import persona_of
+
+_OF_NPCS: Final = "NPC"
+
+
+def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
+    """What the player says of who does what the event tells; None for nothing.
+
+    Warm, this makes no query.
+    """
+    if not view.sources.conf.persona_characters or event is None or not event.speaker_ref:
+        return None
+    if event.speaker_rank == _OF_NPCS or event.known_ref != event.speaker_ref:
+        return None
+    persona = persona_of(event.speaker_ref)
+    return persona if persona is not None and persona.is_told else None
+
+
+def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ...]:
+    """The block of that persona, none where there is nothing to tell."""
+    persona = spoken_persona(view, event)
+    if persona is None or event is None:
+        return ()
+    block = persona_block(
+        replace(persona, text=_plain(persona.text)),
+        owner_ref=event.speaker_ref,
+        name=event.speaker_name,
+        note=_note_place(view),
+    )
+    return () if block is None else (block,)
+
+
+@lru_cache(maxsize=256)
+def _plain(text: str) -> str:
+    """Return a persona on one line, without anything that reads as a fact or frame of the game."""
+    return neutral(one_line(text))
+
+
+def persona_sources(view: NPCView, event: Event | None) -> dict[SourceName, str]:
+    """That persona as a text that entries of lore may ask to be scanned."""
+    persona = spoken_persona(view, event)
+    return {} if persona is None else {"persona": persona.text}
+
+
+def _note_place(view: NPCView) -> NotePlace:
+    """Where the NPC's note stands: the one without a name of its own, else its first."""
+    notes = [note for note in view.sources.notes if note.enabled and note.content]
+    notes.sort(key=lambda note: note.key != NOTE)
+    return NotePlace(depth=notes[0].depth, order=notes[0].order) if notes else NotePlace()

@@ -1,0 +1,342 @@
+"""The providers that are shipped: functions that tell facts of the moment, a block each.
+
+They tell facts: how an NPC is to behave stands in components, which do not change from request to
+request. Two of them read an Attribute that a builder or the game writes: `ai_relations` is a
+dictionary from the id of a character ("12" or "#12") to words ("an old friend"), `ai_goals` a text
+or a list of texts, the most pressing first.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from heapq import merge
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import Record, RecordKind, speaker_known_in
+from evennia_ai.engine.history.role_markup import neutral
+from evennia_ai.engine.knowledge import meta_prompt
+from evennia_ai.engine.knowledge.pages.page import BaseInfo
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.memo import Slot
+from evennia_ai.engine.prompt.names import bounded
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.npc.inputs.facts import hours_now
+from evennia_ai.npc.knowledge.guarding import held_keys, searchable, told_before
+from evennia_ai.npc.recording.heard import game_minute, real_minute, records_of_room
+from evennia_ai.npc.senses.events import NOBODYS, Event
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import NPC, known_ref, seen_here
+from evennia_ai.npc.senses.text import one_line, plain_name
+from evennia_ai.services.settings.game import Conf
+from evennia_ai.store import memories
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
+
+# How a volume that games have words for is told; any other stands as the game says it.
+_LOUD: Final = {
+    "mutter": "muttering",
+    "quiet": "quietly",
+    "whisper": "whispering",
+    "loud": "loudly",
+    "yell": "yelling",
+    "shout": "shouting",
+}
+
+
+def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """Who does what the event tells, and how: all that its own line may not say."""
+    if event is None:
+        return ""
+    if not event.speaker_ref:
+        return "Nobody speaks to you."
+    how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
+    language = f", in {bounded(event.language)}" if event.language else ""
+    volume = _LOUD.get(event.volume, event.volume)
+    volume = f", {bounded(volume)}" if volume else ""
+    name = bounded(event.speaker_name)
+    return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
+
+
+RELATIONS: Final = "ai_relations"
+MOST_OF_RELATION: Final = 200
+MOST_PEOPLE: Final = 20
+
+
+def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """What they are to `npc`, the one who did what the event tells first; "" for nothing."""
+    relations = npc.attributes.get(RELATIONS)
+    if not relations:
+        return ""
+    names: dict[str, str] = {}
+    if event is not None and event.speaker_ref:
+        names[event.known_ref] = event.speaker_name
+    for other in seen_here(npc):
+        names.setdefault(known_ref(npc, other), label_of(npc, other))
+    told = ((name, _words(relations, ref)) for ref, name in names.items())
+    lines = [f"What {bounded(name)} is to you: {words}." for name, words in told if words]
+    return "\n".join(lines[:MOST_PEOPLE])
+
+
+def _words(relations: Any, speaker_ref: str) -> str:
+    """The words about one character; TypeError where the Attribute is no dictionary."""
+    if not isinstance(relations, Mapping):
+        raise TypeError(f"the Attribute {RELATIONS} is {type(relations).__name__}, no dictionary")
+    said = relations.get(speaker_ref) or relations.get(f"#{speaker_ref}") or ""
+    return neutral(one_line(str(said))[:MOST_OF_RELATION].rstrip(" ."))
+
+
+_HOURS_OF_A_DAY = 24
+
+
+def acquaintance(
+    npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
+) -> str:
+    """How much `npc` remembers of the speaker and since when, "" where all of it can be told."""
+    rules = conf.memory
+    if event is None or not event.speaker_ref or not rules.enabled:
+        return ""
+    # What was whispered counts where it may be recalled: in private.
+    known = [
+        memory
+        for memory in memories.held_by(str(npc.id)).candidates(
+            speaker_ref=event.known_ref, present_refs=()
+        )
+        if memory.about == event.known_ref and (event.private or memory.learnt == "aloud")
+    ]
+    if len(known) <= rules.recall.most:
+        return ""
+    name = bounded(event.speaker_name)
+    return f"What you remember of {name}: {len(known)} things, {_since(known)}."
+
+
+def _since(known: list[Memory]) -> str:
+    """For how many days of the game."""
+    days = int((hours_now() - min(memory.created_at for memory in known)) / _HOURS_OF_A_DAY)
+    return f"the first for {days} days" if days > 1 else "all of them new"
+
+
+KIND: Final = "show"
+MOST_THINGS: Final = 5
+"""Of one person, the ones that were shown last."""
+
+
+def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """What each of those present has shown `npc`, a line for each; "" where nobody did."""
+    things: dict[str, list[str]] = {}
+    for record in sorted(_shown(npc, conversation), key=_written):
+        listed = things.setdefault(speaker_known_in(record), [])
+        item = bounded(plain_name(str(record.meta["item"])))
+        if item in listed:
+            listed.remove(item)
+        listed.append(item)
+    lines = []
+    for other in seen_here(npc) if things else ():
+        if listed := things.get(known_ref(npc, other), []):
+            name = bounded(label_of(npc, other))
+            lines.append(f"What {name} has shown you before: {', '.join(listed[-MOST_THINGS:])}.")
+    return "\n".join(lines)
+
+
+def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
+    """The records of things that were shown to `npc` and that the prompt does not tell anyway."""
+    for room in _rooms(npc, conversation):
+        window = windows(room.id)
+        is_here = conversation is not None and room.id == conversation.id
+        before = window.cut if is_here else window.history.stop
+        yield from (record for at, record in _things(window.history, str(npc.id)) if at < before)
+
+
+def _rooms(npc: NPC, conversation: ConversationRef | None) -> Iterator[ConversationRef]:
+    """The rooms `npc` was in lately; of the place of this conversation itself, not its original."""
+    for room in npc.ai.lately.rooms():
+        is_here = conversation is not None and room.place_ref == conversation.place_ref
+        yield conversation if conversation is not None and is_here else room
+
+
+class _Things(NamedTuple):
+    """What was shown in the messages of a history up to the absolute index `stop`."""
+
+    stop: int
+    shown: tuple[tuple[int, Record], ...]
+    """The records by their absolute index, oldest first."""
+
+
+_THINGS: Final = Slot[_Things]("things shown")
+
+
+def _things(history: History, npc_ref: str) -> Iterator[tuple[int, Record]]:
+    """The records that tell of a thing shown to this NPC, whose history it is, newest first.
+
+    A message is looked at once: what is found is kept with the conversation.
+    """
+    known = history.memo.get(_THINGS) or _Things(history.earlier, ())
+    if known.stop < history.stop:
+        first = max(known.stop, history.earlier)
+        newer = enumerate(history.between(first, history.stop), start=first)
+        records = ((at, record_of(message)) for at, message in newer if not message.stays)
+        shown = [(at, one) for at, one in records if one is not None and _is_thing(one, npc_ref)]
+        known = history.memo[_THINGS] = _Things(history.stop, (*known.shown, *shown))
+    return (one for one in reversed(known.shown) if history.earlier <= one[0] < history.stop)
+
+
+def _is_thing(record: Record, npc_ref: str) -> bool:
+    return is_shown_to(record, npc_ref) and bool(record.meta.get("item"))
+
+
+def is_shown_to(record: Record, npc_ref: str) -> bool:
+    """Whether the record tells that something was shown to this NPC."""
+    return record.meta.get("event") == KIND and record.meta.get("to") == npc_ref
+
+
+def _written(record: Record) -> int:
+    return int(record.id)
+
+
+MOST_COMPANY: Final = 20
+
+
+@lru_cache(maxsize=1024)
+def _place_name(name: str) -> str:
+    """Return the name of a place as facts may have it; builders and players choose such names."""
+    return bounded(neutral(plain_name(name)))
+
+
+def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """The place of `npc` and its company, "" where it is nowhere."""
+    if npc.location is None:
+        return ""
+    here = _place_name(npc.location.get_display_name(npc))
+    text = f"Place: {here}."
+    seen = seen_here(npc)
+    if not seen:
+        return text
+    names = ", ".join(bounded(label_of(npc, other)) for other in seen[:MOST_COMPANY])
+    more = f" and {len(seen) - MOST_COMPANY} more" if len(seen) > MOST_COMPANY else ""
+    return f"{text} Present: {names}{more}."
+
+
+GOALS: Final = "ai_goals"
+MOST_GOALS: Final = 10
+MOST_OF_GOAL: Final = 300
+"""Of one goal."""
+
+
+def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """What `npc` is after now, "" where its game says nothing."""
+    told = npc.attributes.get(GOALS)
+    if not told:
+        return ""
+    texts = [told] if isinstance(told, str) else list(told)
+    lines = [line for text in texts if (line := neutral(one_line(str(text))[:MOST_OF_GOAL]))]
+    if not lines:
+        return ""
+    return "\n".join(["What you are after now:", *(f"- {line}" for line in lines[:MOST_GOALS])])
+
+
+def game_time(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """The date and the minute, of the game first; a date no calendar has is left out."""
+    in_game = game_minute()
+    told = [f"In the game it is {in_game}."] if in_game else []
+    return " ".join([*told, f"Outside of it, it is {real_minute()}."])
+
+
+HEADING: Final = "What you lately lived through elsewhere:"
+MOST_OF_LINE: Final = 300
+"""Of one line."""
+MOST_LINES: Final = 30
+"""Of one place."""
+_SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
+# Who came and went or looked somewhere is forgotten first; a thing shown is told by `shown`.
+_PASSING: Final = NOBODYS | {"arrive", "leave", "look", "moved"}
+_LINE: Final = Slot[tuple[str, int]]("line of another place")
+_THEN, _PLACE = itemgetter(0), itemgetter(1)
+
+
+class _Line(NamedTuple):
+    """One line: the number of its record, its place, its text and what it costs."""
+
+    number: int
+    place: str
+    text: str
+    tokens: int
+
+
+def elsewhere(
+    npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
+) -> str:
+    """What `npc` lately lived through in other rooms, oldest first; "" for nothing.
+
+    As much of the newest as there is room for in EVENNIA_AI_ELSEWHERE_TOKENS.
+    """
+    room_for = conf.elsewhere_tokens - ESTIMATE.recall(HEADING)
+    if room_for <= 0:
+        return ""
+    kept: list[_Line] = []
+    for line in _newest_first(npc, conversation):
+        room_for -= line.tokens
+        if room_for < 0:
+            break
+        kept.append(line)
+    if not kept:
+        return ""
+    return "\n".join([HEADING, *_told(npc, kept[::-1])])
+
+
+def _newest_first(npc: NPC, conversation: ConversationRef | None) -> Iterator[_Line]:
+    here = conversation.id if conversation is not None else None
+    rooms = (room for room in _rooms(npc, conversation) if room.id != here)
+    return merge(*(_lines(room, str(npc.id)) for room in rooms), key=_THEN, reverse=True)
+
+
+def _lines(room: ConversationRef, npc_ref: str) -> Iterator[_Line]:
+    told = (record for record in records_of_room(room) if _is_told(record, npc_ref))
+    for record in islice(told, MOST_LINES):
+        text, tokens = _line(record)
+        yield _Line(int(record.id), room.place_ref, text, tokens)
+
+
+def _is_told(record: Record, npc_ref: str) -> bool:
+    if record.kind not in _SAID or not record.body.strip() or record.meta.get("tool_calls"):
+        return False
+    return record.meta.get("event") not in _PASSING and not is_shown_to(record, npc_ref)
+
+
+def _line(record: Record) -> tuple[str, int]:
+    """The line of a record and its tokens, worked out once."""
+    known = record.memo.get(_LINE)
+    if known is None:
+        said = neutral(one_line(record.body)[:MOST_OF_LINE])
+        who = "you" if record.kind is RecordKind.ASSISTANT else bounded(record.name)
+        text = f"- {who}: {said}" if who else f"- {said}"
+        known = record.memo[_LINE] = (text, ESTIMATE.count(text) + 1)
+    return known
+
+
+def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
+    """The lines under the names of their places, a name again where the place changes.
+
+    Each is an item of a list: what begins at the margin is a label, which a name must not become.
+    """
+    for place, its in groupby(lines, key=_PLACE):
+        name = npc.ai.lately.place_name(npc, place)
+        yield f"- in {_place_name(name)}:" if name else "- somewhere:"
+        yield from (f"  {line.text}" for line in its)
+
+
+def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """The block about the bases bound to `npc`, its place and the conversation, "" for none.
+
+    Of those that it must guard safe metadata alone is told. An NPC without the tool to search them
+    could do nothing with any of it, and is not asked (`registry.NEEDS`).
+    """
+    bases = told_before(npc, searchable(npc, conversation))
+    return _block(bases, held_keys(npc, bases)) if bases else ""
+
+
+@lru_cache(maxsize=256)
+def _block(bases: tuple[BaseInfo, ...], held: frozenset[str]) -> str:
+    """The block, made once for as long as nothing of these bases changes."""
+    return meta_prompt.kb_meta_prompt(bases, restricted=held)

@@ -1,0 +1,70 @@
+"""What a call of a model counts as: how it ended, in a word, and the tokens it took.
+
+The same in the game and in workers, so that rows of both can be summed.
+"""
+
+from typing import Final
+
+from twisted.internet.defer import CancelledError
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.errors import (
+    ModelError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.services.llm.chat import ChatReply, Usage
+from evennia_ai.store.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, is_counted
+
+# What certainly never was answered costs nothing.
+_FREE: Final = frozenset({"failed:unavailable", "failed:refused"})
+
+
+class ModelStopped(ModelError):  # noqa: N818 - named as its siblings are
+    """No model is asked, because a person stopped it; `why` says who, and why."""
+
+    def __init__(self, endpoint: str, why: str) -> None:
+        self.why = why
+        super().__init__(endpoint, f"is not asked: {why}")
+
+
+# The first that fits says what kind of failure it was.
+_KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ModelStopped, "stopped"),
+    (ModelTimeout, "timeout"),
+    (ModelUnavailable, "unavailable"),
+    (ModelRefused, "refused"),
+    (ModelRubbish, "rubbish"),
+)
+
+
+def outcome_word(outcome: ChatReply | Failure) -> str:
+    """How a call ended, as its row says it."""
+    if not isinstance(outcome, Failure):
+        return OFFLINE if outcome.offline else ANSWERED
+    if outcome.check(CancelledError):
+        return CANCELLED
+    kind = next((word for known, word in _KINDS if outcome.check(known)), "error")
+    is_unsent = outcome.check(ModelUnavailable, ModelTimeout) and not outcome.value.was_sent
+    return f"{UNSENT}{kind}" if is_unsent else f"failed:{kind}"
+
+
+def usage_of(outcome: ChatReply | Failure) -> Usage | None:
+    """What a provider told of it, None where it told nothing."""
+    return None if isinstance(outcome, Failure) else outcome.usage
+
+
+def reply_tokens_of(outcome: ChatReply | Failure) -> int:
+    """What a reply costs by our own count, for a provider that tells nothing."""
+    return 0 if isinstance(outcome, Failure) else ESTIMATE.of_message(outcome.text)
+
+
+def estimated(outcome: str, *, prompt_tokens: int, reply_tokens: int) -> Usage:
+    """What a call that ended so took by our own count."""
+    if not is_counted(outcome):
+        return Usage(input_tokens=0, output_tokens=0)
+    sent = 0 if outcome in _FREE else prompt_tokens
+    return Usage(input_tokens=sent, output_tokens=reply_tokens)

@@ -1,0 +1,303 @@
+"""Compact: the summary that may stand in the place of the older part of a history.
+
+The history is read as it was when the work was asked for. The models of the role `summariser` are
+asked, each where the one before it was not to be reached; what one answers is checked like any
+stranger's text, and so is an extract, which takes its place where room is short. What comes of it
+says how each try went. Nothing is decided here about the next try: breakers are the game's.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from evennia_ai.engine.errors import (
+    ModelError,
+    RefusalReason,
+    SummaryRefused,
+    TranscriptTooLongError,
+)
+from evennia_ai.engine.history.compaction.extract import extract
+from evennia_ai.engine.history.compaction.planning import (
+    By,
+    CompactionPlan,
+    CompactionRules,
+    NoPlan,
+    plan,
+    tokens_since,
+)
+from evennia_ai.engine.history.compaction.summaries import (
+    REQUEST_TOKENS,
+    checked_summary,
+    summary_request,
+)
+from evennia_ai.engine.history.compaction.summarisable import summaries_in, summarisable
+from evennia_ai.engine.history.projection import message_of, record_of
+from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.formats.scenario.tokenizers import counter_named
+from evennia_ai.npc.jobs.job import Job, JobTools
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form, sent_messages
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.profiles import SUMMARISER
+from evennia_ai.services.llm.reasoning import takes_another_role, without_reasoning
+from evennia_ai.services.llm.roles import chat_messages
+from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, segment_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactGiven:
+    """What a compaction is made from, beside the records."""
+
+    head: Head
+    cut: int
+    """The index at which prompts cut the history."""
+    npc_ref: str
+    npc_name: str
+    """As transcripts write it."""
+    asked_by: str
+    """A turn, idle time or a builder's name."""
+    is_pressing: bool
+    """Room is short or somebody asked for it: an extract will do."""
+    by_model: bool
+    """Whether a model is to be asked first."""
+    has_model: bool
+    """Whether the game wants models asked, and has one: then an extract closes no breaker."""
+    until: str = ""
+    """The id of the first record that is not to be summarised, as a turn will answer it."""
+    attempt: str = ""
+    """The place of the newest try: after another one this is stale."""
+    turn: int = 1
+    """The number of the NPC's next turn, from which breakers count."""
+    counter: str
+    """The name of the token counter."""
+    tokens: int
+    """What a prompt with the whole history needs."""
+    limit_tokens: int
+    rules: CompactionRules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryTry:
+    """How one try to make the summary went."""
+
+    by: By
+    result: Literal["accepted", "refused", "failed"] = "accepted"
+    reason: str = ""
+    request: int | None = None
+    """Which of the requests the reply answers; None where there is no reply to keep."""
+    reply: str = ""
+    model: str = ""
+    """What answered, by its own account."""
+    tokens: tuple[int, int] | None = None
+    """Of the request and of the reply, as the provider counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactMade:
+    """What came of it: without a summary nothing is compacted."""
+
+    nothing: str = ""
+    """Why there was nothing to try."""
+    requests: tuple[SentRequest, ...] = ()
+    """What models were asked, in order."""
+    warnings: tuple[str, ...] = ()
+    """What a builder may want to know of the way there."""
+    tries: tuple[SummaryTry, ...] = ()
+    """In order; the last one is accepted where there is a summary."""
+    summary: str = ""
+    last: str = ""
+    """The place of the last record that it stands for."""
+    messages: int = 0
+    """How many messages it stands for."""
+    messages_tokens: int = 0
+    kept: int = 0
+    """How many messages were kept behind it."""
+    recorded: tuple[str, ...] = ()
+    """The places of the first requests' records; the game adds those that it committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    given: CompactGiven
+    plan: CompactionPlan
+    counter: TokenCounter
+
+    @property
+    def answer_tokens(self) -> int:
+        """Room for an answer that is longer than it was wanted, so that it is not cut off."""
+        return min(2 * self.plan.summary_tokens, self.given.rules.most_summary_tokens)
+
+
+class Compact:
+    """Summaries of histories; `JobKind` says what its members are."""
+
+    name = "compact"
+
+    async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
+        """A `CompactMade` as JSON.
+
+        StaleError: the conversation has left the segment before. StoreError: what would be asked
+        cannot be put on record.
+        """
+        given = read_form(CompactGiven, job.given, where=job.idempotency)
+        segment = await tools.read(_segment, given)
+        task = await tools.off(_planned, given, segment)
+        if isinstance(task, NoPlan):
+            detail = f" ({task.detail})" if task.detail else ""
+            return plain(CompactMade(nothing=f"{task.reason}{detail}"))
+        return plain(await _Making(task, tools).made())
+
+    def refuse_stale(self, job: Job) -> None:
+        """StaleError where the conversation has left the segment."""
+        refuse_gone(read_form(CompactGiven, job.given, where=job.idempotency).head)
+
+
+COMPACT: Final = Compact()
+
+
+@dataclass(slots=True)
+class _Making:
+    """One summary in the making."""
+
+    task: _Task
+    tools: JobTools
+    requests: list[SentRequest] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    tries: list[SummaryTry] = field(default_factory=list)
+
+    async def made(self) -> CompactMade:
+        """The summary, or how all tries for one failed."""
+        given, plan = self.task.given, self.task.plan
+        summary = await self._by_models()
+        if not summary and (given.is_pressing or not self.tries):
+            summary = await self._by_extract()
+        last = record_of(plan.summarised[-1])
+        assert last is not None  # what is summarised is read from records
+        return CompactMade(
+            requests=tuple(self.requests),
+            warnings=tuple(self.warnings),
+            tries=tuple(self.tries),
+            summary=summary,
+            last=last.place,
+            messages=len(plan.summarised),
+            messages_tokens=plan.summarised_tokens,
+            kept=len(plan.tail),
+        )
+
+    async def _by_models(self) -> str:
+        """The summary of the first model that answers, "" where there is none."""
+        given = self.task.given
+        accesses = self.tools.models(SUMMARISER) if given.by_model else ()
+        for number, access in enumerate(accesses, start=1):
+            try:
+                return await self._by_model(access)
+            except TranscriptTooLongError as error:  # nobody's failure, and it will stay so
+                self.warnings.append(str(error))
+                return ""
+            except ModelError as error:
+                is_asked_elsewhere = error.fault is not None and error.fault.is_asked_elsewhere
+                if number == len(accesses) or not is_asked_elsewhere:
+                    self._failed(error)
+                    return ""
+                self.warnings.append(f"summarising: {error}")
+        return ""
+
+    async def _by_model(self, access: Any) -> str:
+        """The summary of this model, "" where its answer is none."""
+        task, tools = self.task, self.tools
+        request = await tools.off(_request, task, access)
+        sent = await tools.record(request)
+        self.requests.append(request)
+        answer = await tools.ask(
+            access,
+            access.request(chat_messages(sent), max_tokens=task.answer_tokens),
+            role=SUMMARISER,
+            npc_ref=task.given.npc_ref,
+            prompt=sent,
+        )
+        said = SummaryTry(
+            by="model",
+            request=len(self.requests) - 1,
+            reply=storable(answer.text),
+            model=storable(answer.model),
+            tokens=(answer.usage.input_tokens, answer.usage.output_tokens)
+            if answer.usage
+            else None,
+        )
+        try:
+            summary: str = await tools.off(_checked_answer, task, answer)
+        except SummaryRefused as error:
+            self.tries.append(replace(said, result="refused", reason=str(error)))
+            return ""
+        self.tries.append(said)
+        return summary
+
+    async def _by_extract(self) -> str:
+        """The summary without a model, "" where nothing that fits is left of it."""
+        try:
+            summary: str = await self.tools.off(_extract, self.task)
+        except SummaryRefused as error:
+            self.tries.append(SummaryTry(by="extract", result="refused", reason=str(error)))
+            return ""
+        self.tries.append(SummaryTry(by="extract"))
+        return summary
+
+    def _failed(self, error: ModelError) -> None:
+        self.tries.append(SummaryTry(by="model", result="failed", reason=str(error)))
+
+
+def _segment(given: CompactGiven) -> PastSegment:
+    return segment_at(given.head, cut=given.cut)
+
+
+def _planned(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
+    opening = message_of(segment.opening) if segment.opening is not None else None
+    unanswered = {given.until} - {""}
+    history = summarisable(segment.history, opening=opening, unanswered=unanswered)
+    summaries = summaries_in(segment.history)
+    if segment.opening is not None:
+        summaries |= {segment.opening.id}
+    counter = counter_named(given.counter)
+    made = plan(
+        history,
+        rules=given.rules,
+        counter=counter,
+        limit_tokens=given.limit_tokens,
+        other_tokens=max(0, given.tokens - tokens_since(given.cut, history, counter)),
+        summaries=summaries,
+    )
+    return made if isinstance(made, NoPlan) else _Task(given=given, plan=made, counter=counter)
+
+
+def _request(task: _Task, access: Any) -> SentRequest:
+    """What to ask a model; with its answer it must fit what the model takes."""
+    room = access.context_tokens - task.answer_tokens
+    messages = summary_request(
+        task.plan,
+        npc_name=task.given.npc_name,
+        counter=task.counter,
+        most_tokens=min(REQUEST_TOKENS, room),
+    )
+    return SentRequest(
+        model=access.model_id or access.name,
+        messages=sent_messages(messages),
+        about=len(task.plan.summarised),
+    )
+
+
+def _checked_answer(task: _Task, answer: ChatReply) -> str:
+    if answer.finish_reason == "length":
+        detail = f"the model was cut off after {task.answer_tokens} tokens"
+        raise SummaryRefused(RefusalReason.TOO_LONG, detail)
+    if takes_another_role(answer.text):
+        detail = "the model went on in another role than its own"
+        raise SummaryRefused(RefusalReason.ROLE_MARKUP, detail)
+    return _checked(task, without_reasoning(answer.text))
+
+
+def _extract(task: _Task) -> str:
+    made = extract(task.plan, npc_name=task.given.npc_name, counter=task.counter)
+    return _checked(task, made)
+
+
+def _checked(task: _Task, text: str) -> str:
+    return checked_summary(text, plan=task.plan, rules=task.given.rules, counter=task.counter)

@@ -1,0 +1,227 @@
+"""Observe: what a model finds worth remembering of what was said since it was asked last.
+
+What it answers is handed on as it is: whether the NPC may remember it is judged by the game, which
+knows who everybody is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.errors import ModelError
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import RecordKind, storable
+from evennia_ai.engine.memory.learning import Observations, observing_request
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.npc.jobs.job import Job, JobTools
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form, sent_messages
+from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply
+from evennia_ai.services.llm.profiles import SUMMARISER
+from evennia_ai.services.llm.roles import chat_messages
+from evennia_ai.services.llm.structured import answered, asking
+from evennia_ai.store.history.model_requests import refuse_observed
+from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, segment_at
+
+ANSWER_TOKENS: Final = 800
+MOST_REQUEST_TOKENS: Final = 8_000
+_SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
+"""What somebody said or did, and no summary of that."""
+
+Place = tuple[int, int]
+"""Segment and number of a record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveGiven:
+    """What is observed, beside the records."""
+
+    head: Head
+    cut: int
+    """The index at which prompts cut the history."""
+    npc_ref: str
+    npc_name: str
+    """As transcripts write it."""
+    upto: Place
+    """The record up to which it was observed before."""
+    failures: int = 0
+    """Of tries in a row; with another number this is stale."""
+    opened_at: int | None = None
+    """The turn at which they opened the breaker."""
+    turn: int
+    """The number of the NPC's last turn."""
+    most: int
+    """How many observations are asked for, and taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawObservation:
+    """One observation in the words of the model."""
+
+    text: str
+    about: str
+    """The name of whom it is about, "" for the world."""
+    importance: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveMade:
+    """What came of it."""
+
+    nothing: str = ""
+    """Why no model was asked."""
+    failed: str = ""
+    """Why there is no answer of use."""
+    requests: tuple[SentRequest, ...] = ()
+    """What the model was asked; a second time where its first answer had not the form."""
+    reply: str = ""
+    """Its last words."""
+    upto: Place = (0, 0)
+    """The last record that it was asked about."""
+    observations: tuple[RawObservation, ...] = ()
+    recorded: tuple[str, ...] = ()
+    """The places of the first requests' records; the game adds those that it committed."""
+
+
+class Observe:
+    """Observations of what was said; `JobKind` says what its members are."""
+
+    name = "observe"
+
+    async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
+        """An `ObserveMade` as JSON.
+
+        StaleError: the conversation has left the segment before. StoreError: what would be asked
+        cannot be put on record.
+        """
+        given = read_form(ObserveGiven, job.given, where=job.idempotency)
+        access = first_ready(tools.models(SUMMARISER))
+        if access is None:
+            return plain(ObserveMade(nothing="no model can be asked now"))
+        segment = await tools.read(_segment, given)
+        new = said_since(segment.history, given.upto)
+        if not new:
+            return plain(ObserveMade(nothing="there is nothing new to learn from"))
+        return plain(await _Asking(given, tools, access).made(new))
+
+    def refuse_stale(self, job: Job) -> None:
+        """StaleError where the conversation has left the segment, or was observed since.
+
+        It counts as observed where somebody who spoke in it was forgotten.
+        """
+        given = read_form(ObserveGiven, job.given, where=job.idempotency)
+        refuse_gone(given.head)
+        refuse_observed(given.head.conversation, since=given.upto)
+
+
+OBSERVE: Final = Observe()
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One question, and a second one where the answer has not the form."""
+
+    given: ObserveGiven
+    tools: JobTools
+    access: Any
+    requests: list[SentRequest] = field(default_factory=list)
+    reply: str = ""
+
+    async def made(self, new: Sequence[Message]) -> ObserveMade:
+        """What the model finds, or why it gave nothing of use."""
+        found: Sequence[RawObservation] = ()
+        failed = ""
+        messages, schema = await self.tools.off(_question, self.given, self.access, new)
+        try:
+            answer = await answered(partial(self._ask, schema), messages, Observations)
+        except ModelError as error:
+            failed = storable(str(error))
+        else:
+            found = [
+                RawObservation(
+                    text=storable(one.text), about=storable(one.about), importance=one.importance
+                )
+                for one in answer.observations[: self.given.most]
+            ]
+        return ObserveMade(
+            failed=failed,
+            requests=tuple(self.requests),
+            reply=self.reply,
+            upto=place_of(new[-1]),
+            observations=tuple(found),
+        )
+
+    def _ask(
+        self, schema: AnswerSchema | None, messages: tuple[ChatMessage, ...]
+    ) -> "Deferred[ChatReply]":
+        return Deferred.fromCoroutine(self._asked(schema, messages))
+
+    async def _asked(
+        self, schema: AnswerSchema | None, messages: tuple[ChatMessage, ...]
+    ) -> ChatReply:
+        access = self.access
+        request = SentRequest(
+            model=access.model_id or access.name,
+            messages=sent_messages(messages),
+            schema=dict(schema.schema) if schema is not None else None,
+        )
+        sent = await self.tools.record(request)
+        self.requests.append(request)
+        answer: ChatReply = await self.tools.ask(
+            access,
+            access.request(chat_messages(sent), max_tokens=ANSWER_TOKENS, schema=schema),
+            role=SUMMARISER,
+            npc_ref=self.given.npc_ref,
+            name="observing",
+            prompt=sent,
+        )
+        self.reply = storable(answer.text)
+        return answer
+
+
+def first_ready(accesses: Sequence[Any]) -> Any | None:
+    """The first of these models whose breaker lets a call through now."""
+    ready = (one for one in accesses if one.breaker is None or one.breaker.admits)
+    return next(ready, None)
+
+
+def said_since(history: History, upto: Place, *, most: int | None = None) -> list[Message]:
+    """What was said and done after a record, oldest first; at most the newest `most` of it."""
+    found: list[Message] = []
+    for message in reversed(history.between(history.earlier, history.stop)):
+        record = record_of(message)
+        if not message.counted or record is None:
+            continue
+        if place_of(message) <= upto or len(found) == most:
+            break
+        if record.kind in _SAID:
+            found.append(message)
+    return found[::-1]
+
+
+def place_of(message: Message) -> Place:
+    """Where the record of a message of a history stands."""
+    record = record_of(message)
+    assert record is not None  # a history is made of records
+    return record.segment, record.seq
+
+
+def _segment(given: ObserveGiven) -> PastSegment:
+    return segment_at(given.head, cut=given.cut)
+
+
+def _question(
+    given: ObserveGiven, access: Any, new: Sequence[Message]
+) -> tuple[tuple[ChatMessage, ...], AnswerSchema | None]:
+    request = observing_request(
+        new,
+        npc_name=given.npc_name,
+        most=given.most,
+        counter=ESTIMATE,
+        most_tokens=min(MOST_REQUEST_TOKENS, access.context_tokens - ANSWER_TOKENS),
+    )
+    return asking(chat_messages(request), Observations, native=access.is_held_to_schemas)

@@ -1,0 +1,135 @@
+"""A worker's settings: the game's database and what the game has set of ours, without Evennia.
+
+They are one file of JSON, which `evennia-ai worker-file` writes in the game's folder and which is
+carried to other machines: {"database": ..., "game_folder": "...", "settings": {...}}.
+"database" is Django's dictionary or an address, postgres://user:password@host:port/name; the
+environment variable EVENNIA_AI_DATABASE has such an address too, and wins. Keys of models come
+from the environment, as in the game.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.services.settings.database import DatabaseAddressError, database
+from evennia_ai.services.settings.workers import QUEUE_APP
+
+DATABASE: Final = "EVENNIA_AI_DATABASE"
+_PREFIX: Final = "EVENNIA_AI_"
+_TAKEN: Final = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+
+
+class WorkerSettingsError(EvenniaAIError):
+    """A worker cannot begin with what it is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFile:
+    """What a worker knows of a game."""
+
+    database: Mapping[str, Any]
+    game_folder: str = "."
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The file, which may hold a password."""
+        said = {
+            "database": dict(self.database),
+            "game_folder": self.game_folder,
+            "settings": dict(self.settings),
+        }
+        return json.dumps(said, indent=2, ensure_ascii=False, default=str) + "\n"
+
+
+def file_of_game(django_settings: Any) -> WorkerFile:
+    """What a worker has to know of the game whose settings these are."""
+    database = {
+        name: value
+        for name, value in django_settings.DATABASES["default"].items()
+        if name in _TAKEN and value
+    }
+    own = {name: getattr(django_settings, name) for name in dir(django_settings)}
+    own = {name: value for name, value in own.items() if name.startswith(_PREFIX)}
+    return WorkerFile(
+        database=database, game_folder=str(Path(django_settings.GAME_DIR).resolve()), settings=own
+    )
+
+
+def read_file(text: str, *, where: str) -> WorkerFile:
+    """A file's settings. WorkerSettingsError says what is wrong with it."""
+    try:
+        said = json.loads(text)
+    except ValueError as error:
+        raise WorkerSettingsError(f"{where}: no JSON ({error})") from error
+    if not isinstance(said, dict) or not isinstance(said.get("settings", {}), dict):
+        raise WorkerSettingsError(f"{where}: must be an object with database and settings")
+    for name in said.get("settings", {}):
+        if not name.startswith(_PREFIX):
+            raise WorkerSettingsError(
+                f"{where}: {name!r} is no setting of evennia_ai; its settings begin with {_PREFIX}"
+            )
+    given = said.get("database", {})
+    database = _database_at(given, where=where) if isinstance(given, str) else given
+    folder = str(said.get("game_folder", "."))
+    return WorkerFile(database=database, game_folder=folder, settings=said.get("settings", {}))
+
+
+def _database_at(address: str, *, where: str) -> dict[str, Any]:
+    """Django's dictionary of a database at an address. WorkerSettingsError: it is none."""
+    try:
+        return database(address)["default"]
+    except DatabaseAddressError as error:
+        raise WorkerSettingsError(f"{where}: {error}") from error
+
+
+def configure(file: WorkerFile) -> None:
+    """Set Django up with our tables and the queue's alone. WorkerSettingsError: it cannot be."""
+    import django
+    from django.conf import settings
+
+    address = os.environ.get(DATABASE, "")
+    found = _database_at(address, where=DATABASE) if address else dict(file.database)
+    if not str(found.get("ENGINE", "")).endswith("postgresql"):
+        raise WorkerSettingsError(
+            "workers need the game's database to be PostgreSQL: name it in the worker's file or in"
+            f" {DATABASE}; docs/run/workers.md says how"
+        )
+    sys.path.insert(0, file.game_folder)  # settings name modules of the game by dotted paths
+    own = {"queue": "procrastinate", **file.settings.get(f"{_PREFIX}WORKERS", {})}
+    settings.configure(
+        INSTALLED_APPS=["evennia_ai", QUEUE_APP],
+        DATABASES={"default": {**found, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}},
+        USE_TZ=True,
+        GAME_DIR=file.game_folder,
+        **{**file.settings, f"{_PREFIX}WORKERS": own},
+    )
+    django.setup()
+    _check()
+
+
+def _check() -> None:
+    """WorkerSettingsError where settings are wrong, or the database has not our tables."""
+    from django.db import DatabaseError, connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    from evennia_ai.services.settings.conf import problems
+
+    for problem in problems():
+        raise WorkerSettingsError(f"{problem.message} {problem.hint}")
+    try:
+        loader = MigrationExecutor(connection).loader
+    except DatabaseError as error:
+        raise WorkerSettingsError(f"the database cannot be read: {error}") from error
+    for app in ("evennia_ai", "procrastinate"):
+        if missing := set(loader.graph.leaf_nodes(app)) - set(loader.applied_migrations):
+            number = min(missing)[1]
+            raise WorkerSettingsError(
+                f"the database lacks the tables of {app} {number}: `evennia migrate` in the game,"
+                " with the same version of evennia-ai"
+            )
+    connection.close()

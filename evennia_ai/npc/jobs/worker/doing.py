@@ -1,0 +1,182 @@
+"""One job in a worker: read, judged, done, and offered; or why not.
+
+Nothing of the game's is written. What comes of a job is one row, unique by the job's name, so
+whoever does it a second time, because the first one was taken for dead, offers nothing more.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from django.db import DatabaseError
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.models.work import FAILED, LAPSED, OFFERED, POISONED
+from evennia_ai.npc.jobs.job import MOST_TRIES, Job, JobKind
+from evennia_ai.npc.jobs.wire import JobError, job_of
+from evennia_ai.npc.jobs.worker.tools import Threads, WorkerTools
+from evennia_ai.services.endpoints import Models
+from evennia_ai.services.llm.quotas import Quotas
+from evennia_ai.store.core.reading import is_of_database
+from evennia_ai.store.work import proposals
+from evennia_ai.store.work.proposals import Offer
+
+log: Final = logging.getLogger(__name__)
+OFFER_SECONDS: Final = 60.0
+"""How long a worker tries to offer what it made while the database is away."""
+AGAIN_SECONDS: Final = 1.0
+
+
+class Doer:
+    """Does the jobs of one worker."""
+
+    def __init__(
+        self,
+        name: str,
+        kinds: Mapping[str, JobKind],
+        *,
+        models_of: Callable[[str], Models],
+        threads: Threads,
+        quotas: Quotas,
+    ) -> None:
+        """`models_of` gives the models for the game of this name."""
+        self.name: Final = name
+        self.kinds: Final = kinds
+        self.doing: set[str] = set()
+        """The names of the jobs under way."""
+        self._models_of: Final = models_of
+        self._threads: Final = threads
+        self._quotas: Final = quotas
+
+    async def do(self, text: str, *, game_id: str, failures: int) -> None:
+        """Do a job, written as JSON, that ended so many workers, and offer what comes of it.
+
+        What its function did not foresee is tried again a little later, while the job is held: one
+        given back to the queue may find a newer one of its lock there, and neither can be done.
+        After all tries it is offered as poisoned. JobError: it is no job for this worker.
+        """
+        job = job_of(text)
+        kind = self.kinds.get(job.kind)
+        if kind is None:
+            known = ", ".join(self.kinds)
+            raise JobError(f"job {job.idempotency!r}: {self.name} does {known}, not {job.kind}")
+        self.doing.add(job.idempotency)
+        try:
+            await self._done(kind, job, text, game_id=game_id, failures=failures)
+        finally:
+            self.doing.discard(job.idempotency)
+
+    async def set_aside(self, text: str, reason: str) -> None:
+        """Offer a job as one that no worker is to try again."""
+        await self._offered(text, begun_at=time.time(), state=POISONED, reason=reason)
+
+    async def lapsed(self, text: str, reason: str) -> None:
+        """Offer a job as one that nobody does any more."""
+        await self._offered(text, begun_at=time.time(), state=LAPSED, reason=reason)
+
+    async def refused(self, text: str, reason: str) -> None:
+        """Offer a job as one that cannot be done here; the game may ask anew."""
+        await self._offered(text, begun_at=time.time(), state=FAILED, reason=reason)
+
+    async def _done(
+        self, kind: JobKind, job: Job, text: str, *, game_id: str, failures: int
+    ) -> None:
+        begun_at = time.time()
+        if job.deadline and begun_at > job.deadline:
+            reason = "nobody began it in time"
+            await self._offered(text, begun_at=begun_at, state=LAPSED, reason=reason)
+            return
+        tools = WorkerTools(self._models_of(game_id), self._threads, self._quotas_of(job))
+        while (said := await _tried(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)) is None:
+            await asyncio.sleep(2.0**failures)
+            failures += 1
+        refuse_stale = partial(kind.refuse_stale, job) if "body" in said else None
+        await self._offered(
+            text,
+            begun_at=begun_at,
+            refuse_stale=refuse_stale,
+            calls=tuple(tools.calls),
+            **said,
+        )
+
+    def _quotas_of(self, job: Job) -> Quotas:
+        return replace(self._quotas, npc=self._quotas.npc.narrowed(job.limits))
+
+    async def _offered(
+        self,
+        text: str,
+        *,
+        begun_at: float,
+        refuse_stale: Callable[[], None] | None = None,
+        **said: Any,
+    ) -> None:
+        """Write down what came of it, and again as long as the database is away."""
+        job = names_of(text)
+        offer = Offer(
+            idempotency=job.get("idempotency", ""),
+            kind=job.get("kind", ""),
+            head_sha256=str(job.get("given", {}).get("head", {}).get("sha256", "")),
+            job=text,
+            worker=self.name,
+            begun_at=begun_at,
+            offered_at=time.time(),
+            **said,
+        )
+        until = time.monotonic() + OFFER_SECONDS
+        while True:
+            try:
+                offering = partial(proposals.offer, offer, refuse_stale=refuse_stale)
+                is_first = await self._threads.run(offering)
+                break
+            except DatabaseError as error:
+                if time.monotonic() > until:
+                    raise
+                log.warning("job %s cannot be offered yet: %s", offer.idempotency, error)
+                await asyncio.sleep(AGAIN_SECONDS)
+        told = said.get("state", OFFERED) if is_first else "was offered before"
+        log.info("job %s: %s %s", offer.idempotency, told, said.get("reason", ""))
+
+
+async def _tried(
+    kind: JobKind, job: Job, tools: WorkerTools, *, is_last: bool
+) -> dict[str, Any] | None:
+    """What is offered of one try; None: it is to be tried again."""
+    try:
+        body = await _run(kind, job, tools)
+    except Exception as error:
+        if isinstance(error, EvenniaAIError) and not is_of_database(error):
+            return {"state": FAILED, "reason": str(error)}
+        # Whatever a kind did not foresee ends this job alone; a database comes back.
+        reason = f"{type(error).__name__}: {error}"
+        if not is_last:
+            log.warning("job %s failed and is tried again: %s", job.idempotency, reason)
+            return None
+        log.exception("job %s is set aside", job.idempotency)
+        return {"state": POISONED, "reason": reason}
+    return {"body": json.dumps(body, separators=(",", ":"))}
+
+
+async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]:
+    """Drive a function that waits for Deferreds by the loop."""
+
+    async def run() -> Mapping[str, Any]:
+        return await kind.run(job, tools)
+
+    loop = asyncio.get_running_loop()
+    body: Mapping[str, Any] = await Deferred.fromCoroutine(run()).asFuture(loop)
+    return body
+
+
+def names_of(text: str) -> dict[str, Any]:
+    """What a job says of itself, also where it is of another version."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -1,0 +1,262 @@
+"""The life of a worker: it takes jobs out of the queue until it is told to end.
+
+The queue is procrastinate's: it hands out jobs, one at a time of each lock, and wakes the worker
+when there is one. What is ours around it: a sign of life that the game shows, jobs of workers that
+gave none for a while are handed out again, and after a lost connection it begins anew.
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+from procrastinate import App, JobContext, PsycopgConnector
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.exceptions import ConnectorException, UniqueViolation
+from procrastinate.jobs import Status
+
+from evennia_ai.npc.jobs.job import MOST_TRIES, VERSION, JobKind
+from evennia_ai.npc.jobs.wire import JobError
+from evennia_ai.npc.jobs.worker.doing import Doer, names_of
+from evennia_ai.npc.jobs.worker.loop_clock import LoopClock
+from evennia_ai.npc.jobs.worker.tools import Threads
+from evennia_ai.services.endpoints import Models
+from evennia_ai.services.net.bridge import AsyncBridge
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.store.work import proposals, queue, workers
+from evennia_ai.store.work.workers import SeenWorker
+
+log: Final = logging.getLogger(__name__)
+ANEW_SECONDS: Final = 2.0
+"""Between two tries to reach the database."""
+POLL_SECONDS: Final = 2.0
+"""How often the queue is looked at besides when it wakes the worker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How a worker works."""
+
+    name: str
+    at_once: int = 4
+    """How many jobs it does at one time."""
+    ends_when_idle: bool = False
+    """Whether it ends when nothing waits any more."""
+
+
+async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
+    """Do jobs of these kinds until SIGTERM or SIGINT; then end the ones under way, and return."""
+    loop = asyncio.get_running_loop()
+    threads = Threads(options.at_once + 1)
+    models = _Models(loop)
+    doer = Doer(options.name, kinds, models_of=models.of, threads=threads, quotas=conf().limits)
+    life = _Life(doer, threads, options)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, life.end)
+    try:
+        await life.live()
+    finally:
+        models.close()
+        threads.close()
+
+
+class _Models:
+    """The models, for each game that asks for something."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._clock: Final = LoopClock(loop)
+        self._made: dict[str, Models] = {}
+
+    def of(self, game_id: str) -> Models:
+        if game_id not in self._made:
+            bridge = AsyncBridge(self._clock)
+            self._made[game_id] = Models(
+                conf(), clock=self._clock, bridge=bridge, game_id=lambda: game_id
+            )
+        return self._made[game_id]
+
+    def close(self) -> None:
+        for models in self._made.values():
+            models.close()
+
+
+class _Life:
+    """A worker's loop around procrastinate's."""
+
+    def __init__(self, doer: Doer, threads: Threads, options: WorkerOptions) -> None:
+        self._doer: Final = doer
+        self._threads: Final = threads
+        self._options: Final = options
+        self._begun_at: Final = time.time()
+        self._stalled_seconds: Final = conf().workers.stalled_seconds
+        self._queues: Final = [queue.queue_name(kind, version=VERSION) for kind in doer.kinds]
+        self._working: asyncio.Task[None] | None = None
+        self._is_ending = False
+        self._showing: Final = Lock()
+        self._is_gone = False
+        self._told: set[str] = set()
+
+    def end(self) -> None:
+        """Take no job any more; `live` returns when those under way have ended."""
+        if not self._is_ending:
+            log.info("%s ends after %d jobs under way", self._doer.name, len(self._doer.doing))
+        self._is_ending = True
+        if self._working is not None:
+            self._working.cancel()
+
+    async def live(self) -> None:
+        log.info("%s does %s", self._doer.name, ", ".join(self._doer.kinds))
+        while not self._is_ending:
+            try:
+                async with self._app().open_async() as app:
+                    await self._worked(app)
+            except (ConnectorException, OSError) as error:
+                log.warning("the database is away, another try follows: %s", error)
+            if self._options.ends_when_idle:
+                break
+            if not self._is_ending:
+                await asyncio.sleep(ANEW_SECONDS)
+        with contextlib.suppress(Exception):  # nobody is left to be told
+            await self._threads.run(self._leave)
+
+    def _app(self) -> App:
+        app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
+
+        @app.task(name=queue.TASK, pass_context=True)
+        async def do(context: JobContext, *, job: str, game: str, at: float) -> None:
+            await self._do(context, job, game)
+
+        return app
+
+    async def _do(self, context: JobContext, text: str, game_id: str) -> None:
+        try:
+            await self._doer.do(text, game_id=game_id, failures=context.job.attempts)
+        except JobError as error:
+            await self._doer.refused(text, str(error))
+
+    async def _worked(self, app: App) -> None:
+        """Work until there is an end, or the connection is lost."""
+        self._working = asyncio.create_task(
+            app.run_worker_async(
+                queues=self._queues,
+                name=self._doer.name,
+                concurrency=self._options.at_once,
+                wait=not self._options.ends_when_idle,
+                delete_jobs="always",
+                fetch_job_polling_interval=POLL_SECONDS,
+                update_heartbeat_interval=self._stalled_seconds / 3,
+                stalled_worker_timeout=self._stalled_seconds,
+                install_signal_handlers=False,
+            )
+        )
+        beating = asyncio.create_task(self._beat(app))
+        try:
+            await self._working
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+        finally:
+            self._working = None
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+
+    async def _beat(self, app: App) -> None:
+        """Show that it lives, and hand out again what dead workers left, while it works.
+
+        To cancel it only makes the end come sooner. Before Python 3.12 `asyncio.wait_for`, by which
+        the pool of connections waits, may lose a cancellation that comes as its wait ends.
+        """
+        while self._working is not None:
+            try:
+                await self._threads.run(self._show, self._seen())
+                await self._tell_of_other_versions()
+                await self._end_what_was_offered(app)
+                await self._hand_out_again(app)
+            except Exception as error:  # it is done again in a moment, whatever it was
+                log.warning("no sign of life could be given: %s", error)
+            await asyncio.sleep(self._stalled_seconds / 6)
+
+    def _show(self, worker: SeenWorker) -> None:
+        """In a thread, which may still be at it when its task was given up: none comes back."""
+        with self._showing:
+            if not self._is_gone:
+                workers.seen(worker)
+
+    def _leave(self) -> None:
+        with self._showing:
+            self._is_gone = True
+            workers.gone(self._doer.name)
+
+    def _seen(self) -> SeenWorker:
+        return SeenWorker(
+            name=self._doer.name,
+            version=VERSION,
+            kinds=" ".join(self._doer.kinds),
+            begun_at=self._begun_at,
+            seen_at=time.time(),
+            doing=", ".join(sorted(self._doer.doing))[:255],
+        )
+
+    async def _tell_of_other_versions(self) -> None:
+        """Name the jobs that wait for workers of another version, once."""
+        for stands in await self._threads.run(queue.status):
+            if stands.version != VERSION and stands.kind not in self._told:
+                self._told.add(stands.kind)
+                log.error(
+                    "%s is of version %d and leaves jobs %s of version %d alone: update %s",
+                    self._doer.name,
+                    VERSION,
+                    stands.kind,
+                    stands.version,
+                    "this worker" if stands.version > VERSION else "the game",
+                )
+
+    async def _end_what_was_offered(self, app: App) -> None:
+        """End jobs whose worker lost its connection as it was to say that they ended.
+
+        It lives and has forgotten them, so nobody else would, and their locks would be held.
+        """
+        jobs = app.job_manager
+        taken = await jobs.list_jobs_async(task=queue.TASK, status=Status.DOING.value)
+        texts = {one.id: str(one.task_kwargs["job"]) for one in taken}
+        held = {number: names_of(text).get("idempotency", "") for number, text in texts.items()}
+        names = set(held.values()) - self._doer.doing
+        if not names:
+            return
+        before = time.time() - self._stalled_seconds
+        ended = await self._threads.run(proposals.offered_before, before, names)
+        for job in taken:
+            if held[job.id] not in ended:
+                continue
+            log.warning("job %s was offered long ago, it is ended", held[job.id])
+            try:
+                await jobs.finish_job(job, status=Status.SUCCEEDED, delete_job=True)
+            except ConnectorException as error:  # another worker was faster
+                log.info("job %s is left: %s", held[job.id], error)
+
+    async def _hand_out_again(self, app: App) -> None:
+        jobs = app.job_manager
+        for job in await jobs.get_stalled_jobs(seconds_since_heartbeat=self._stalled_seconds):
+            if job.queue not in self._queues or job.id is None:
+                continue
+            name = job.lock or job.id
+            text = str(job.task_kwargs["job"])
+            try:
+                if job.attempts + 1 < MOST_TRIES:
+                    log.warning("the worker of job %s gave no sign, it is handed out again", name)
+                    await jobs.retry_job(job)
+                    continue
+                await self._doer.set_aside(text, f"{MOST_TRIES} workers ended over it")
+                await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
+            except UniqueViolation:
+                # A newer one with its queueing lock waits, and that one for this one's lock.
+                log.warning("job %s lapses: a newer one waits for it to end", name)
+                await self._doer.lapsed(text, "its worker gave no sign, and a newer one waits")
+                await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
+            except ConnectorException as error:  # another worker was faster
+                log.info("job %s is left: %s", name, error)

@@ -1,0 +1,186 @@
+"""Own pages: bases in the game's database, searched in threads, by words and by what they mean.
+
+A search never holds the game up. It reads with the thread's own connection, which may write
+nothing, and has `LIMIT_SECONDS` from the moment it is asked, waiting for a thread included; then it
+fails like a wiki that does not answer, and whoever asked is told so.
+
+With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages are found by what they mean as well: a model reads them,
+some at a time (`embedding.py`), after the first search of a base and after changes. Until it has
+read a page, that page is found by its words; where the model takes too long, all are. A weighted
+sum of both scores makes one order of them.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.knowledge.pages.page import BackendError, Hit, Namespace
+from evennia_ai.engine.knowledge.relevance import chunks, ranked_by_both
+from evennia_ai.npc.knowledge.embedding import Working, jobs_for
+from evennia_ai.services.llm.resilience import Clock
+from evennia_ai.services.llm.sentence_model import SentenceModelError, Sentences
+from evennia_ai.store.core.reading import read_alone
+from evennia_ai.store.knowledge import backend, page_search
+from evennia_ai.store.knowledge.backend import DatabaseBackend
+from evennia_ai.store.knowledge.page_vectors import Near, nearest
+
+LIMIT_SECONDS: Final = 0.25
+"""How long a search may take."""
+
+T = TypeVar("T")
+InThread = Callable[..., "Deferred[Any]"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threads:
+    """Where searches run, and the clock that bounds them."""
+
+    run: InThread
+    """Calls a function with its arguments in a thread; where no server runs, at once."""
+    clock: Clock
+
+    def within(self, what: str, work: Callable[[], T]) -> "Deferred[T]":
+        """What `work` returns; BackendError, which begins with `what`, where it takes too long.
+
+        It is not waited for then, and nobody is told what comes of it.
+        """
+        told: Deferred[T] = self.run(work)
+
+        def late(*_: object) -> T:
+            raise BackendError(
+                f"{what} took longer than {1000 * LIMIT_SECONDS:g} ms and was given up; ask again"
+            )
+
+        return told.addTimeout(LIMIT_SECONDS, self.clock, onTimeoutCancel=late)
+
+
+class OwnBackend(DatabaseBackend):
+    """The knowledge base `key` in the game's database; what its searches find comes later."""
+
+    def __init__(self, key: str, threads: Threads) -> None:
+        super().__init__(key)
+        self.threads = threads
+
+    def search(
+        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
+    ) -> "Deferred[tuple[Hit, ...]]":
+        """The pages that fit the words of `query`, best first; BackendError: it took too long."""
+        return self.threads.within(
+            f"the search in knowledge base '{self.key}'",
+            partial(_read, partial(super().search, query, namespaces=namespaces, limit=limit)),
+        )
+
+
+log: Final = logging.getLogger(__name__)
+
+MERGED: Final = 50
+"""Pages that each of the two ways may bring."""
+
+_READING_SECONDS: Final = 60.0
+"""How long a thread may read all vectors of a base, which nobody waits for so long."""
+
+
+class MeaningBackend(OwnBackend):
+    """The knowledge base `key` in the game's database, searched by words and by meaning."""
+
+    def __init__(
+        self,
+        key: str,
+        threads: Threads,
+        work: Working,
+        *,
+        model: Callable[[], Sentences],
+    ) -> None:
+        super().__init__(key, threads)
+        self._work = work
+        self._model = model
+        self._is_reading = False
+
+    def search(
+        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
+    ) -> "Deferred[tuple[Hit, ...]]":
+        """The pages that fit the words of `query` or what it means, best first; comes later."""
+        return Deferred.fromCoroutine(self._searched(query, namespaces, limit))
+
+    async def _searched(
+        self, query: str, namespaces: Collection[Namespace], limit: int
+    ) -> tuple[Hit, ...]:
+        what = f"in knowledge base '{self.key}'"
+        near_to = partial(self._near, query, namespaces)
+        meant = self.threads.within(f"the search by meaning {what}", near_to)
+        try:
+            model, near = await meant
+        except (SentenceModelError, BackendError) as error:
+            log.warning("knowledge base %s is searched by words alone: %s", self.key, error)
+            return await super().search(query, namespaces=namespaces, limit=limit)
+        by_both = partial(self._by_both, query, namespaces, limit, near)
+        hits = await self.threads.within(f"the search {what}", partial(_read, by_both))
+        self._read_on(model)
+        return hits
+
+    def _near(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
+        """The id of the model and the pages whose meaning is near; runs in a thread."""
+        model, vectors = self._asked((query,))
+        look = partial(nearest, self.key, model, vectors[0], namespaces=namespaces, most=MERGED)
+        return model, _read(look, limit_seconds=_READING_SECONDS)
+
+    def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
+        """The id of the model and its vectors of some texts; runs in a thread."""
+        model = self._model()
+        return model.id, model.vectors(texts)
+
+    def _by_both(
+        self, query: str, namespaces: Collection[Namespace], limit: int, near: Sequence[Near]
+    ) -> tuple[Hit, ...]:
+        found = page_search.found(self.key, query, namespaces=namespaces, limit=max(limit, MERGED))
+        by_words = {name for name, _ in found.names}
+        merged = ranked_by_both(
+            found.names,
+            {one.name: one.similarity for one in near},
+            reachable=sum(found.rarities.values()),
+        )
+        places = {one.name: one.place for one in near if one.name not in by_words}
+        hits = self.hits(replace(found, names=tuple(merged[:limit])))
+        return tuple(_with_part(hit, places.get(hit.page.name)) for hit in hits)
+
+    def _read_on(self, model: str) -> None:
+        """Have the model read what it has not read yet, unless it is at it."""
+        if not self._is_reading:
+            self._is_reading = True
+            Deferred.fromCoroutine(self._read_all(model)).addErrback(self._stopped).addBoth(
+                self._done
+            )
+
+    async def _read_all(self, model: str) -> None:
+        look = partial(jobs_for, self.key, model, in_workers=self._work.in_workers)
+        while jobs := await self.threads.run(partial(_read, look, limit_seconds=_READING_SECONDS)):
+            for ended in [self._work.submit(job) for job in jobs]:
+                ending, reason = await ended
+                if ending != "applied":  # the next search asks again
+                    self._not_read(reason)
+                    return
+
+    def _stopped(self, failure: Any) -> None:
+        self._not_read(failure.value)
+
+    def _not_read(self, why: object) -> None:
+        log.error("the pages of knowledge base %s were not all read: %s", self.key, why)
+
+    def _done(self, _: object) -> None:
+        self._is_reading = False
+
+
+def _read(work: Callable[[], T], *, limit_seconds: float = LIMIT_SECONDS) -> T:
+    """What `work` reads, in a thread; BackendError where it takes too long or cannot be read."""
+    with backend.as_backend_errors():
+        return read_alone(work, limit_seconds=limit_seconds)
+
+
+def _with_part(hit: Hit, place: int | None) -> Hit:
+    """A hit of which the nearest part is shown, where no word tells which."""
+    parts = chunks(hit.page.body) if place is not None else ()
+    return replace(hit, passage=parts[place]) if place is not None and place < len(parts) else hit

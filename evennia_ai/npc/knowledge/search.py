@@ -1,0 +1,276 @@
+"""Searching: what an NPC finds in the knowledge bases it may search, and which hints it is given.
+
+A small base that wants it is found as a whole; in others the words of the query are looked for.
+What instructs authors and what they talk about is no knowledge of anybody in the world. Pages whose
+lock does not let the NPC find them are not found. Of a base that tells nothing else all hints of
+such pages are there to choose from: a hint helps to find the words of a search, and was written to
+be told; a reply that repeats one is logged all the same.
+
+Searches are written down as they are made, and go on where that does not work. Of a restricted base
+the passages go into its vault, if the game and the base want that; nothing else of them is written
+anywhere. What the database says of a failure may quote what it was given, so its kind alone is
+logged.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final, TypeVar
+
+from evennia.utils import logger
+from twisted.internet.defer import CancelledError, Deferred
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.knowledge.pages.page import Backend, BaseInfo, Namespace, Page
+from evennia_ai.engine.knowledge.relevance import chunks
+from evennia_ai.engine.knowledge.restricted.hinting import FIELD, hints_of, ranked
+from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
+from evennia_ai.engine.knowledge.restricted.mediation import Mode, PagePassage
+from evennia_ai.npc.knowledge.backends import Backends, later
+from evennia_ai.npc.knowledge.guarding import is_held, may_search, searchable, told_before
+from evennia_ai.npc.model_calls.watching import WatchedCall, Watcher
+from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
+from evennia_ai.npc.senses.presence import NPC, object_of
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.speech import written_text
+from evennia_ai.store.knowledge import knowledge_searches, pages
+from evennia_ai.store.knowledge.knowledge_bases import bases
+from evennia_ai.store.knowledge.knowledge_searches import NewSearch
+from evennia_ai.store.model_calls import NewCall
+
+NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
+PROTECTED_FIELD: Final = "protect"
+"""What of a page's metadata lists words that must never be told, whoever sums it up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was found in one base or in several, the best first.
+
+    `names` are all the titles of the pages it comes from, `terms` what these protect by name.
+    `unread` are the keys of bases that could not be read.
+    """
+
+    chunks: tuple[PagePassage, ...] = ()
+    mode: Mode = "rag_retrieval"
+    names: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+NOTHING: Final = Findings()
+
+
+async def found(
+    npc: NPC,
+    bases: Sequence[BaseInfo],
+    query: str,
+    *,
+    backends: Backends,
+    limit: int,
+    most_whole: int,
+) -> Findings:
+    """What the NPC finds in these bases; a base that cannot be read is told.
+
+    `most_whole` bounds the characters of a base that is found as a whole.
+    """
+    each: list[Findings] = []
+    for info in bases:
+        try:
+            backend = backends.of(info)
+            each.append(
+                await _in_base(npc, info, backend, query, limit=limit, most_whole=most_whole)
+            )
+        except CancelledError:
+            raise
+        except Exception as error:  # a wiki, a database or a game's own backend
+            _log_unread(info, error)
+            each.append(Findings(unread=(info.key,)))
+    return merged(each, limit=limit)
+
+
+def merged(each: Sequence[Findings], *, limit: int) -> Findings:
+    """The findings of several bases as one: the best of each first, then the next of each.
+
+    What was found as a whole stays whole.
+    """
+    is_whole = any(one.mode == "direct_injection" for one in each)
+    rows = zip_longest(*(one.chunks for one in each))
+    ordered = [chunk for row in rows for chunk in row if chunk is not None]
+    return Findings(
+        chunks=tuple(ordered if is_whole else ordered[:limit]),
+        mode="direct_injection" if is_whole else "rag_retrieval",
+        names=_once(name for one in each for name in one.names),
+        terms=_once(term for one in each for term in one.terms),
+        unread=_once(key for one in each for key in one.unread),
+    )
+
+
+def _log_unread(info: BaseInfo, error: Exception) -> None:
+    """Say that a base cannot be read; of a restricted one the error may quote what it is about."""
+    why = type(error).__name__ if info.restricted else f"{type(error).__name__}: {error}"
+    logger.log_err(f"evennia_ai: knowledge base '{info.key}' cannot be read: {why}")
+
+
+async def _in_base(
+    npc: NPC, info: BaseInfo, backend: Backend, query: str, *, limit: int, most_whole: int
+) -> Findings:
+    most = min(info.direct_characters, most_whole)
+    if most and (whole := await later(backend.pages(most_characters=most))) is not None:
+        pages = [page for page in whole if _is_found(npc, page)]
+        passages = [(page, part, 1.0) for page in pages for part in chunks(page.body)]
+        return _findings(info, passages, mode="direct_injection")
+    hits = await later(backend.search(query, namespaces=NAMESPACES, limit=limit))
+    passages = [(hit.page, hit.passage, hit.score) for hit in hits if _is_found(npc, hit.page)]
+    return _findings(info, passages, mode="rag_retrieval")
+
+
+def _is_found(npc: NPC, page: Page) -> bool:
+    return page.name.namespace in NAMESPACES and may_search(npc, page.locks)
+
+
+def _findings(
+    info: BaseInfo, passages: Sequence[tuple[Page, str, float]], *, mode: Mode
+) -> Findings:
+    pages = [page for page, _, _ in passages]
+    return Findings(
+        chunks=tuple(
+            PagePassage(
+                base=info.key,
+                base_name=info.name,
+                title=page.name.full,
+                revision=page.revision,
+                score=score,
+                content=part,
+            )
+            for page, part, score in passages
+        ),
+        mode=mode,
+        names=_once(
+            name for page in pages for name in (page.name.full, page.name.title, *page.meta.aliases)
+        ),
+        terms=_once(term for page in pages for term in _protected_terms(page)),
+    )
+
+
+def _protected_terms(page: Page) -> tuple[str, ...]:
+    """The words that a page protects by name: a text or a list of them."""
+    given = page.meta.fields.get(PROTECTED_FIELD, ())
+    listed = [given] if isinstance(given, str) else given
+    return tuple(str(term) for term in listed) if isinstance(listed, list | tuple) else ()
+
+
+def _once(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+REQUEST: Final = "Persist request"
+RESPONSE: Final = "Persist response"
+
+T = TypeVar("T")
+
+
+def begun(
+    new: NewSearch, chunks: tuple[PagePassage, ...], *, vaulted: tuple[PagePassage, ...] = ()
+) -> int | None:
+    """Write down that a search began; its number, None where it is not written down."""
+    about = f"NPC {new.conversation.npc_ref} searches, {len(chunks)} passages"
+    return _written(about, lambda: knowledge_searches.begin(new, chunks, vaulted=vaulted))
+
+
+def ended(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
+    """Write down what the NPC was told, if the search was written down."""
+    if search is not None:
+        about = f"search {search}, {len(result)} characters"
+        _written(
+            about,
+            lambda: knowledge_searches.end(search, result, decision=decision, reason=reason),
+        )
+
+
+def _written(about: str, write: Callable[[], T]) -> T | None:
+    logger.log_msg(f"{REQUEST}: {about}")
+    try:
+        result = write()
+    except DATABASE_ERRORS as error:
+        logger.log_err(f"{RESPONSE}: {about}: not written down ({type(error).__name__})")
+        return None
+    logger.log_msg(f"{RESPONSE}: {about}: written down")
+    return result
+
+
+def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
+    """The hints of these bases for the NPC, those with most words of the query first."""
+    hints: list[PagePassage] = []
+    unread: list[str] = []
+    for info in bases:
+        try:
+            hints += _hints_in(npc, info)
+        except (EvenniaAIError, *DATABASE_ERRORS) as error:
+            kind = type(error).__name__
+            logger.log_err(f"evennia_ai: hints of base '{info.key}' cannot be read: {kind}")
+            unread.append(info.key)
+    return Findings(chunks=ranked(query, hints), unread=tuple(unread))
+
+
+def _hints_in(npc: NPC, info: BaseInfo) -> list[PagePassage]:
+    found = pages.with_field(info.key, FIELD)
+    return [
+        PagePassage(
+            base=info.key,
+            base_name=info.name,
+            title=page.name.full,
+            revision=page.revision,
+            score=1.0,
+            content=hint,
+        )
+        for page in found
+        if page.name.namespace in NAMESPACES and may_search(npc, page.locks)
+        for hint in hints_of(page)
+    ]
+
+
+SPEAKER: Final = "speaker"
+
+
+class HintEchoes(Watcher):
+    """Logs each reply of an NPC that repeats such a hint.
+
+    Only the start of a reply can be said. It is compared in a thread: a comparison may take as long
+    as a turn of the game's own loop.
+    """
+
+    def __init__(self, in_thread: Callable[..., "Deferred[Any]"]) -> None:
+        self._in_thread: Final = in_thread
+
+    def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
+        """Compare the reply with what the NPC guards, if anything is guarded in the game."""
+        if call.key.role != SPEAKER or not reply.text or not _is_anything_guarded():
+            return
+        npc = object_of(call.key.npc_ref)
+        if npc is None:
+            return
+        infos = [info for info in told_before(npc, searchable(npc, None)) if is_held(npc, info)]
+        if infos:
+            where = f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply"
+            repeated = self._in_thread(_repeated, reply.text, infos)
+            repeated.addCallback(lambda keys: _log_repeated(where, keys))
+            repeated.addErrback(
+                lambda failure: logger.log_err(f"{where} was not checked: {failure}")
+            )
+
+
+def _is_anything_guarded() -> bool:
+    return any(info.restricted for info in bases())
+
+
+def _repeated(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
+    """Return the keys of the bases whose hint the reply repeats; called in a thread."""
+    text = written_text(reply, late_end="hides_nothing")
+    kinds = ((info.key, leak(text, protected([info.hint]))) for info in infos)
+    return [key for key, kind in kinds if kind in ("words", "letters")]
+
+
+def _log_repeated(where: str, keys: Iterable[str]) -> None:
+    for key in keys:
+        logger.log_warn(f"{where} repeats the hint of the restricted knowledge base '{key}'")

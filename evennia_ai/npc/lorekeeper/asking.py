@@ -1,0 +1,231 @@
+"""Asking: whatever a task of the lorekeeper asks of others - pages, two models, and Wikipedia.
+
+The cheap model sorts tasks, the other one writes. Both are asked as every model of the game:
+through its breaker and its queue, counted, limited for the builder who asks, and stopped with the
+game. A profile that is away is passed over for the next one of its role. Of what a restricted base
+gives, no watcher is told a word.
+
+The assembly of a package does no I/O; here its requests meet whoever answers them. What the locks
+hide from who asks never reaches it: a `Hidden` stands in its place. Wikipedia is asked where the
+settings name its address: a page of a base may turn that off and never on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.errors import EvenniaAIError, ModelError
+from evennia_ai.engine.knowledge.assembly.assembly import assemble
+from evennia_ai.engine.knowledge.assembly.config import AssemblyRules
+from evennia_ai.engine.knowledge.assembly.packages import Package
+from evennia_ai.engine.knowledge.assembly.requests import (
+    Article,
+    Failed,
+    Fetch,
+    Hidden,
+    Introduction,
+    Links,
+    Listed,
+    LoreTask,
+    PageSearch,
+    Plan,
+    Request,
+    Step,
+)
+from evennia_ai.engine.knowledge.pages.page import Backend, BackendError, Hit, Page, PageName
+from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.model_calls.calls import ModelCalls
+from evennia_ai.npc.model_calls.limits import CallKey, Limits
+from evennia_ai.services.endpoints import Access, Models
+from evennia_ai.services.llm.chat import ChatReply, ChatRequest
+from evennia_ai.services.llm.profiles import ModelRole
+from evennia_ai.services.llm.roles import chat_messages
+from evennia_ai.services.llm.structured import asking
+from evennia_ai.services.wiki.backend import Wikipedia
+
+LOREKEEPER: Final = "lorekeeper"
+"""Who asks, where otherwise the reference of an NPC stands; also the role of who writes."""
+
+PLAN_TOKENS: Final = 300
+PLAN_SECONDS: Final = 20.0
+
+RequestOf = Callable[[Access], ChatRequest]
+
+
+class NoWriterError(EvenniaAIError):
+    """No model can be asked to write."""
+
+
+def writers(models: Models) -> tuple[Access, ...]:
+    """The models that write, each instead of the one before it.
+
+    Raises:
+        NoWriterError: there is none.
+    """
+    found = models.thinking("lorekeeper")
+    if not found:
+        raise NoWriterError(
+            "no model can write for the lorekeeper: name a profile in"
+            " EVENNIA_AI_MODEL_ROLES['lorekeeper'], or set EVENNIA_AI_BASE_URL"
+        )
+    return found
+
+
+def refuse_over_limit(limits: Limits, player_ref: str) -> None:
+    """NoWriterError where this builder, the lorekeeper or the game has asked enough for now."""
+    refusal = limits.refusal(npc_ref=LOREKEEPER, player_ref=player_ref)
+    if refusal is not None:
+        raise NoWriterError(f"the lorekeeper is not asked: {refusal.told}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asks the models; `is_protected` where their words are of a restricted base."""
+
+    calls: ModelCalls
+    player_ref: str
+    is_protected: bool = False
+
+    def written(self, request_of: RequestOf) -> "Deferred[ChatReply]":
+        """The reply of the model that writes. It fails with a ModelError."""
+        asked = self._in_turn(writers(self.calls.models), request_of, role="lorekeeper")
+        return Deferred.fromCoroutine(asked)
+
+    def planned(self, plan: Plan) -> "Deferred[str | Failed]":
+        """What the planner's model wrote, or why it wrote nothing."""
+        accesses = self.calls.models.thinking("planner")
+        asked = self._in_turn(accesses, partial(_planning_request, plan), role="planner")
+        reply: Deferred[Any] = Deferred.fromCoroutine(asked)
+        return reply.addCallbacks(lambda said: said.text, _no_plan)
+
+    async def _in_turn(
+        self, accesses: tuple[Access, ...], request_of: RequestOf, *, role: ModelRole
+    ) -> ChatReply:
+        """The reply of the first model that gives one, as far as another may do better."""
+        error: EvenniaAIError = NoWriterError(f"there is no model for the role {role}")
+        key = CallKey(
+            npc_ref=LOREKEEPER,
+            player_ref=self.player_ref,
+            role=role,
+            name="" if role == "lorekeeper" else "lorekeeper planning",
+            is_protected=self.is_protected,
+        )
+        for access in accesses:
+            try:
+                return await self.calls.asked(access, request_of(access), key)
+            except ModelError as failed:
+                error = failed
+                if failed.fault is None or not failed.fault.is_asked_elsewhere:
+                    break
+        raise error
+
+
+def _planning_request(plan: Plan, access: Access) -> ChatRequest:
+    messages, schema = asking(
+        chat_messages(plan.messages), plan.schema, native=access.is_held_to_schemas
+    )
+    return access.request(
+        messages, max_tokens=PLAN_TOKENS, most_seconds=PLAN_SECONDS, schema=schema
+    )
+
+
+def _no_plan(failure: Failure) -> Failed:
+    failure.trap(ModelError, NoWriterError)
+    return Failed(failure.getErrorMessage())
+
+
+OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
+
+_opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
+
+
+def introduction(models: Models, address: str, entity: str) -> "Deferred[Article | Failed | None]":
+    """The introduction of the article about `entity` at this address, None where there is none."""
+    if not address:
+        return succeed(Failed(OFF))
+    if models not in _opened:
+        _opened[models] = Wikipedia(address, models.bridge)
+    found: Deferred[Article | Failed | None] = _opened[models].intro(entity)
+    return found.addErrback(_failed, entity)
+
+
+def _failed(failure: Failure, entity: str) -> Failed:
+    """What the assembly is told where Wikipedia does not answer: it goes on without it."""
+    failure.trap(BackendError)
+    logger.log_warn(f"evennia_ai: no introduction of {entity!r}: {failure.value}")
+    return Failed(str(failure.value))
+
+
+_BUILDERS: Final = "view:perm(Builder)"
+"""Who may read what has no lock of its own."""
+
+Planning: TypeAlias = Callable[[Plan], "Deferred[str | Failed]"]
+LookingUp: TypeAlias = Callable[[str], "Deferred[Article | Failed | None]"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who reads, from where; `plan` asks the planner's model, `look_up` finds an introduction."""
+
+    by: Any
+    backend: Backend
+    plan: Planning
+    look_up: LookingUp
+
+    def read(self, task: LoreTask, rules: AssemblyRules) -> "Deferred[Package]":
+        """The package for a task. It fails with what the assembly or the backend fails with."""
+        return Deferred.fromCoroutine(self._driven(assemble(task, rules=rules)))
+
+    async def _driven(self, steps: Step[Package]) -> Package:
+        """Send the assembly answer after answer until it comes to its package."""
+        answer: Any = None
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration as done:
+                package: Package = done.value
+                return package
+            answer = await self._answered(request)
+
+    def _answered(self, request: Request) -> "Deferred[Any]":
+        match request:
+            case Fetch(names):
+                return self._fetched(names)
+            case PageSearch():
+                return self._found(request)
+            case Links(names):
+                return later(self.backend.linking(names))
+            case Listed(namespace):
+                return later(self.backend.listed(namespace))
+            case Plan():
+                return self.plan(request)
+            case Introduction(entity):
+                return self.look_up(entity)
+
+    def _fetched(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
+        found = later(self.backend.fetch(names))
+        return found.addCallback(lambda pages: [page and self._shown(page) for page in pages])
+
+    def _found(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
+        found = later(
+            self.backend.search(query.query, namespaces=query.namespaces, limit=query.limit)
+        )
+        return found.addCallback(
+            lambda hits: [hit if may_read(self.by, hit.page.locks) else Hidden() for hit in hits]
+        )
+
+    def _shown(self, page: Page) -> Page | Hidden:
+        return page if may_read(self.by, page.locks) else Hidden()
+
+
+def may_read(by: Any, locks: str) -> bool:
+    """Whether the lock `view` lets `by` read it; where there is none, builders may."""
+    is_said = any(part.strip().startswith("view:") for part in locks.split(";"))
+    return allows(by, locks if is_said else _BUILDERS, "view")

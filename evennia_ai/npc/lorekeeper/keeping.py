@@ -1,0 +1,282 @@
+"""Keeping: a task for the lorekeeper, from its words to an answer and the drafts in it.
+
+The package is assembled first, from what may be read by who asks. It is stored with the request
+that is made of it, and only then the generator is asked, once. A task that only reads goes to the
+generator as well, without a package. Everything that may take time is a Deferred: the game goes on.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.errors import EvenniaAIError, NotStoredError
+from evennia_ai.engine.knowledge.assembly.config import UNKNOWN, AssemblyRules
+from evennia_ai.engine.knowledge.assembly.packages import Package
+from evennia_ai.engine.knowledge.assembly.requests import LoreTask
+from evennia_ai.engine.knowledge.pages.page import Backend, BaseInfo, PageName
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.npc.knowledge.guarding import is_held
+from evennia_ai.npc.lorekeeper.asking import (
+    LOREKEEPER,
+    Asker,
+    Reader,
+    introduction,
+    may_read,
+    refuse_over_limit,
+    writers,
+)
+from evennia_ai.npc.lorekeeper.writing import (
+    Written,
+    drafted,
+    stored_request,
+    text_of_answer,
+    writing_request,
+)
+from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
+from evennia_ai.npc.runtime import Runtime, runtime
+from evennia_ai.npc.senses.presence import HasMind
+from evennia_ai.services.endpoints import Access
+from evennia_ai.services.llm.chat import ChatRequest, sent_sha256
+from evennia_ai.services.llm.roles import chat_messages
+from evennia_ai.store.knowledge import knowledge_bases, page_drafts
+from evennia_ai.store.knowledge.page_drafts import NewTask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LorekeeperAnswer:
+    """What came of a task.
+
+    `text` is what the generator wrote, `drafts` are the numbers of the pages in it, which wait for
+    a builder. `context_meta` tells, as JSON, what the generator was shown and why; it is there
+    whatever way the task went, also where no package was assembled. `notes` say what of the answer
+    was of no use. `number` is that of the stored task.
+    """
+
+    base: str
+    task: str
+    text: str
+    context_meta: Mapping[str, Any]
+    package: Package
+    number: int
+    drafts: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def draft(self) -> int | None:
+        """The number of the first draft, None where the answer has no page."""
+        return self.drafts[0] if self.drafts else None
+
+
+SWITCHED_OFF: Final = "the assembly is switched off in the settings"
+MOST_OF_A_TASK: Final = 20_000
+
+
+class LorekeeperError(EvenniaAIError):
+    """A task cannot be done; the text says why and what would do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """A task under way: whose it is, for which base, and with which words before it."""
+
+    task: LoreTask
+    by: Any
+    live: Runtime
+    info: BaseInfo
+    backend: Backend
+    earlier: Sequence[Message]
+
+    @property
+    def asker(self) -> Asker:
+        """Who asks the models for it."""
+        return Asker(
+            calls=self.live.calls, player_ref=str(self.by.id), is_protected=self.info.restricted
+        )
+
+
+def lorekeeper(
+    task: str,
+    *,
+    base: str,
+    by: Any,
+    type_override: str = "",
+    custom_pages: Sequence[PageName] = (),
+    earlier: Sequence[Message] = (),
+) -> "Deferred[LorekeeperAnswer]":
+    """Have a task done for a knowledge base; pages in the answer are drafts that wait.
+
+    `by` is the object of the game that asks: what its locks hide from it is not read.
+    `type_override` is the key of a task type, where the planner is not to decide it; `custom_pages`
+    are shown in any case. `earlier` is what was said before in the same conversation. The Deferred
+    fails with an EvenniaAIError; no draft is stored then.
+    """
+    kept = _kept(
+        LoreTask(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
+        base=base,
+        by=by,
+        live=runtime(),
+        earlier=tuple(earlier),
+    )
+    return Deferred.fromCoroutine(kept)
+
+
+async def _kept(
+    task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
+) -> LorekeeperAnswer:
+    settings = live.conf.lorekeeper
+    work = _begun(task, base=base, by=by, live=live, earlier=earlier)
+    package = await _package(work)
+    request = writing_request(package, placement=settings.package_placement, earlier=earlier)
+    _refuse_too_long(request, live)
+    new = _new_task(work, package, request)
+    number = page_drafts.begin_task(new)
+    try:
+        ask = partial(_chat_request, request, settings.reply_tokens)
+        reply = await work.asker.written(ask)
+    except EvenniaAIError as error:
+        _write(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
+        raise
+    text = text_of_answer(reply.text)
+    told = {**new.context_meta, "model": reply.model}
+    _write(number, partial(page_drafts.end_task, number, text=text, context_meta=told))
+    made = await drafted(
+        Written(
+            base=work.info.key,
+            backend=work.backend,
+            by=by,
+            task=task.text,
+            text=text,
+            context_meta=told,
+            request=new.request,
+        )
+    )
+    _write(number, partial(page_drafts.keep_drafts, number, made.numbers))
+    return LorekeeperAnswer(
+        base=work.info.key,
+        task=task.text,
+        text=text,
+        context_meta=told,
+        package=package,
+        number=number,
+        drafts=made.numbers,
+        notes=made.notes,
+    )
+
+
+def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewTask:
+    """The task as it is stored before the model is asked; which model answers is known later."""
+    sha256 = sent_sha256(chat_messages(request))
+    meta = package.context_meta() | {
+        "base": work.info.key,
+        "model": "",
+        "placement": "split" if work.earlier else work.live.conf.lorekeeper.package_placement,
+        "sent_sha256": sha256,
+    }
+    return NewTask(
+        asked_by=str(work.by.id),
+        base=work.info.key,
+        task=work.task.text,
+        context_meta=meta,
+        request=stored_request(request),
+        sha256=sha256,
+    )
+
+
+def _told_of(error: EvenniaAIError, work: _Work) -> str:
+    """What is written down of an error; of a restricted base it may quote what was sent."""
+    return type(error).__name__ if work.asker.is_protected else str(error)
+
+
+def _write(number: int, write: Callable[[], None]) -> None:
+    """Write down the end of a task; an answer that was paid for is there without it."""
+    try:
+        write()
+    except DATABASE_ERRORS as error:
+        what = f"the end of task {number} of the lorekeeper is not written down"
+        logger.log_err(f"evennia_ai: {what} ({type(error).__name__})")
+
+
+def _begun(
+    task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
+) -> _Work:
+    """The work on a task that may be done."""
+    if not task.text:
+        raise LorekeeperError("the task is empty: say what is to be written")
+    if len(task.text) > MOST_OF_A_TASK:
+        told = f"{len(task.text)} characters and the limit is {MOST_OF_A_TASK}"
+        raise LorekeeperError(f"the task has {told}")
+    writers(live.models)
+    refuse_over_limit(live.limits, str(by.id))
+    info = _base(base, by)
+    backend = live.backends.of(info)
+    return _Work(task=task, by=by, live=live, info=info, backend=backend, earlier=earlier)
+
+
+def _base(key: str, by: Any) -> BaseInfo:
+    """The base of this key; one that may not be read is not there."""
+    seen = [one for one in knowledge_bases.bases() if may_read(by, one.locks)]
+    found = next((one for one in seen if one.key == key), None)
+    if found is None:
+        raise NotStoredError("knowledge base", key, tuple(one.key for one in seen))
+    _refuse_guarding(by, found)
+    return found
+
+
+def _refuse_guarding(by: Any, info: BaseInfo) -> None:
+    """LorekeeperError where `by` is an NPC that guards the base."""
+    who, is_ours = str(by.key), isinstance(by, HasMind)
+    if is_ours and is_held(by, info):
+        raise LorekeeperError(
+            f"knowledge base '{info.key}' is restricted, and NPC {who} is told safe summaries of"
+            " it alone: the tool knowledge_base_search gives them"
+        )
+
+
+async def _package(work: _Work) -> Package:
+    """What the generator is shown; nothing where the assembly is switched off."""
+    if not work.live.conf.lorekeeper.enabled:
+        return Package(
+            task=work.task,
+            task_type=work.task.type_override or UNKNOWN,
+            type_from="override" if work.task.type_override else "fallback",
+            bypass_reason=SWITCHED_OFF,
+        )
+    reader = Reader(
+        by=work.by,
+        backend=work.backend,
+        plan=work.asker.planned,
+        look_up=partial(introduction, work.live.models, work.live.conf.knowledge_wikipedia),
+    )
+    return await reader.read(work.task, _rules(work.live))
+
+
+def _rules(live: Runtime) -> AssemblyRules:
+    """What holds where the base's own config page says nothing."""
+    settings, writer = live.conf.lorekeeper, writers(live.models)[0]
+    room = writer.context_tokens - settings.reply_tokens
+    usual = AssemblyRules()
+    budget = max(usual.reserve_tokens + 1, min(settings.budget_tokens, room))
+    return AssemblyRules(budget_tokens=budget, wikipedia=bool(live.conf.knowledge_wikipedia))
+
+
+def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
+    """LorekeeperError where the first model that writes has no room for this and a reply."""
+    writer, reply = writers(live.models)[0], live.conf.lorekeeper.reply_tokens
+    tokens = sum(ESTIMATE.of_message(one.content) for one in request)
+    if tokens + reply > writer.context_tokens:
+        raise LorekeeperError(
+            f"the task and its package have about {tokens} tokens, and the model of profile"
+            f" '{writer.profile.name}' takes {writer.context_tokens} with {reply} of them for the"
+            " answer;"
+            " lower budget_tokens on the page Instructions:Config, or name a larger model"
+        )
+
+
+def _chat_request(request: Sequence[Message], reply_tokens: int, access: Access) -> ChatRequest:
+    messages = chat_messages(request)
+    return access.request(messages, max_tokens=reply_tokens, cache_key=LOREKEEPER)

@@ -1,0 +1,402 @@
+"""Attention: which of the things an NPC perceived it answers, and when.
+
+`hear` commits what was perceived (`recorder`). Whether the NPC is meant (`addressing`) and who of
+several answers (`floor.bidding`) decides whether a turn is offered to the scheduler
+(`pending_answer`). What was decided last, and why, is kept for its builder.
+"""
+
+from collections import deque
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+
+from evennia_ai.engine.errors import on_one_line
+from evennia_ai.engine.text.columns import clipped
+from evennia_ai.npc.floor.addressing import (
+    Address,
+    Addressed,
+    Engagement,
+    HeardVerdict,
+    Listener,
+    address_of,
+)
+from evennia_ai.npc.floor.bidding import Bid, roll_of
+from evennia_ai.npc.inputs.mind import Mind
+from evennia_ai.npc.mind.greeting import Greeting
+from evennia_ai.npc.mind.pending_answer import PendingAnswer
+from evennia_ai.npc.model_calls.limits import is_stopped, why_halted
+from evennia_ai.npc.recording.event_recorder import Hearing
+from evennia_ai.npc.recording.heard import CommittedEvent
+from evennia_ai.npc.runtime import Current, Runtime
+from evennia_ai.npc.senses.events import ARRIVE, Event, Line
+from evennia_ai.npc.senses.presence import bystanders, is_npc, is_on, names_for, room_ref_of
+from evennia_ai.services.settings.npc import NPCSettings
+from evennia_ai.store.history import record_rows
+
+TOO_MUCH: Final = "too much waits already"
+MOST_VERDICTS: Final = 20
+SHOWN_CHARACTERS: Final = 80
+
+
+class Attention:
+    """What one NPC gives its mind to. All of it may be lost in a reload."""
+
+    def __init__(self, mind: Mind, current: Current) -> None:
+        self._mind: Final = mind
+        self._current: Final = current
+        self.greeting: Final = Greeting(
+            mind, current, is_sure=self.is_sure, why_unable=self.why_unable
+        )
+        self._hearing: Final = Hearing(
+            mind.ref,
+            opening=self.greeting.opening,
+            consider=self._heard,
+            missed=self._missed,
+        )
+        # What is not answered yet and may be, by the id of its record.
+        self._open: dict[str, PendingAnswer] = {}
+        self._engagement: Final = Engagement()
+        # With whom the NPC ended the conversation, until the answer is over in which it did.
+        self._dismissed: set[str] = set()
+        self._spoke_at = 0.0
+        self._is_overflowing = False
+        self.overflows = 0
+        self.last_verdicts: Final[deque[HeardVerdict]] = deque(maxlen=MOST_VERDICTS)
+
+    @property
+    def unrecorded(self) -> int:
+        """How many events are not committed yet."""
+        return len(self._hearing.unrecorded)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is only in memory: an event, or an answer to one."""
+        return bool(self.unrecorded or self._open)
+
+    def waiting_records(self) -> frozenset[str]:
+        """Ids of the records that get an answer of their own later."""
+        return frozenset(ref for ref, one in self._open.items() if not one.is_running)
+
+    def hear(self, event: Event) -> None:
+        """Commit what was perceived, then answer it if the NPC is meant.
+
+        An event that cannot be committed is kept and tried again; nothing is asked of a model
+        before.
+        """
+        live = self._live
+        event = live.floors.chains.continued(event)
+        live.floors.chains.heard(event)
+        self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref), live.recorder)
+
+    def spoke(self, text: str, *, hops: int, line: Line | None) -> None:
+        """Remember what the NPC says or does, so that an echo of it is known for one."""
+        ref, room_ref = self._mind.ref, room_ref_of(self._mind.npc)
+        self._live.floors.chains.spoke(room_ref, text, speaker_ref=ref, hops=hops, line=line)
+
+    # What nobody waits for any more
+
+    def drop_waiting(self, why: str) -> int:
+        """Answer nothing of what waits, and greet nobody later; how much that was."""
+        self.greeting.forget()
+        return self._withdraw([one for one in self._open.values() if not one.is_running], why)
+
+    def stopped(self, why: str) -> int:
+        """A person stopped the NPC: what waits is not answered, nor what is under way; how much."""
+        self.greeting.forget()
+        answers = list(self._open.values())
+        self._given_up(answers, why)
+        if is_stopped():
+            for one in answers:
+                self._live.signs.show("stopped", self._mind.npc, one.event)
+        return len(answers)
+
+    def gone(self) -> None:
+        """The NPC is somewhere else or nowhere: nobody waits for it where it was."""
+        self._engagement.clear()
+        self.greeting.forget()
+        self._given_up(list(self._open.values()), "the NPC is gone, or somewhere else now")
+
+    def speaker_left(self, speaker_ref: str) -> None:
+        """Somebody left: what waits for them alone is not answered.
+
+        An answer that is under way is said if there are others who heard the question.
+        """
+        self._engagement.end(speaker_ref)
+        self.greeting.forget(speaker_ref)
+        theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
+        if any(not is_npc(who) for who in self._others_than(speaker_ref)):
+            theirs = [one for one in theirs if one.event.private or not one.is_running]
+        self._given_up(theirs, "the speaker left")
+
+    def _given_up(self, answers: list[PendingAnswer], why: str) -> None:
+        self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
+
+    def _withdraw(self, answers: list[PendingAnswer], why: str) -> int:
+        self._live.scheduler.withdraw(self._mind.ref, [one.run for one in answers])
+        for one in answers:
+            one.withdraw(why)
+        return len(answers)
+
+    def unanswered(self, event: Event) -> bool:
+        """Show who said or did `event` that the NPC, who was meant, does not answer it.
+
+        False if they were shown so within the last minute.
+        """
+        return self._live.signs.show("lost", self._mind.npc, event)
+
+    def _missed(self, event: Event) -> None:
+        """The same for an event of which nobody looked yet whether the NPC is meant."""
+        try:
+            is_meant = event.private or self.is_sure(event)
+        except Exception as error:  # the database, or a game's own hooks, which may raise anything
+            why = on_one_line(error)
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: not known who was meant: {why}")
+            return
+        if is_meant:
+            self.unanswered(event)
+
+    # What a turn tells
+
+    def begun(self, heard: CommittedEvent) -> None:
+        """Something of the answer was said or done; a greeting may be said when it is over."""
+        answering = self._open.get(heard.record.id)
+        if answering is not None:
+            answering.begun()
+
+    def answered(self, heard: CommittedEvent, settings: NPCSettings) -> None:
+        """The turn ended with a reply: whoever is answered is in conversation, unless dismissed."""
+        self._spoke_at = self._now()
+        event = heard.event
+        if event.speaker_ref in self._dismissed:
+            self._dismissed.discard(event.speaker_ref)
+        else:
+            self._engage(event, settings)
+
+    def disengage(self, speaker_ref: str) -> None:
+        """The NPC ends the conversation with somebody, in the answer that is under way."""
+        self._engagement.end(speaker_ref)
+        self._dismissed.add(speaker_ref)
+
+    def put_back(self, heard: CommittedEvent, *, delay_seconds: float) -> None:
+        """Take the turn that answers this again later."""
+        answering = self._open[heard.record.id]
+        answering.waits_again()
+        self._live.scheduler.put_back(
+            self._mind.ref,
+            answering.run,
+            delay_seconds=delay_seconds,
+            owner=answering.owner,
+            chatter=answering.is_chatter,
+            cooldown_seconds=self._mind.settings.cooldown_seconds,
+        )
+
+    # Whether the NPC is meant
+
+    def consider(self, heard: CommittedEvent) -> None:
+        """Bid to answer what was committed, if the NPC is meant."""
+        if heard.event.kind == ARRIVE and self.greeting.came(heard):
+            self._judged(heard, answers=True, why="it greets who comes")
+            return
+        try:
+            settings, live = self._mind.settings, self._live
+            address = self._address(heard.event, settings)
+            if address.claim is Addressed.NONE:
+                self._judged(heard, answers=False, why=address.why)
+                self._show_stopped(heard.event, settings)
+                return
+            rivals = self._has_rivals(heard.event)
+            answering = self._pending(heard, address, settings)
+        except DatabaseError as error:
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
+            self._missed(heard.event)
+            return
+        self._open[heard.record.id] = answering
+        if heard.greeting:  # when everybody has read the event, however long the turn waits
+            live.clock.callLater(0, answering.turn.greet)
+        if rivals or address.claim is Addressed.UNDECIDED:
+            live.floors.bid(heard.event, self._bid(answering), answering)
+        else:
+            answering.speak()
+
+    def answer_again(self, heard: CommittedEvent, *, why: str) -> None:
+        """Answer what was answered before, whoever else hears it."""
+        address = Address(claim=Addressed.MEANT, why=why)
+        answering = self._pending(heard, address, self._mind.settings)
+        self._open[heard.record.id] = answering
+        answering.speak()
+
+    def _pending(
+        self, heard: CommittedEvent, address: Address, settings: NPCSettings
+    ) -> PendingAnswer:
+        return PendingAnswer(
+            self._mind,
+            heard,
+            address=address,
+            settings=settings,
+            live=self._live,
+            offer=self._offer,
+            over=self._over,
+        )
+
+    def _heard(self, heard: CommittedEvent) -> None:
+        self._mind.lately.heard(heard.conversation)
+        self.consider(heard)
+
+    def _offer(self, answering: PendingAnswer) -> None:
+        """It may answer: its turn waits for its time."""
+        settings, scheduler = answering.settings, self._live.scheduler
+        self._dismissed.discard(answering.event.speaker_ref)
+        self._engage(answering.event, settings)
+        self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
+        older = self._older_than(answering)
+        offered = scheduler.offer(
+            self._mind.ref,
+            answering.run,
+            place=self._live.place_of(settings),
+            owner=answering.owner,
+            chatter=answering.is_chatter,
+            cooldown_seconds=settings.cooldown_seconds,
+        )
+        if offered:
+            self._judged(answering.heard, answers=True, why=answering.address.why)
+        if older is not None:
+            self._overflowed(older)
+        if not offered:
+            self._overflowed(answering)
+
+    def _older_than(self, answering: PendingAnswer) -> PendingAnswer | None:
+        """What is not answered any more so that this one can be, taken out of what waits."""
+        if answering.is_chatter:
+            return None
+        scheduler = self._live.scheduler
+        work = scheduler.room_for(self._mind.ref, owner=answering.owner)
+        older = next((one for one in self._open.values() if one.run == work), None)
+        if older is not None:
+            scheduler.withdraw(self._mind.ref, [older.run])
+        return older
+
+    def _overflowed(self, unanswered: PendingAnswer) -> None:
+        """One of what was said goes unanswered; once for many it is recorded."""
+        self.overflows += 1
+        if not self._is_overflowing:
+            self._is_overflowing = True
+            self._hearing.record_overflow(unanswered.heard.conversation)
+        self._live.watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
+        unanswered.keep_silent(TOO_MUCH)
+        if self.unanswered(unanswered.event):
+            logger.log_warn(
+                f"evennia_ai: NPC {self._mind.ref}: lines of #{unanswered.event.speaker_ref} go"
+                f" unanswered, {TOO_MUCH} (EVENNIA_AI_SPEAKER_LIMIT, EVENNIA_AI_QUEUE_LIMIT)"
+            )
+
+    def _over(self, answering: PendingAnswer, why_silent: str) -> None:
+        """It was answered, or will not be."""
+        self._open.pop(answering.heard.record.id, None)
+        if why_silent:
+            self._judged(answering.heard, answers=False, why=why_silent)
+
+    def forget_erased(self) -> None:
+        """Drop the verdicts on what was erased since, whoever erased it and in which process."""
+        known = record_rows.records(verdict.record for verdict in self.last_verdicts)
+        erased = {record.id for record in known if record.is_erased}
+        kept = [verdict for verdict in self.last_verdicts if verdict.record not in erased]
+        self.last_verdicts.clear()
+        self.last_verdicts.extend(kept)
+
+    def _judged(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
+        event = heard.event
+        self.last_verdicts.append(
+            HeardVerdict(
+                heard_at=self._now(),
+                record=heard.record.id,
+                kind=event.kind,
+                speaker=event.speaker_name,
+                text=clipped(event.text, SHOWN_CHARACTERS),
+                answers=answers,
+                why=why,
+            )
+        )
+
+    def _bid(self, answering: PendingAnswer) -> Bid:
+        heard, address = answering.heard, answering.address
+        return Bid(
+            npc_ref=self._mind.ref,
+            claim=address.claim,
+            named_at=address.named_at,
+            engaged_at=self._engagement.since(heard.event, now=self._now()) or 0.0,
+            talkativeness=answering.settings.talkativeness,
+            roll=roll_of(self._mind.ref, heard.conversation.place_ref, heard.record.place),
+            spoke_at=self._spoke_at,
+        )
+
+    def is_sure(self, event: Event) -> bool:
+        """Whether the NPC answers the event whatever others do, and without asking a decider."""
+        claim = self._address(event, self._mind.settings).claim
+        if claim in (Addressed.NONE, Addressed.UNDECIDED):
+            return False
+        return claim is Addressed.MEANT or not self._has_rivals(event)
+
+    def _address(self, event: Event, settings: NPCSettings) -> Address:
+        """Whether the NPC is meant, and may answer at all."""
+        unable = self.why_unable()
+        if unable:
+            return Address(claim=Addressed.NONE, why=unable)
+        return address_of(event, self._listener(event, settings))
+
+    def _show_stopped(self, event: Event, settings: NPCSettings) -> None:
+        """While the NPCs of the game are stopped, show it to a person who means this one."""
+        if is_stopped() and is_on(self._mind.npc):
+            claim = address_of(event, self._listener(event, settings)).claim
+            if claim is Addressed.MEANT:
+                self._live.signs.show("stopped", self._mind.npc, event)
+
+    def why_unable(self) -> str:
+        """Why the NPC may not answer anybody, "" where it may."""
+        npc = self._mind.npc
+        if npc.pk is None:
+            return "the NPC is gone"
+        if not is_on(npc):
+            return "switched off, or played by somebody"
+        return npc.why_unable() or why_halted(self._mind.ref)
+
+    def _listener(self, event: Event, settings: NPCSettings) -> Listener:
+        live, ref = self._live, self._mind.ref
+        company = live.companies.around(self._mind.npc)
+        theirs = {ref, event.speaker_ref}
+        hop_limit = live.conf.hop_limit if settings.hop_limit is None else settings.hop_limit
+        return Listener(
+            ref=ref,
+            names=names_for(self._mind.npc, event.speaker_ref),
+            names_another=lambda text: not company.named_in(text) <= theirs,
+            mode=settings.mode,
+            is_engaged=self._engagement.since(event, now=self._now()) is not None,
+            hop_limit=hop_limit,
+            is_chain_over=live.floors.chains.is_over(event.room_ref),
+            react_to=settings.react_to,
+            is_among_npcs=all(one.is_npc for one in company.people if one.ref not in theirs),
+        )
+
+    def _has_rivals(self, event: Event) -> bool:
+        """Whether another NPC that hears it may answer instead."""
+        if event.private:
+            return False
+        return any(is_npc(who) and is_on(who) for who in self._others_than(event.speaker_ref))
+
+    def _others_than(self, speaker_ref: str) -> list[Any]:
+        """Who is there beside the speaker."""
+        return [who for who in bystanders(self._mind.npc) if str(who.id) != speaker_ref]
+
+    def _engage(self, event: Event, settings: NPCSettings) -> None:
+        """Be in conversation with the speaker, here, for a while."""
+        self.greeting.forget(event.speaker_ref)
+        own = settings.engagement_seconds
+        lasts = self._live.conf.engagement_seconds if own is None else own
+        self._engagement.begin(event, now=self._now(), lasts_seconds=lasts)
+
+    @property
+    def _live(self) -> Runtime:
+        return self._current.runtime
+
+    def _now(self) -> float:
+        return self._current.runtime.clock.seconds()

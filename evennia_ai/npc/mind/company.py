@@ -1,0 +1,76 @@
+"""Company: what the minds of a room begin with, read for all of them at once.
+
+Evennia reads each Attribute and the tags of each object when it is first asked for them, and the
+store each NPC's rows. Who enters a room with twenty NPCs of which nobody knew anything yet would
+wait for hundreds of small queries. So the first mind that is made in a room has those beside it
+made with it.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.objects.models import ObjectDB
+from evennia.utils import logger
+
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.npc.inputs.shipped_providers import GOALS, RELATIONS
+from evennia_ai.npc.npc_settings import ATTRIBUTE
+from evennia_ai.npc.senses.happenings import npcs_in
+from evennia_ai.npc.senses.presence import FACTION, MIND, NPC
+from evennia_ai.store import memories
+from evennia_ai.store.authored import cards
+
+READ: Final = (ATTRIBUTE, "ai_enabled", "ai_partner", RELATIONS, GOALS)
+"""The Attributes of an NPC that whatever it perceives asks for, and each of its turns."""
+
+
+def company_of(npc: NPC) -> list[NPC]:
+    """The NPC and those beside it whose minds are not made yet."""
+    beside = [one for one in npcs_in(npc.location) if one != npc and MIND not in vars(one)]
+    return [npc, *beside]
+
+
+def read_together(npcs: Sequence[NPC]) -> None:
+    """Read what these NPCs begin with; what cannot be read now each reads for itself."""
+    refs = [str(npc.id) for npc in npcs]
+    try:
+        memories.names_known_by.take_in(refs)
+        cards.assignment_of.take_in(refs)
+        _take_in_attributes(npcs)
+        _take_in_tags(npcs)
+    except (StoreError, DatabaseError) as error:
+        logger.log_warn(f"evennia_ai: NPCs {', '.join(refs)} are read one by one: {error}")
+
+
+def _take_in_attributes(npcs: Sequence[NPC]) -> None:
+    """Have Evennia know the Attributes, as it knows them once it was asked, absent ones too."""
+    of_objects: Any = ObjectDB.db_attributes.through
+    rows = of_objects.objects.filter(
+        objectdb_id__in=[npc.id for npc in npcs],
+        attribute__db_key__in=READ,
+        attribute__db_category=None,
+        attribute__db_attrtype=None,
+    ).select_related("attribute")
+    found = {(row.objectdb_id, row.attribute.db_key): row.attribute for row in rows}
+    for npc in npcs:
+        for key in READ:
+            npc.attributes.backend._set_cache(key, None, found.get((npc.id, key)))
+
+
+def _take_in_tags(npcs: Sequence[NPC]) -> None:
+    """Have Evennia know their tags, aliases and permissions, as it knows them once it was asked."""
+    of_objects: Any = ObjectDB.db_tags.through
+    rows = of_objects.objects.filter(
+        objectdb_id__in=[npc.id for npc in npcs], tag__db_model="objectdb"
+    )
+    found: dict[tuple[int, str | None], dict[str, Any]] = {}
+    for row in rows.select_related("tag").order_by("pk"):
+        tag = row.tag
+        key = f"{tag.db_key.lower()}-{tag.db_category.lower() if tag.db_category else None}"
+        found.setdefault((row.objectdb_id, tag.db_tagtype), {})[key] = tag
+    for npc in npcs:
+        for handler in (npc.tags, npc.aliases, npc.permissions):
+            handler._cache = found.get((npc.id, handler._tagtype), {})
+            handler._cache_complete = True
+        npc.tags._catcache[f"-{FACTION}"] = True

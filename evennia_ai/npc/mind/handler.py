@@ -1,0 +1,263 @@
+"""AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.turn.replay import report_of_turn
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.lorebook.book import names_of
+from evennia_ai.engine.prompt.names import SOMEONE
+from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.engine.prompt.report import Report, explain_lines, report_of
+from evennia_ai.npc.inputs import gather
+from evennia_ai.npc.inputs.facts import standing_facts
+from evennia_ai.npc.mind.attention import Attention
+from evennia_ai.npc.npc_settings import ATTRIBUTE, settings_in
+from evennia_ai.npc.recording.heard import ConversationKey, Lately
+from evennia_ai.npc.runtime import Current
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.perception import client_of, heard_text, perceived
+from evennia_ai.npc.senses.presence import NPC, is_on, known_ref, rank_of, room_ref_of, scopes_of
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.views.view import NPCView, char_name_of, sources_of, view_of
+from evennia_ai.services.settings.npc import USUAL, NPCSettings
+from evennia_ai.store import memories
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.memories import NewlyNamed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How an NPC is doing.
+
+    `breaker` is "" where there is none, `waits_because` where nothing waits; `conversations` counts
+    by kind.
+    """
+
+    enabled: bool
+    endpoint: str
+    offline: bool
+    breaker: str
+    in_flight: bool
+    waiting: int
+    waits_because: str
+    unrecorded: int
+    last_turn: StoredTurn | None
+    card: str | None
+    preset: str | None
+    conversations: Mapping[str, int]
+    problems: tuple[str, ...]
+
+
+class AIHandler:
+    """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
+
+    def __init__(self, npc: NPC, current: Current) -> None:
+        self.npc = npc
+        self.ref = str(npc.id)
+        self._stored_settings: Any = None
+        self._settings: tuple[NPCSettings, tuple[str, ...]] = (USUAL, ())
+        self.known_view: NPCView | None = None
+        """What the last turn was composed from."""
+
+        self._current: Final = current
+        self.lately: Final = Lately(self.ref)
+        self.foreseen_names: OrderedDict[str, dict[str, bool]] = OrderedDict()
+        """Folded name -> references of those seen under it, in order, while nothing is settled.
+
+        True: it is being written.
+        """
+
+        self.attention: Final = Attention(self, current)
+        # What it perceives, and what a turn tells it, is all for its attention.
+        self.hear: Final = self.attention.hear
+        self.spoke: Final = self.attention.spoke
+        self.gone: Final = self.attention.gone
+        self.speaker_left: Final = self.attention.speaker_left
+        self.begun: Final = self.attention.begun
+        self.answered: Final = self.attention.answered
+        self.disengage: Final = self.attention.disengage
+        self.put_back: Final = self.attention.put_back
+        self.unanswered: Final = self.attention.unanswered
+        self.waiting_records: Final = self.attention.waiting_records
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the NPC answers; never while a player plays it."""
+        return is_on(self.npc)
+
+    @property
+    def settings(self) -> NPCSettings:
+        """What is set for this NPC alone; warm, reading it makes no query."""
+        return self._read_settings()[0]
+
+    @property
+    def settings_problems(self) -> tuple[str, ...]:
+        """What of the settings cannot be and is left out, for the NPC's builder."""
+        return self._read_settings()[1]
+
+    def _read_settings(self) -> tuple[NPCSettings, tuple[str, ...]]:
+        """Both, read again where the Attribute holds something else; what is wrong is logged."""
+        attribute = self.npc.attributes.get(ATTRIBUTE, return_obj=True)
+        stored = None if attribute is None else attribute.db_value
+        # Whatever changes an Attribute gives it a new value object, in-place changes too.
+        if stored is not self._stored_settings:
+            self._stored_settings = stored
+            self._settings = settings_in(stored)
+            for problem in self._settings[1]:
+                logger.log_warn(f"evennia_ai: settings of NPC {self.ref}: {problem}")
+        return self._settings
+
+    @property
+    def fallback_line(self) -> str:
+        """What the NPC says when there is no reply."""
+        return self.npc.fallback_line or self._current.runtime.conf.fallback_line
+
+    def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]":
+        """Have written down who bears which name, before what is perceived from now on."""
+        return self._current.runtime.writer.write(partial(memories.settle_names, new))
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """What the NPC is called: by its card where that can be read, and by the game."""
+        key, view = plain_name(self.npc.key), self.known_view
+        try:
+            return (char_name_of(key, self.ref) if view is None else view.char_name), key
+        except (StoreError, DatabaseError):  # told by the turn, which needs the view and is put off
+            return (key,)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something of it is only in memory: a turn, or an event not committed yet."""
+        return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
+
+    def enable(self) -> None:
+        """Let the NPC answer."""
+        self.npc.ai_enabled = True
+
+    def disable(self) -> None:
+        """Let the NPC be silent; it still remembers what it hears."""
+        self.npc.ai_enabled = False
+        self.attention.drop_waiting("the NPC was switched off")
+
+    def view(self, settings: NPCSettings | None = None) -> NPCView:
+        """What turns are composed from, made anew where something of it was changed.
+
+        A turn has read the `settings` already.
+        """
+        settings, live = settings or self.settings, self._current.runtime
+        sources = sources_of(
+            self.ref,
+            scopes_of(self.npc),
+            facts=standing_facts(self.npc),
+            conf=live.conf,
+            limit_tokens=live.models.speaking_limit(settings),
+            tools=settings.tools,
+        )
+        if stand_ins := live.book_builds.stand_ins(sources.books):
+            sources = replace(sources, stand_ins=stand_ins)
+        if self.known_view is None or not self.known_view.sources.is_same(sources):
+            self.known_view = view_of(plain_name(self.npc.key), sources)
+            for problem in self.known_view.problems:
+                logger.log_warn(f"evennia_ai: {problem}")
+        return self.known_view
+
+    # Hearing
+
+    def receive(self, text: Any, from_obj: Any) -> None:
+        """Take in a message the NPC was sent; the arguments are those of `at_msg_receive`."""
+        if self.npc.has_account:
+            return
+        try:
+            event = perceived(self.npc, text, from_obj)
+        except DatabaseError as error:
+            logger.log_err(f"evennia_ai: NPC {self.ref}: not heard, nothing can be read: {error}")
+            return
+        if event is not None:
+            self.hear(event)
+
+    def prompted(self, stored: StoredTurn) -> None:
+        """The prompt of this turn is about to be sent."""
+        if stored.npc_ref == self.ref:  # of what is rehearsed nobody is told
+            self._current.runtime.watch.prompted(stored)
+
+    # Explaining
+
+    def preview(self, question: str | None = None, speaker: Any = None) -> Prompt:
+        """The prompt as it would be sent now if `speaker` said `question` in the room.
+
+        Nothing is committed or changed by looking. BudgetError: the turn would fail with it.
+        """
+        return compose(self.foreseen(question, speaker))
+
+    def foreseen(self, question: str | None = None, speaker: Any = None) -> Inputs:
+        """What that prompt is composed from; a screen shows it by `minds.looking.foreseen`."""
+        room_ref = room_ref_of(self.npc)
+        talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
+        event = None if question is None else self._imagined(question, speaker, room_ref)
+        return gather.foreseen_inputs(self.npc, self.view(), talk, event=event)
+
+    def _imagined(self, question: str, speaker: Any, room_ref: str) -> Event:
+        return Event(
+            kind="say",
+            speaker_ref=str(speaker.id) if speaker else "",
+            known_ref=known_ref(self.npc, speaker) if speaker else "",
+            speaker_name=label_of(self.npc, speaker) if speaker else SOMEONE,
+            speaker_rank=rank_of(speaker) if speaker else "Player",
+            text=heard_text(question),
+            room_ref=room_ref,
+            client=client_of(speaker),
+        )
+
+    def last_report(self) -> Report | None:
+        """The account of the last prompt that was sent, from its stored turn; None without one.
+
+        ReplayError: its words were erased on request.
+        """
+        stored = turns.last_turn(self.ref)
+        if stored is None:
+            return None
+        shown = record_rows.records(stored.manifest.record_ids)
+        return report_of_turn(stored.manifest, shown)
+
+    def why(self, item: str) -> list[str]:
+        """Everything about one component, entry, note or message of the last prompt.
+
+        Before the first turn it is the prompt that would be sent now.
+        """
+        report = self.last_report() or report_of(self.preview())
+        return explain_lines(report, item, names=names_of(self.view().books))
+
+    def status(self) -> Status:
+        """How the NPC is doing."""
+        live, settings = self._current.runtime, self.settings
+        last = turns.last_turn(self.ref)
+        kinds = [known.kind for known in conversations.conversations_of(self.ref)]
+        view = self.view(settings)
+        access = live.models.of_role("speaker", settings=settings)[0]
+        return Status(
+            enabled=self.enabled,
+            endpoint=access.name,
+            offline=access.model.offline,
+            breaker=access.breaker.state if access.breaker else "",
+            in_flight=live.scheduler.in_flight(self.ref),
+            waiting=live.scheduler.waiting(self.ref),
+            waits_because=live.scheduler.why_waits(self.ref),
+            unrecorded=self.attention.unrecorded,
+            last_turn=last,
+            card=view.sources.card.name if view.sources.card else None,
+            preset=view.sources.preset.name if view.sources.preset else None,
+            conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+            problems=(*self.settings_problems, *view.problems),
+        )

@@ -1,0 +1,216 @@
+"""News: what goes wrong with models, told to builders at once.
+
+Builders who asked for it (`ai/tell on`) are told in one line each that a call failed, that a limit
+was reached, or that a prompt began otherwise than the one before, so that a provider's cache is of
+no use. Of the same thing one line a minute is told, and a few in all, so that a model that is away
+floods nobody. Whoever asked for it has a tag, which stays.
+
+Two things are told without being asked for. A builder who spoke to an NPC reads why it has no
+answer. Builders in the room of an NPC read once that its prompts are cut, and that it failed
+several times in a row for the same reason.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from evennia import SESSION_HANDLER
+from evennia.objects.models import ObjectDB
+from twisted.internet.defer import CancelledError
+
+from evennia_ai.engine.errors import ModelError, on_one_line
+from evennia_ai.engine.prompt.cache_account import MEANINGS
+from evennia_ai.npc.jobs.counting import ModelStopped
+from evennia_ai.npc.model_calls.examining import CHECK
+from evennia_ai.npc.model_calls.limits import Refusal
+from evennia_ai.npc.model_calls.watching import TurnOutcome, WatchedCall, WatchedTurn, Watcher
+from evennia_ai.npc.senses.presence import object_of
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.speech.output import safe_text
+from evennia_ai.services.llm.arrival import cut_in_words
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.model_calls import NewCall
+
+TELL: Final = "tell"
+TAGS: Final = "evennia_ai"
+"""Category of the tag of those who are told."""
+SECONDS: Final = 60.0
+MOST: Final = 5
+"""Lines in so many seconds, whatever they are about."""
+IN_A_ROW: Final = frozenset({3, 10, 100, 1000})
+"""After so many failures in a row all builders in the room are told."""
+
+_NUMBERS: Final = re.compile(r"[0-9.,]+")
+
+# How prompts begin otherwise in the course of any conversation.
+_USUAL: Final = frozenset({"append", "dynamic", "moving", "lore", "compaction", "control"})
+
+
+def is_told(person: Any) -> bool:
+    """Whether somebody asked to be told."""
+    return bool(person.tags.has(TELL, category=TAGS))
+
+
+def set_told(person: Any, told: bool) -> None:
+    """Tell somebody from now on, or no longer; it stays so through reloads."""
+    if told:
+        person.tags.add(TELL, category=TAGS)
+    else:
+        person.tags.remove(TELL, category=TAGS)
+
+
+class Tell(Protocol):
+    """Tells a line to builders who are in the game."""
+
+    def __call__(
+        self, line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
+    ) -> int:
+        """Tell it to those who asked for news and to those in the room of the object `near`.
+
+        How many read it is returned. `but` is left out. With `to` only the builder with this
+        reference is told, if it is one, and with `knows` only if it did not ask for news, which
+        were told already.
+        """
+
+
+def tell_builders(
+    line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
+) -> int:
+    """Tell the builders that `Tell` says; return how many were told."""
+    count = 0
+    people = {puppet.id: puppet for puppet in _puppets()}
+    if to:
+        told = [
+            key for key, one in people.items() if str(key) == to and not (knows and is_told(one))
+        ]
+    else:
+        npc = object_of(near) if near else None
+        room = None if npc is None else npc.location
+        here = [key for key, one in people.items() if room is not None and one.location == room]
+        told = list(dict.fromkeys((*_told_among(people), *here)))
+    for person in (people[key] for key in told if str(key) != but):
+        if person.locks.check_lockstring(person, "perm(ai) or perm(Builder)"):
+            person.msg(safe_text(line, max_lines=1))
+            count += 1
+    return count
+
+
+def _told_among(refs: Iterable[int]) -> Iterable[int]:
+    """Who of these asked to be told, in one query: for who has no such tag Evennia asks anew."""
+    tagged = ObjectDB.objects.filter(db_tags__db_key=TELL, db_tags__db_category=TAGS)
+    return tagged.filter(id__in=list(refs)).order_by("id").values_list("id", flat=True)
+
+
+def _puppets() -> list[Any]:
+    sessions = SESSION_HANDLER.get_sessions()
+    return [puppet for session in sessions if (puppet := session.get_puppet()) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failures:
+    """How often in a row an NPC failed for one reason."""
+
+    reason: str
+    times: int
+
+
+class News(Watcher):
+    """Makes lines of what happens; `now` gives seconds."""
+
+    def __init__(self, *, now: Callable[[], float], tell: Tell = tell_builders) -> None:
+        self._now: Final = now
+        self._tell: Final = tell
+        self._told_at: dict[tuple[str, str], float] = {}
+        self._lately: deque[float] = deque()
+        self._untold = 0
+        self._failures: dict[str, _Failures] = {}
+        self._cut: dict[tuple[str, str], int] = {}  # NPC and endpoint: what the server read
+
+    def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
+        """A reply to a prompt of which the server read only a part."""
+        about = (call.key.npc_ref, call.endpoint)
+        if row.whole_tokens is None:
+            if row.input_tokens > self._cut.get(about, row.input_tokens):
+                del self._cut[about]  # the window was enlarged
+            return
+        if about in self._cut:
+            return
+        self._cut[about] = row.input_tokens
+        told = cut_in_words(
+            counted=row.input_tokens, whole=row.whole_tokens, profile=call.key.profile
+        )
+        name = _name(call.key.npc_ref)
+        self._tell(f"[ai] {name} ({call.name}): {told}", near=call.key.npc_ref)
+
+    def turn_failed(self, npc_ref: str, speaker_ref: str, error: Exception) -> None:
+        """A turn without a reply: whoever spoke reads why, and others if it goes on so."""
+        name, why = _name(npc_ref), on_one_line(error)
+        reason = _NUMBERS.sub("", why)  # seconds and counts differ each time
+        before = self._failures.get(npc_ref)
+        times = before.times + 1 if before is not None and before.reason == reason else 1
+        self._failures[npc_ref] = _Failures(reason, times)
+        row = f" ({times} in a row)" if times > 1 else ""
+        line = f"[ai] {name} has no answer{row}: {why}; ai/log {name}"
+        if speaker_ref:
+            endpoint = error.endpoint if isinstance(error, ModelError) else ""
+            told_at = self._told_at.get(("failed", endpoint), 0.0)
+            self._tell(line, to=speaker_ref, knows=self._now() - told_at < 1.0)
+        if times in IN_A_ROW:
+            self._tell(line, near=npc_ref, but=speaker_ref)
+
+    def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
+        """An answer ends the row of failures."""
+        if outcome == "answered":
+            self._failures.pop(turn.npc_ref, None)
+
+    def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
+        """A call that no person gave up."""
+        if isinstance(error, ModelStopped | CancelledError) or call.key.role == CHECK:
+            return
+        name = _name(call.key.npc_ref)
+        # Whoever spoke is told by the turn, unless another model answers it.
+        self._line(
+            ("failed", call.endpoint),
+            f"a call for {name} ({call.name}) failed: {on_one_line(error)}; ai/log {name}",
+        )
+
+    def refused(self, npc_ref: str, refusal: Refusal) -> None:
+        """A limit."""
+        name = _name(npc_ref)
+        self._line((refusal.limit, npc_ref), f"{name} asks no model: {refusal.told}; ai/limits")
+
+    def prompted(self, turn: StoredTurn) -> None:
+        """A prompt that shares less with the one before than it could have."""
+        reason = turn.manifest.break_reason
+        if reason is None or reason in _USUAL:
+            return
+        name = _name(turn.npc_ref)
+        # Not of which book or entry: its lock may hide that from some who read this.
+        kind = (turn.manifest.broken_by or "").partition(":")[0]
+        self._line(
+            ("cache", turn.npc_ref),
+            f"the cache of {name}'s prompts broke in turn {turn.number} at"
+            f" {kind}: {MEANINGS[reason]}; ai/cache {name}",
+        )
+
+    def _line(self, about: tuple[str, str], text: str) -> None:
+        now = self._now()
+        while self._lately and self._lately[0] <= now - SECONDS:
+            self._lately.popleft()
+        if now - self._told_at.get(about, now - SECONDS) < SECONDS or len(self._lately) >= MOST:
+            self._untold += 1
+            return
+        self._told_at = {key: at for key, at in self._told_at.items() if at > now - SECONDS}
+        self._told_at[about] = now
+        self._lately.append(now)
+        more = f" ({self._untold} more were not told)" if self._untold else ""
+        self._untold = 0
+        self._tell(f"[ai] {text}{more}")
+
+
+def _name(npc_ref: str) -> str:
+    npc = object_of(npc_ref)
+    return f"#{npc_ref}" if npc is None else plain_name(npc.key)

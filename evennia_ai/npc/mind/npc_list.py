@@ -1,0 +1,176 @@
+"""The list of the NPCs: by name, a page of it at a time, however many there are.
+
+Nothing here looks at all of them. What is counted and sorted are `MOST_LISTED` at most; where there
+are more, the list says so, stands in the order in which they were made, which the database need not
+sort, and ends with as many: who looks for one of a hundred thousand searches. No object is made of
+a row. Only a search for a name has the database look at every row.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from django.db.models import CharField, OuterRef, Q, QuerySet
+from django.db.models.functions import Cast, Lower
+from evennia.objects.models import ObjectDB
+
+from evennia_ai.npc.senses.presence import paths_with_mind
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.store.history import past_turns
+from evennia_ai.store.history.branches import builder_of, npc_of
+
+MOST_LISTED: Final = 10_000
+"""So many NPCs are counted, sorted and paged through."""
+MOST_CALLED: Final = 200
+"""So many of those with a name in theirs are looked at for the one that is called so."""
+_COLUMNS: Final = ("id", "db_key", "db_location__db_key", "db_typeclass_path")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedNPC:
+    """An NPC by name and room."""
+
+    id: int
+    name: str
+    room: str
+    typeclass: str
+
+    @property
+    def ref(self) -> str:
+        """The NPC's reference."""
+        return str(self.id)
+
+
+class NPCList:
+    """The NPCs with `part` in their name or in that of their room; those of `first_refs` first.
+
+    `among` are the references of those that may be in it, None for all; `without_turn` leaves those
+    that never had one.
+    """
+
+    def __init__(
+        self,
+        part: str = "",
+        *,
+        first_refs: Collection[str] = (),
+        among: Collection[str] | None = None,
+        without_turn: bool = False,
+    ) -> None:
+        rows = _rows()
+        if part:
+            rows = rows.filter(_has(part))
+        if among is not None:
+            rows = rows.filter(pk__in=_ids(among))
+        if without_turn:
+            rows = rows.exclude(past_turns.had_turn(Cast(OuterRef("pk"), CharField())))
+        self._rows: Final = rows
+        self._first_ids: Final = _ids(first_refs)
+
+    @property
+    def count(self) -> int:
+        """How many are in it, `MOST_LISTED` at most."""
+        return min(self._counted, MOST_LISTED)
+
+    @property
+    def are_more(self) -> bool:
+        """Whether there are more than `MOST_LISTED`."""
+        return self._counted > MOST_LISTED
+
+    @cached_property
+    def _counted(self) -> int:
+        counted: int = self._rows[: MOST_LISTED + 1].count()
+        return counted
+
+    def page(self, number: int, *, size: int) -> tuple[ListedNPC, ...]:
+        """The page of this number, from 1 on; two queries at most beside that of the count."""
+        start = (number - 1) * size
+        end = min(start + size, self.count)
+        led = self._listed(self._rows.filter(pk__in=self._first_ids)) if self._first_ids else []
+        others = self._rows.exclude(pk__in=self._first_ids) if self._first_ids else self._rows
+        before, after = max(0, start - len(led)), max(0, end - len(led))
+        rest = self._listed(others)[before:after] if after > before else []
+        return tuple(_listed(*row) for row in (*led[start:end], *rest))
+
+    def _listed(self, rows: QuerySet) -> Any:
+        order = ("pk",) if self.are_more else (Lower("db_key"), "pk")
+        return rows.order_by(*order).values_list(*_COLUMNS)
+
+
+def named(refs: Collection[str]) -> Mapping[str, str]:
+    """Return the names of these NPCs and branches by their references, with one query.
+
+    A branch is called by its NPC and its builder. What is no NPC, or no longer one, has no name.
+    """
+    wanted = {part for ref in refs for part in (npc_of(ref), builder_of(ref))}
+    rows = ObjectDB.objects.filter(pk__in=_ids(wanted)).order_by()
+    found = list(rows.values_list("pk", "db_key", "db_typeclass_path"))
+    names = {str(key): plain_name(name) for key, name, _ in found}
+    with_mind = frozenset(paths_with_mind())
+    npcs = {str(key) for key, _, path in found if path in with_mind}
+    return {ref: _called(ref, names) for ref in refs if npc_of(ref) in npcs}
+
+
+def object_names(refs: Collection[str]) -> Mapping[str, str]:
+    """Return the names of these objects, rooms and players among them, with one query."""
+    rows = ObjectDB.objects.filter(pk__in=_ids(refs)).order_by().values_list("pk", "db_key")
+    return {str(key): plain_name(name) for key, name in rows}
+
+
+def _called(ref: str, names: Mapping[str, str]) -> str:
+    name, builder = names[npc_of(ref)], builder_of(ref)
+    return f"{name}, branch of {names.get(builder, f'#{builder}')}" if builder else name
+
+
+def called(text: str) -> tuple[str, ...]:
+    """The references of the NPCs that are called so, or have this number, as in "#12".
+
+    What stands in a name to colour it is no part of it.
+    """
+    wanted = text.strip()
+    if not wanted:
+        return ()
+    is_it = _in_any_case("db_key__iexact", wanted) | (
+        Q(db_key__contains="|") & _in_any_case("db_key__icontains", wanted)
+    )
+    if ids := _ids([wanted.removeprefix("#")]):
+        is_it |= Q(pk__in=ids)
+    rows = _rows().filter(is_it).order_by("pk").values_list("pk", "db_key")[:MOST_CALLED]
+    return tuple(
+        str(key)
+        for key, name in rows
+        if wanted in (str(key), f"#{key}") or plain_name(name).casefold() == wanted.casefold()
+    )
+
+
+def _rows() -> QuerySet:
+    return ObjectDB.objects.filter(db_typeclass_path__in=paths_with_mind()).order_by()
+
+
+def _has(part: str) -> Q:
+    return _in_any_case("db_key__icontains", part) | _in_any_case(
+        "db_location__db_key__icontains", part
+    )
+
+
+def _in_any_case(lookup: str, text: str) -> Q:
+    """The text however it is written; SQLite itself knows the cases of Latin letters alone."""
+    found = Q(**{lookup: text})
+    if not text.isascii():
+        for written in {text.lower(), text.upper(), text.capitalize()}:
+            found |= Q(**{lookup: written})
+    return found
+
+
+def _ids(refs: Collection[str]) -> list[int]:
+    """The ids of references; what is none, or none of a row, is left out."""
+    return [int(ref) for ref in refs if ref.isascii() and ref.isdigit() and len(ref) < 10]
+
+
+def _listed(key: int, name: str, room: str | None, typeclass: str) -> ListedNPC:
+    return ListedNPC(
+        id=key,
+        name=plain_name(name),
+        room=plain_name(room) if room else "",
+        typeclass=typeclass,
+    )

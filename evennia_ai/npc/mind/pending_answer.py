@@ -1,0 +1,225 @@
+"""A pending answer: one event an NPC may answer, from its bid for the floor to the end of its turn.
+
+What became of it is told once: answered, or silent and why. Before the turn begins it is asked
+whether the NPC may speak at all: it may be paused, or a limit reached.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.history.records import fallback_record
+from evennia_ai.npc.floor.addressing import Address
+from evennia_ai.npc.inputs.mind import Mind
+from evennia_ai.npc.mind.decider import decided
+from evennia_ai.npc.model_calls.limits import Refusal, why_halted
+from evennia_ai.npc.recording.heard import CommittedEvent
+from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
+from evennia_ai.npc.runtime import Runtime
+from evennia_ai.npc.senses.events import TICK, payer_of
+from evennia_ai.npc.senses.presence import why_gone
+from evennia_ai.npc.speech.voice import Voice, show_thinking
+from evennia_ai.npc.turn.turn import Turn
+from evennia_ai.services.settings.npc import NPCSettings
+from evennia_ai.store import model_calls
+from evennia_ai.store.history import conversations
+
+
+class PendingAnswer:
+    """An event, and whether and how it is answered; itself a `Bidder` and a `Work`."""
+
+    def __init__(
+        self,
+        mind: Mind,
+        heard: CommittedEvent,
+        *,
+        address: Address,
+        settings: NPCSettings,
+        live: Runtime,
+        offer: "Callable[[PendingAnswer], None]",
+        over: "Callable[[PendingAnswer, str], None]",
+    ) -> None:
+        """`offer` has its turn wait for its time; `over` is told why it is silent, or ""."""
+        self.heard: Final = heard
+        self.event: Final = heard.event
+        self.address: Final = address
+        self.settings: Final = settings
+        """What was set for the NPC when it heard the event; its turn reads anew."""
+
+        self.is_chatter: Final = heard.event.hops > 0 or heard.event.kind == TICK
+        """Whether no person waits for it."""
+
+        self.owner: Final = "" if self.is_chatter else heard.event.speaker_ref
+        """Whose share of the NPC's time it takes, "" where no person waits for it."""
+
+        self.turn: Final = Turn(mind, heard, live)
+        self.is_waiting = False
+        self.is_running = False
+        self._mind: Final = mind
+        self._live: Final = live
+        self._offer: Final = offer
+        self._tell_over: Final = over
+        self._is_over = False
+        self._offered_at = 0.0
+        self._decision: Deferred[str] | None = None
+        self._ended: Callable[[], None] | None = None
+
+    # As a bidder
+
+    def speak(self, *, ended: Callable[[], None] | None = None) -> None:
+        """Answer when the NPC has time for it; at a limit it takes no place among what waits."""
+        if self._is_over:
+            if ended is not None:
+                ended()
+            return
+        self._ended = ended
+        self.is_waiting = True
+        self._offered_at = self._live.clock.seconds()
+        why_silent = self._live.lines.why_silent(self.event, npc_ref=self._mind.ref)
+        if why_silent:
+            self._over(why_silent)
+            return
+        refusal = self._refusal(self.settings)
+        if refusal is None:
+            self._offer(self)
+        else:  # when everybody has read what was said
+            self._live.clock.callLater(0, self._refused, refusal)
+
+    def _refused(self, refusal: Refusal) -> None:
+        """A limit is reached: say so, unless it is answered by nobody meanwhile."""
+        if not self._is_over:
+            self._over(self._why_nobody() or self._why_refused(refusal))
+
+    def keep_silent(self, why: str) -> None:
+        """Do not answer; what was said stays heard."""
+        self._over(why)
+
+    def decide(self) -> "Deferred[str]":
+        """Why it does not want to answer, "" if it does."""
+        if self._is_over:
+            return succeed("nobody waits for it any more")
+        self._decision = decided(self._mind, self.heard, self._live)
+        return self._decision
+
+    def withdraw(self, why: str) -> None:
+        """Do not answer any more; a turn that is under way is given up."""
+        if self.is_running:
+            self.turn.cancel(why)
+            return
+        decision, self._decision = self._decision, None
+        self._over(why)
+        if decision is not None:
+            decision.cancel()
+
+    # As work
+
+    def run(self) -> "Deferred[None] | None":
+        """Take the turn, if the NPC may."""
+        self.is_waiting = False
+        try:
+            why_not = self._why_not_now()
+        except Exception:  # a game's own hooks may raise anything
+            self._over("whether it may be answered is not known")
+            raise
+        if why_not:
+            self._over(why_not)
+            return None
+        self.is_running = True
+        self._live.gestures.started(self.heard.record.id, self._show_thinking)
+        return maybeDeferred(self.turn.run).addBoth(self._ran)
+
+    def waits_again(self) -> None:
+        """The turn could not begin and is taken again later."""
+        self.is_waiting = True
+
+    def begun(self) -> None:
+        """Something of the answer was said or done."""
+        self._live.gestures.ended(self.heard.record.id)
+
+    def _ran(self, outcome: Failure | None) -> Failure | None:
+        self.is_running = False
+        self._live.gestures.ended(self.heard.record.id)
+        if not self.is_waiting:
+            self._over("")
+        return outcome
+
+    def _why_not_now(self) -> str:
+        why_not = self._why_nobody()
+        if why_not:
+            return why_not
+        waited_seconds = self._live.clock.seconds() - self._offered_at
+        if self.is_chatter and waited_seconds > self._live.conf.hop_seconds:
+            return f"no person waits for it, and it waited {waited_seconds:.0f} s"
+        refusal = self._refusal()
+        return "" if refusal is None else self._why_refused(refusal)
+
+    def _why_nobody(self) -> str:
+        """Why the NPC may not speak, or nobody is there to hear it."""
+        why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+        return why_not or self._live.lines.why_spent(self.event)
+
+    def _why_refused(self, refusal: Refusal) -> str:
+        self._refuse(refusal)
+        return refusal.told
+
+    def _refusal(self, settings: NPCSettings | None = None) -> Refusal | None:
+        """Which limit is reached; none where that cannot be read, for then nothing is asked.
+
+        The offline responder costs nothing and is asked however often.
+        """
+        live = self._live
+        try:
+            settings = settings or self._mind.settings
+            if live.models.of_role("speaker", settings=settings)[0].model.offline:
+                return None
+            return live.limits.refusal(
+                npc_ref=self._mind.ref,
+                player_ref=payer_of(self.event),
+                npc_limits=settings.limits,
+            )
+        except DATABASE_ERRORS as error:
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: limits are not known: {error}")
+            return None
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Report it to builders; the NPC says it once a minute to each player.
+
+        What the NPC says is in the history before anybody hears it.
+        """
+        ref, payer, live = self._mind.ref, payer_of(self.event), self._live
+        live.watch.refused(ref, refusal)
+        heard = self.heard.record.id
+        row = refusal.row(npc_ref=ref, player_ref=payer, event_record=heard)
+        doing = f"NPC {ref}: a refusal is not written down"
+        live.writer.until_written(partial(model_calls.add_alone, row), doing)
+        line = live.conf.limit_line
+        if not line or self.is_chatter or not live.told_of_limits.is_first((ref, payer)):
+            return
+        said = fallback_record(line, refused=refusal.told)
+        voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
+        written = live.writer.write(partial(conversations.append, self.heard.conversation, [said]))
+        written.addCallback(lambda _: voice.say(line, by_rote=True))
+        written.addErrback(self._not_said)
+
+    def _not_said(self, failure: Failure) -> None:
+        failure.trap(*DATABASE_ERRORS)
+        why = failure.getErrorMessage()
+        logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {why}")
+
+    def _show_thinking(self) -> None:
+        line = self.turn.settings.thinking or self._live.conf.thinking_line
+        if self._mind.npc.pk is not None and line:
+            show_thinking(self._mind.npc, self.event, line)
+
+    def _over(self, why_silent: str) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self.is_waiting = False
+        self._tell_over(self, why_silent)
+        if self._ended is not None:
+            self._ended()

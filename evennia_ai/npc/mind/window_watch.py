@@ -1,0 +1,62 @@
+"""Window watch: builders learn that a server's window is too small before a prompt is cut.
+
+After the first reply of a profile its server is asked how many tokens it reads at once, because
+some servers only tell it of a model that is loaded. Where no builder is near to read it, it is told
+at the first reply that finds one. Hosted servers (https) are not asked: they
+refuse a prompt that is too long.
+"""
+
+from typing import Final
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.npc.mind.news import Tell, tell_builders
+from evennia_ai.npc.model_calls.calls import ModelCalls
+from evennia_ai.npc.model_calls.examining import CHECK, small_window
+from evennia_ai.npc.model_calls.watching import WatchedCall, Watcher
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.clients.remote import RemoteChat
+from evennia_ai.store.model_calls import NewCall
+
+
+class WindowWatch(Watcher):
+    """Looks at the window of each profile's server once, and tells builders of a small one."""
+
+    def __init__(self, calls: ModelCalls, *, tell: Tell = tell_builders) -> None:
+        self._calls: Final = calls
+        self._tell: Final = tell
+        self._looked_at: set[str] = set()
+        self._untold: set[str] = set()
+
+    def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
+        """A reply; the first one of a profile has its server asked."""
+        name = call.key.profile
+        if name in self._untold:
+            self._tell_of(name, call.key.npc_ref)
+        if name in self._looked_at or reply.offline or call.key.role == CHECK:
+            return
+        self._looked_at.add(name)
+        found = (one for one in self._calls.models.accesses() if one.profile.name == name)
+        access = next(found, None)
+        if access is None or not isinstance(access.client, RemoteChat):
+            return
+        if access.profile.base_url.startswith("http:"):
+            looked = Deferred.fromCoroutine(small_window(self._calls, access))
+            looked.addCallback(self._found, name, call.key.npc_ref).addErrback(_log_unknown)
+
+    def _found(self, problem: str, name: str, npc_ref: str) -> None:
+        if problem:
+            logger.log_warn(f"evennia_ai: {problem}")
+            self._calls.small_windows[name] = problem
+            self._untold.add(name)
+            self._tell_of(name, npc_ref)
+
+    def _tell_of(self, name: str, npc_ref: str) -> None:
+        if self._tell(f"[ai] {self._calls.small_windows[name]}", near=npc_ref):
+            self._untold.discard(name)
+
+
+def _log_unknown(failure: Failure) -> None:
+    logger.log_err(f"evennia_ai: a server's window is not known\n{failure.getTraceback()}")

@@ -1,0 +1,238 @@
+"""Calls: what every call of a model in this process goes through, whoever asks and what for.
+
+A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
+watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
+what comes of a call asks with a `CountedCall` and writes its `row` there
+(`store.model_calls.add`); everybody else asks with `ModelCalls.asked`, which writes the row
+itself.
+
+Of a protected call watchers are told that it was made, how long its texts were, what it cost and
+how it ended; no word of a request, of a reply or of an error, which may quote either. What a
+mediator decided is told in our words for it, and of its texts how long each is.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.errors import ModelError
+from evennia_ai.engine.knowledge.restricted.mediation import choices_in_answer
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.npc.jobs.counting import ModelStopped, outcome_word, reply_tokens_of, usage_of
+from evennia_ai.npc.model_calls.limits import CallKey, Limits, StartedCall, why_halted
+from evennia_ai.npc.model_calls.watching import Watch, WatchedCall
+from evennia_ai.npc.recording.writer import Writer
+from evennia_ai.services.endpoints import Access, Models
+from evennia_ai.services.llm.arrival import Arrivals
+from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener
+from evennia_ai.services.llm.resilience import Clock
+from evennia_ai.services.llm.structured import json_objects
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import NewCall
+
+REDACTED: Final = "[redacted]"
+
+
+class ProtectedCallError(ModelError):
+    """A protected call gave no usable reply; only the kind of the failure is told."""
+
+    def __init__(self, endpoint: str, kind: str) -> None:
+        super().__init__(endpoint, f"failed with {kind}; more is not told of a protected call")
+
+
+def redacted_request(request: ChatRequest) -> ChatRequest:
+    """The request without a word of its messages."""
+    messages = tuple(
+        ChatMessage(role=message.role, content=_told(message.content))
+        for message in request.messages
+    )
+    return replace(
+        request,
+        messages=messages,
+        passages=(),
+        speaker="",
+        question="",
+        asker="",
+        place="",
+        company=(),
+        thoughts={},
+    )
+
+
+def redacted_reply(reply: ChatReply) -> ChatReply:
+    """The reply without a word of it; of a mediator's answer what it decides, in our words."""
+    objects = json_objects(reply.text).objects
+    text = _decision(objects[0]) if len(objects) == 1 else ""
+    return replace(reply, text=text or _told(reply.text), tool_calls=(), thoughts=None)
+
+
+def _decision(answer: dict[str, Any]) -> str:
+    """A mediator's answer as JSON without its texts, "" where it is no such answer."""
+    told = choices_in_answer(answer, hidden=_told)
+    return json.dumps(told, separators=(",", ":")) if told else ""
+
+
+def redacted_error(error: BaseException, *, endpoint: str) -> ProtectedCallError:
+    """An error that tells of which kind the real one is."""
+    return ProtectedCallError(endpoint, type(error).__name__)
+
+
+def _told(text: str) -> str:
+    return f"{REDACTED} {len(text)} characters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCalls:
+    """The models of one process, and what counts and watches their calls."""
+
+    models: Models
+    limits: Limits
+    watch: Watch
+    clock: Clock
+    writer: Writer
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    small_windows: dict[str, str] = field(default_factory=dict)
+    """By profile: what builders read if its server reads fewer tokens than the profile sends."""
+    under_way: set["CountedCall"] = field(default_factory=set)
+
+    def asked(
+        self,
+        access: Access,
+        request: ChatRequest,
+        key: CallKey,
+        *,
+        prompt: Sequence[Message] = (),
+        listener: Listener | None = None,
+    ) -> Deferred[ChatReply]:
+        """The model's reply to a request that belongs to no turn; its row is written at its end.
+
+        A row that cannot be written now is written later.
+        """
+        call = CountedCall(self, access, key)
+
+        def kept(outcome: ChatReply | Failure) -> ChatReply | Failure:
+            if call.row is not None:
+                doing = f"NPC {key.npc_ref}: a call of {access.name} is not written down"
+                self.writer.until_written(partial(model_calls.add_alone, call.row), doing)
+            return outcome
+
+        return call.ask(request, prompt=prompt, listener=listener).addBoth(kept)
+
+    def of_npc(self, npc_ref: str) -> tuple["CountedCall", ...]:
+        """The calls that are under way for an NPC."""
+        return tuple(call for call in self.under_way if call.npc_ref == npc_ref)
+
+
+class CountedCall:
+    """One call of a model, asked once."""
+
+    def __init__(self, calls: ModelCalls, access: Access, key: CallKey) -> None:
+        """`key` may leave out what the access and the request say; no prompt tokens: estimated."""
+        self.npc_ref: Final = key.npc_ref
+        self._calls: Final = calls
+        self._access: Final = access
+        self._key = replace(key, profile=access.profile.name, is_offline=access.model.offline)
+        self._first_piece_seconds: float | None = None
+        self._asking: Deferred[ChatReply] | None = None
+        self._given_up = ""
+        self.row: NewCall | None = None
+        """What is to be written down, once it has ended."""
+
+    def ask(
+        self,
+        request: ChatRequest,
+        *,
+        listener: Listener | None = None,
+        prompt: Sequence[Message] = (),
+    ) -> Deferred[ChatReply]:
+        """The model's reply. `prompt` are the messages before they were fitted to the model.
+
+        It fails with ModelStopped where the NPC is paused or the game is stopped. StoreError is
+        raised at once: what was used today cannot be read.
+        """
+        calls, access = self._calls, self._access
+        self._key = key = _filled(self._key, request)
+        call = WatchedCall(key=key, endpoint=access.name, provider=access.profile.client)
+        started = calls.limits.begun(key)
+        if key.is_protected:
+            calls.watch.asked(call, redacted_request(request), ())
+        else:
+            calls.watch.asked(call, request, prompt)
+        heard = None if listener is None else self._timed(listener, started.started_at)
+        self._asking = maybeDeferred(self._asked, request, heard)
+        calls.under_way.add(self)
+        return self._asking.addBoth(self._ended, call, started, request)
+
+    def give_up(self, why: str) -> None:
+        """Have it fail with ModelStopped, if it is under way."""
+        if self._asking is not None:
+            self._given_up = why
+            self._asking.cancel()
+
+    def _asked(self, request: ChatRequest, listener: Listener | None) -> Deferred[ChatReply]:
+        if why := why_halted(self._key.npc_ref):
+            raise ModelStopped(self._access.name, why)
+        return self._access.model.complete(request, listener=listener)
+
+    def _timed(self, listener: Listener, started_at: float) -> Listener:
+        """The listener, and when it heard the first piece."""
+        clock = self._calls.clock
+
+        def heard(piece: str) -> None:
+            if self._first_piece_seconds is None:
+                self._first_piece_seconds = max(0.0, clock.seconds() - started_at)
+            listener(piece)
+
+        return heard
+
+    def _ended(
+        self,
+        outcome: ChatReply | Failure,
+        call: WatchedCall,
+        started: StartedCall,
+        request: ChatRequest,
+    ) -> ChatReply | Failure:
+        calls = self._calls
+        self._asking = None
+        calls.under_way.discard(self)
+        if self._given_up and isinstance(outcome, Failure):
+            outcome = Failure(ModelStopped(self._access.name, self._given_up))
+        row = calls.limits.ended(
+            started,
+            usage_of(outcome),
+            outcome_word(outcome),
+            reply_tokens=reply_tokens_of(outcome),
+            first_piece_seconds=self._first_piece_seconds,
+        )
+        if isinstance(outcome, ChatReply):
+            profile = self._access.profile
+            where = f"{profile.client} {profile.base_url} {request.model}"
+            whole = calls.arrivals.whole_tokens(where, request, outcome)
+            row = replace(row, whole_tokens=whole)
+        self.row = row
+        self._tell(outcome, call, row)
+        return outcome
+
+    def _tell(self, outcome: ChatReply | Failure, call: WatchedCall, row: NewCall) -> None:
+        """Tell who watches how it ended, without its words where they are protected."""
+        watch, is_protected = self._calls.watch, call.key.is_protected
+        if isinstance(outcome, Failure):
+            error = outcome.value
+            name = self._access.name
+            watch.failed(call, redacted_error(error, endpoint=name) if is_protected else error, row)
+        else:
+            watch.answered(call, redacted_reply(outcome) if is_protected else outcome, row)
+
+
+def _filled(key: CallKey, request: ChatRequest) -> CallKey:
+    """The key with what the request says."""
+    tokens = key.prompt_tokens or sum(
+        ESTIMATE.of_message(message.content) for message in request.messages
+    )
+    return replace(key, model=request.model, prompt_tokens=tokens, reply_tokens=request.max_tokens)

@@ -1,0 +1,355 @@
+"""Whether a model may be asked: the stop of a person, and how much may be asked of models at all.
+
+Halts are in the database, so they hold over a reload, and are read without a query; what is under
+way is given up by `game.mind.emergency`. Calls and tokens are limited by the minute and the day
+(`evennia_ai.services.llm.quotas`), for players, NPCs and the whole game. They are counted in
+memory; what was used today is read from the table of calls once, so that a reload gives nobody a
+new day. A refusal is said to the player by the NPC, in character and now and then only, and to
+builders in numbers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from evennia.utils import logger
+
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.npc.jobs.counting import estimated
+from evennia_ai.npc.senses.events import Line
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.services.llm.chat import Usage
+from evennia_ai.services.llm.quotas import (
+    DAY_SECONDS,
+    NOTHING_USED,
+    Meter,
+    Quota,
+    QuotaReached,
+    Quotas,
+    QuotaUse,
+)
+from evennia_ai.store.model_calls import (
+    ANSWERED,
+    GAME_REF,
+    UNSENT,
+    Halt,
+    NewCall,
+    Used,
+    halts,
+    is_counted,
+)
+
+LimitScope = Literal["player", "npc", "game"]
+
+_NO_LIMITS: Final[Mapping[str, int]] = {}
+
+DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
+ReadUsed = Callable[[float], DayUsed]
+"""What was used since a moment, by NPC and by player."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallKey:
+    """Which call of a model it is.
+
+    `player_ref` is whose words it answers, or who began the chain of answers, "" where nobody's
+    alone; `turn` the number of the turn it belongs to; `name` what logs call it, "" for its role.
+    `prompt_tokens` and `reply_tokens` are what it may take, and are reserved. Of one that
+    `is_protected` nobody is told the words.
+    """
+
+    npc_ref: str
+    player_ref: str = ""
+    role: str = "speaker"
+    name: str = ""
+    profile: str = ""
+    model: str = ""
+    turn: int | None = None
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    is_protected: bool = False
+    is_offline: bool = False
+    """Whether no model is asked at all: then nothing is used."""
+    line: Line | None = None
+    """The line that the call belongs to, where it is one's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedCall:
+    """A call that is under way since a moment, in seconds since 1970."""
+
+    key: CallKey
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why no model is asked now; `told` is for builders."""
+
+    scope: LimitScope
+    ref: str
+    limit: str
+    told: str
+    retry_in_seconds: float
+    at: float = 0.0
+    """When, in seconds since 1970."""
+
+    def row(self, *, npc_ref: str, player_ref: str, event_record: str) -> NewCall:
+        """What is written down of it: the call that was not made, for which words."""
+        return NewCall(
+            npc_ref=npc_ref,
+            player_ref=player_ref,
+            role="speaker",
+            started_at=self.at,
+            seconds=0.0,
+            outcome=f"{UNSENT}{self.scope}.{self.limit}",
+            event_record_id=int(event_record),
+        )
+
+
+class Limits:
+    """What was used and may still be. `now` gives seconds since 1970."""
+
+    def __init__(
+        self,
+        quotas: Quotas,
+        *,
+        now: Callable[[], float],
+        used_since: ReadUsed,
+    ) -> None:
+        self.quotas: Final = quotas
+        self._now: Final = now
+        self._used_since: Final = used_since
+        self._meters: dict[tuple[LimitScope, str], Meter] = {}
+        self._refused: dict[str, int] = {}
+        self._day: int | None = None
+        self._workers: Mapping[tuple[LimitScope, str], QuotaUse] = {}
+
+    def workers_took(self, taken: Mapping[str, QuotaUse]) -> None:
+        """What workers took in this minute by NPC, GAME_REF for the game: it counts as well."""
+        self._workers = {
+            ("game" if ref == GAME_REF else "npc", ref): use for ref, use in taken.items()
+        }
+
+    def made_elsewhere(self, call: NewCall) -> None:
+        """A worker's call, which is written down; it counts for the day from now on."""
+        now = self._today()
+        if is_counted(call.outcome):
+            for scope in _scopes(call.npc_ref, call.player_ref):
+                meter = self._meters.setdefault(scope, Meter())
+                meter.restored(now, calls=1, tokens=call.tokens)
+
+    def refusal(
+        self,
+        *,
+        npc_ref: str,
+        player_ref: str = "",
+        npc_limits: Mapping[str, int] = _NO_LIMITS,
+        tokens: int = 0,
+    ) -> Refusal | None:
+        """Why nothing may be asked for this NPC because of this player's words, None if it may.
+
+        `npc_limits` narrow what the NPC may use, and widen nothing; `tokens` is what the call
+        would take, where that is known.
+        """
+        now, quotas = self._today(), self.quotas
+        narrowed = replace(quotas, npc=quotas.npc.narrowed(npc_limits)) if npc_limits else quotas
+        for scope, ref in _scopes(npc_ref, player_ref):
+            meter = self._meters.get((scope, ref)) or Meter()
+            others = self._workers.get((scope, ref), NOTHING_USED)
+            reached = meter.reached(now, getattr(narrowed, scope), tokens=tokens, others=others)
+            if reached is not None:
+                self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1
+                return self._refusal(scope, ref, reached)
+        return None
+
+    def begun(self, key: CallKey) -> StartedCall:
+        """A call begins: it counts from now on, its tokens are reserved."""
+        now = self._today()
+        if key.line is not None and not key.is_offline:
+            key.line.calls += 1
+        reserved_tokens = key.prompt_tokens + key.reply_tokens
+        for scope in _metered(key):
+            meter = self._meters.setdefault(scope, Meter())
+            meter.begun(now, reserved_tokens=reserved_tokens)
+        return StartedCall(key=key, started_at=now)
+
+    def ended(
+        self,
+        call: StartedCall,
+        usage: Usage | None,
+        outcome: str = ANSWERED,
+        *,
+        reply_tokens: int = 0,
+        first_piece_seconds: float | None = None,
+    ) -> NewCall:
+        """A call ended: what it took, as the row to write down.
+
+        One that no model was asked does not count any more.
+        Where the provider told no usage, the prompt and `reply_tokens` are counted by us. To be
+        called once a call.
+        """
+        now, key = self._today(), call.key
+        row = _row(
+            call,
+            usage or estimated(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
+            is_estimated=usage is None,
+            seconds=max(0.0, now - call.started_at),
+            first_piece_seconds=first_piece_seconds,
+            outcome=outcome,
+        )
+        reserved_tokens = key.prompt_tokens + key.reply_tokens
+        used_tokens, counts = row.tokens, is_counted(outcome)
+        for scope in _metered(key):
+            meter = self._meters.setdefault(scope, Meter())
+            meter.ended(now, reserved_tokens=reserved_tokens, tokens=used_tokens)
+            if not counts:
+                meter.taken_back(call.started_at)
+        return row
+
+    def quota(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Quota:
+        """What one of a kind may use; an NPC's own limits narrow it."""
+        quota: Quota = getattr(self.quotas, scope)
+        return quota.narrowed(npc_limits) if scope == "npc" else quota
+
+    def reading(self, scope: LimitScope, ref: str = "") -> QuotaUse:
+        """What one of a kind has used."""
+        now = self._today()
+        meter = self._meters.get((scope, ref))
+        return meter.reading(now) if meter is not None else QuotaUse()
+
+    def refused(self, npc_ref: str) -> int:
+        """How often today something was refused to this NPC, as far as this process knows."""
+        self._today()
+        return self._refused.get(npc_ref, 0)
+
+    @property
+    def midnight(self) -> float:
+        """When this day began, in seconds since 1970."""
+        now = self._now()
+        return now - now % DAY_SECONDS
+
+    def at_limit(self) -> tuple[tuple[LimitScope, str, QuotaReached], ...]:
+        """The players and NPCs that are at a limit of the game now, and which it is."""
+        now = self._today()
+        found = []
+        for (scope, ref), meter in self._meters.items():
+            reached = meter.reached(now, self.quota(scope))
+            if reached is not None and scope != "game":
+                found.append((scope, ref, reached))
+        return tuple(found)
+
+    def _today(self) -> float:
+        """The time; at the first question of a day what is over is forgotten.
+
+        At the very first one what was used today before is read. StoreError: it cannot be read.
+        """
+        now = self._now()
+        day = int(now // DAY_SECONDS)
+        if self._day == day:
+            return now
+        if self._day is None:
+            self._restore(now)
+        self._day = day
+        self._refused = {}
+        self._meters = {key: one for key, one in self._meters.items() if not one.is_idle(now)}
+        return now
+
+    def _restore(self, now: float) -> None:
+        npcs, players = self._used_since(now - now % DAY_SECONDS)
+        found: list[tuple[LimitScope, Mapping[str, Used]]] = [("npc", npcs), ("player", players)]
+        for scope, by_ref in found:
+            for ref, used in by_ref.items():
+                if ref:
+                    self._restored(now, (scope, ref), used)
+        for used in npcs.values():
+            self._restored(now, ("game", ""), used)
+
+    def _restored(self, now: float, key: tuple[LimitScope, str], used: Used) -> None:
+        meter = self._meters.setdefault(key, Meter())
+        meter.restored(now, calls=used.calls, tokens=used.tokens)
+
+    def _refusal(self, scope: LimitScope, ref: str, reached: QuotaReached) -> Refusal:
+        return Refusal(
+            scope=scope,
+            ref=ref,
+            limit=reached.limit,
+            told=_told(scope, ref, reached),
+            retry_in_seconds=reached.retry_in_seconds,
+            at=self._now(),
+        )
+
+
+def _scopes(npc_ref: str, player_ref: str) -> tuple[tuple[LimitScope, str], ...]:
+    """Whom a call counts for, the narrowest first."""
+    player: tuple[tuple[LimitScope, str], ...] = (("player", player_ref),) if player_ref else ()
+    return (*player, ("npc", npc_ref), ("game", ""))
+
+
+def _metered(key: CallKey) -> tuple[tuple[LimitScope, str], ...]:
+    return () if key.is_offline else _scopes(key.npc_ref, key.player_ref)
+
+
+def _row(
+    call: StartedCall,
+    usage: Usage,
+    *,
+    is_estimated: bool,
+    seconds: float,
+    first_piece_seconds: float | None,
+    outcome: str,
+) -> NewCall:
+    key = call.key
+    return NewCall(
+        npc_ref=key.npc_ref,
+        player_ref=key.player_ref,
+        role=key.role,
+        profile=key.profile,
+        model=key.model,
+        turn=key.turn,
+        started_at=call.started_at,
+        seconds=seconds,
+        first_piece_seconds=first_piece_seconds,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=None if is_estimated else usage.cached_tokens,
+        written_tokens=None if is_estimated else usage.written_tokens,
+        is_estimated=is_estimated,
+        outcome=outcome,
+    )
+
+
+def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
+    who = {"player": f"player #{ref}", "npc": f"NPC #{ref}", "game": "the game"}[scope]
+    what = reached.limit.replace("_", " ")
+    own = "ai/set limits or " if scope == "npc" else ""
+    return (
+        f"{who} has used its {reached.most} {what}; again in {reached.retry_in_seconds:.0f} s"
+        f" ({own}EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
+    )
+
+
+def is_stopped() -> str:
+    """Who stopped the whole game and why, in words; "" while it runs."""
+    return why_halted(GAME_REF)
+
+
+def is_paused(npc: NPC) -> bool:
+    """Whether this NPC alone is paused."""
+    return str(npc.id) in _in_force()
+
+
+def why_halted(npc_ref: str) -> str:
+    """Why this NPC may ask no model now: "stopped by Mira: ...", "paused by ..."; "" if it may."""
+    known = _in_force()
+    halt = known.get(GAME_REF) or known.get(npc_ref)
+    return str(halt) if halt is not None else ""
+
+
+def _in_force() -> Mapping[str, Halt]:
+    """The halts; where the database cannot be read, what was asked is not refused."""
+    try:
+        return halts()
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: it is not known whether NPCs are stopped: {error}")
+        return {}

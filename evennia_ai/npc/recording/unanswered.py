@@ -1,0 +1,153 @@
+"""Unanswered: what people said to NPCs before the server stopped, and nobody had answered yet.
+
+And who came to NPCs that greet, and was not greeted yet.
+
+Who was named, spoken to or whispered to less than a minute before the start answers now; a reload
+then costs nobody their answer. What is older is left: an answer to it would come out of nowhere.
+Only that is known which is in the records: who was in conversation with whom is not.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evennia.utils import logger
+
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import Record, RecordKind, speaker_known_in
+from evennia_ai.npc.recording.heard import CommittedEvent
+from evennia_ai.npc.senses.events import SPOKEN, Event, Line
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.perception import client_of
+from evennia_ai.npc.senses.presence import (
+    NPC,
+    HasMind,
+    is_alone_with,
+    object_of,
+    rank_of,
+    room_ref_of,
+    why_gone,
+)
+from evennia_ai.store.history import past_turns
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
+
+FRESH_SECONDS: Final = 60.0
+LOOKED_BACK_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenUp:
+    """How much is answered now, and how much that was meant for an NPC is not any more."""
+
+    answered: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What was said to NPCs before the process started and not answered, and who came then."""
+
+    started_at: float
+    """Since 1970."""
+    said: Sequence[tuple[ConversationRef, Record]]
+    came: Sequence[tuple[ConversationRef, Record]]
+
+
+def look_back(*, started_at: float) -> Before:
+    """Read what was before the start, and the conversations in which it was, in any thread.
+
+    StoreError or DatabaseError: it cannot be read.
+    """
+    since = started_at - LOOKED_BACK_SECONDS
+    said = past_turns.unanswered(since=since, before=started_at)
+    came = past_turns.arrived(since=started_at - FRESH_SECONDS)
+    for conversation_id in {where.id for where, _ in (*said, *came)}:
+        windows(conversation_id)
+    return Before(started_at=started_at, said=said, came=came)
+
+
+def take_up(before: Before) -> TakenUp:
+    """Answer what was said to NPCs just before the process started."""
+    answered = dropped = 0
+    for where, record in before.said:
+        npc = object_of(where.npc_ref)
+        heard = _said(npc, where, record) if issubclass(type(npc), HasMind) else None
+        if heard is None or not npc.ai.attention.is_sure(heard.event):
+            continue
+        is_fresh = record.created_at >= before.started_at - FRESH_SECONDS
+        if is_fresh and not why_gone(npc, heard.event):
+            npc.ai.attention.consider(heard)
+            answered += 1
+        else:
+            dropped += 1
+    _greet_later(before.came)
+    if answered or dropped:
+        logger.log_msg(
+            "evennia_ai: said to NPCs before the server stopped:"
+            f" {answered} answered now, {dropped} not any more"
+        )
+    return TakenUp(answered=answered, dropped=dropped)
+
+
+def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
+    """Have NPCs greet who came just before the stop, and has heard no greeting and said nothing."""
+    for where, record in came:
+        npc = object_of(where.npc_ref)
+        if not issubclass(type(npc), HasMind) or _spoke_since(where, record):
+            continue
+        heard = heard_again(npc, where, record)
+        if heard is not None and not why_gone(npc, heard.event):
+            npc.ai.attention.greeting.greet_later(heard)
+
+
+def _spoke_since(where: ConversationRef, came: Record) -> bool:
+    """Whether who came said something there, or the coming does not count any more."""
+    known = [record for message in windows(where.id).history if (record := record_of(message))]
+    later = [record for record in known if int(record.id) >= int(came.id)]
+    speaker = came.meta.get("speaker")
+    spoke = any(one.kind is RecordKind.USER and one.meta.get("speaker") == speaker for one in later)
+    return spoke or not any(one.id == came.id for one in later)
+
+
+def _said(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
+    """What a person said to the NPC; None where no person did, or it does not count any more."""
+    before, meta = windows(where.id).history, record.meta
+    if meta.get("event") not in SPOKEN or meta.get("hops"):
+        return None
+    counts = any(message.record == record.id for message in before)
+    return heard_again(npc, where, record) if counts else None
+
+
+def heard_again(
+    npc: NPC, where: ConversationRef, record: Record, *, hint: str = ""
+) -> CommittedEvent | None:
+    """What the record says that the NPC perceived; None where who did it is gone for good.
+
+    `hint` is what a builder asks of the answer.
+    """
+    meta, speaker_ref = record.meta, str(record.meta.get("speaker") or "")
+    speaker = object_of(speaker_ref) if speaker_ref else None
+    if speaker is None and speaker_ref:
+        return None
+    event = Event(
+        kind=str(meta.get("event") or ""),
+        speaker_ref=speaker_ref,
+        known_ref=speaker_known_in(record),
+        speaker_name=record.name or (label_of(npc, speaker) if speaker else ""),
+        speaker_rank=rank_of(speaker) if speaker else "",
+        text=record.body,
+        room_ref=where.place_ref or (room_ref_of(npc) or "nowhere"),
+        to_ref=str(meta.get("to") or ""),
+        private=where.kind == "private",
+        alone=speaker is not None and is_alone_with(npc, speaker),
+        hops=int(meta.get("hops") or 0),
+        item=str(meta.get("item") or ""),
+        data=meta.get("data") or {},
+        language=str(meta.get("language") or ""),
+        volume=str(meta.get("volume") or ""),
+        client=client_of(speaker) if speaker else "",
+        line=Line(player_ref=speaker_ref),
+    )
+    before = windows(where.id).history
+    return CommittedEvent(event=event, conversation=where, record=record, before=before, hint=hint)

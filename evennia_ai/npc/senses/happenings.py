@@ -1,0 +1,230 @@
+"""Happenings: what NPCs see happen; a game tells its own by `happened`.
+
+Every happening becomes a record of each NPC that could see it, whether it is answered or not. Its
+text is data for the NPC: one line, without markup, cut where it is too long.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.history.records import canonical_json
+from evennia_ai.engine.history.role_markup import neutral
+from evennia_ai.engine.prompt.names import SOMEONE, bounded
+from evennia_ai.npc.senses.events import ERRAND, HEARD, TICK, Event, Kind
+from evennia_ai.npc.senses.labels import settled_label
+from evennia_ai.npc.senses.perception import heard_text
+from evennia_ai.npc.senses.presence import (
+    NPC,
+    HasMind,
+    can_see,
+    is_alone_with,
+    is_unplayed,
+    known_ref,
+    rank_of,
+    room_ref_of,
+)
+from evennia_ai.npc.senses.text import one_line, plain_name, unmarked
+from evennia_ai.npc.senses.utterance import hops_of, line_of
+
+MAX_DATA: Final = 4000
+"""Characters of the JSON of a happening's data."""
+
+MAX_ITEM: Final = 300
+"""Characters of the names of things that are told at once."""
+
+UNSEEN: Final = "something"
+"""What an NPC is told of a thing it cannot see."""
+
+_KIND: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_NAMED: Final = re.compile(r"\{(actor|item|to)\}")
+_TAKEN: Final = HEARD | {TICK, ERRAND}
+
+
+class HappeningError(EvenniaAIError):
+    """A game told of something in a way that cannot be recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """Something that happens, before it is known who sees it.
+
+    `text` may hold `{actor}`, `{item}` and `{to}`: the names each NPC knows them by; `detail`
+    follows it as it is. `item` is an object or a name.
+    """
+
+    kind: str
+    text: str
+    actor: Any = None
+    item: Any = None
+    to: Any = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    wants_answer: bool = False
+    detail: str = ""
+
+
+def happened(
+    place_or_npc: Any,
+    kind: str,
+    text: str,
+    *,
+    actor: Any = None,
+    item: Any = None,
+    to: Any = None,
+    data: Mapping[str, Any] | None = None,
+    wants_answer: bool = False,
+) -> int:
+    """Tell NPCs what happened; how many of them perceived it.
+
+    `place_or_npc` is a room, whose NPCs all are told, or one NPC. `kind` is a word of the game's
+    own ("combat", "weather", ...); builders choose by it what an NPC reacts to. `text` is one line
+    in the third person; in it `{actor}`, `{item}` and `{to}` stand for the names each NPC knows
+    them by ("you" for itself), and nothing else is replaced. `actor` did it: NPCs that cannot see
+    the actor perceive nothing, and the actor itself is not told. `item` is the object or the name
+    of the thing it is about, `to` the one it was done to. `data` are further facts as JSON values,
+    kept with the record. `wants_answer` has the NPC answer; with `to`, that one alone.
+
+    HappeningError: the kind is no word or is one of evennia_ai's, the text is empty, the data
+    cannot be stored; nothing was told.
+
+    Example, in a game's combat code::
+
+        from evennia_ai.npc.senses.happenings import happened
+
+        happened(
+            attacker.location, "combat", "{actor} hits {to} with {item}.",
+            actor=attacker, to=target, item=sword, data={"damage": 7},
+        )
+    """
+    happening = Happening(
+        kind=kind,
+        text=text,
+        actor=actor,
+        item=item,
+        to=to,
+        data=dict(data or {}),
+        wants_answer=wants_answer,
+    )
+    _check(happening)
+    return sum(tell(npc, happening) for npc in npcs_in(place_or_npc))
+
+
+def npcs_in(place_or_npc: Any) -> list[Any]:
+    """The NPCs with a mind in a room, or the one that is meant; nobody is nowhere."""
+    if place_or_npc is None:
+        return []
+    if isinstance(place_or_npc, HasMind):
+        return [place_or_npc]
+    there = place_or_npc.contents_get(content_type="character")
+    return [npc for npc in there if isinstance(npc, HasMind)]
+
+
+def tell(npc: NPC, happening: Happening) -> bool:
+    """Have one NPC perceive something; whether it could."""
+    try:
+        event = event_for(npc, happening)
+    except DatabaseError as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: not seen, nothing can be read: {error}")
+        return False
+    if event is None:
+        return False
+    npc.ai.hear(event)
+    return True
+
+
+def event_for(npc: NPC, happening: Happening) -> Event | None:
+    """What `npc` perceives of a happening, None where that is nothing."""
+    actor, to = happening.actor, happening.to
+    if npc.has_account or actor == npc or (actor is not None and not can_see(npc, actor)):
+        return None
+    names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
+    names["to"] = "you" if to == npc else _name(npc, to)
+    told = {key: bounded(name) for key, name in names.items()}
+    if isinstance(happening.item, str):  # the game's own words, perhaps for several things
+        told["item"] = names["item"]
+    line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
+    text = of_kind(happening.kind, line, by=names["actor"])
+    return Event(
+        kind=happening.kind,
+        speaker_ref=str(actor.id) if actor is not None else "",
+        speaker_name=names["actor"],
+        speaker_rank=rank_of(actor) if actor is not None else "",
+        known_ref=known_ref(npc, actor) if actor is not None else "",
+        text=heard_text(f"{text} {happening.detail}"),
+        room_ref=room_ref_of(npc),
+        to_ref=str(to.id) if to is not None else "",
+        alone=actor is not None and is_alone_with(npc, actor),
+        hops=(hops := hops_of(actor)),
+        unplayed=actor is not None and is_unplayed(actor),
+        line=line_of(hops),
+        item=names["item"],
+        data=happening.data,
+        wants_answer=happening.wants_answer and (to is None or to == npc),
+    )
+
+
+def of_kind(kind: Kind, line: str, *, by: str) -> str:
+    """A line about what happened; it says its kind where the name in it could tell things itself.
+
+    So what happened and what somebody is called are never taken for one another.
+    """
+    return line if bounded(by) == by or not line else f"(event, {kind}) {line}"
+
+
+def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:
+    """What `npc` calls so many of a thing: "a rope", "two ropes"; "" for None.
+
+    It is "something" where the NPC cannot see it or it has no name.
+    """
+    if item is None:
+        return ""
+    if isinstance(item, str):
+        return neutral(heard_text(item)[:MAX_ITEM])
+    shown = str(item.get_display_name(npc)).strip()
+    if not one_line(unmarked(shown)) or not item.access(npc, "view"):
+        return UNSEEN
+    numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
+    return neutral(plain_name(numbered.strip() or shown))
+
+
+def description(npc: NPC, thing: Any, *, most: int) -> str:
+    """What `npc` sees when it looks at a thing or a place, on one line.
+
+    Descriptions are written by anybody: what reads as the frame of a chat or of a fact is undone.
+    """
+    return neutral(heard_text(str(thing.get_display_desc(npc)))[:most])
+
+
+def _name(npc: NPC, other: Any) -> str:
+    """What `npc` calls somebody, "" for None."""
+    if other is None:
+        return ""
+    return settled_label(npc, other) if can_see(npc, other) else SOMEONE
+
+
+def _check(happening: Happening) -> None:
+    kind = happening.kind
+    if not _KIND.fullmatch(kind) or kind in _TAKEN:
+        raise HappeningError(
+            f"{kind!r} is no kind of a happening: it must be one word of small letters, digits, _"
+            f" and -, beginning with a letter, and none of {', '.join(sorted(_TAKEN))}"
+        )
+    if not heard_text(happening.text):
+        raise HappeningError(f"a happening of kind {kind!r} has no text; tell it in one line")
+    try:
+        length = len(canonical_json(happening.data))
+    except (TypeError, ValueError) as error:
+        raise HappeningError(
+            f"the data of a happening of kind {kind!r} cannot be stored as JSON: {error};"
+            " give ids and names instead of objects"
+        ) from error
+    if length > MAX_DATA:
+        raise HappeningError(
+            f"the data of a happening of kind {kind!r} has {length} characters as JSON;"
+            f" {MAX_DATA} are allowed"
+        )

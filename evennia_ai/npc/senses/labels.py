@@ -1,0 +1,294 @@
+"""What an NPC calls those it can see, in every line of every prompt.
+
+A label is made from who somebody is, not from the name alone. Who bore a name first, as far as the
+NPC knows, has it plain; whoever else is called so, or nearly so, has a mark behind it that stays
+theirs. That is settled when they are perceived and stored with what they said, so nobody who comes
+later changes a line that was sent. The NPC's own names, and words that stand for somebody else in
+a prompt, are nobody's to bear plainly.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from django.db import DatabaseError
+from evennia.objects.models import ObjectDB
+from evennia.utils import logger
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.prompt.names import bounded, folded, is_word_of_the_game, marked, spelt
+from evennia_ai.npc.senses.presence import (
+    NPC,
+    bystanders,
+    can_see,
+    is_character,
+    is_npc,
+    object_of,
+    seen_here,
+)
+from evennia_ai.npc.senses.text import person_name, plain_name
+from evennia_ai.store import memories
+from evennia_ai.store.memories import NewlyNamed
+
+MOST_FOLDED: Final = 200
+"""Characters of a folded name that are stored."""
+MOST_FORESEEN: Final = 256
+"""Names of which one NPC foresees who bears them, and those of one room more."""
+MOST_OLDER: Final = 20
+"""Of so many who are called so it is told."""
+
+
+class Bearer(NamedTuple):
+    """Somebody and what they are called, as it is shown and as it is compared."""
+
+    ref: str
+    name: str
+    folded: str
+
+
+OlderCalled = Mapping[Bearer, Sequence[Any]]
+"""Who is called as somebody is and was there before, by how that one is called."""
+OlderIds = Mapping[Bearer, Sequence[int]]
+"""The same by their numbers."""
+
+
+def label_of(npc: NPC, person: Any) -> str:
+    """What `npc` calls somebody it sees; nothing is written. Warm, this makes no query."""
+    bearer = _bearer(npc, person)
+    known = _known(npc, bearer.folded)
+    if not _is_numbered(npc, bearer, known):
+        _foresee(npc, [person, *seen_here(npc)])
+    return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
+
+
+def settled_label(npc: NPC, person: Any) -> str:
+    """The same where `npc` perceives them: from now on this label is theirs alone.
+
+    All NPCs that see somebody new settle it at once: a line that twenty hear costs what one does.
+    It is written down before what they heard. Where the database refuses it the label is what it
+    would be, and is settled another time.
+    """
+    bearer = _bearer(npc, person)
+    known = _known(npc, bearer.folded)
+    if person.id is not None and bearer.ref not in known and not _is_being_settled(npc, bearer):
+        _settle_for_all(npc, person)
+        known = _known(npc, bearer.folded)
+    return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
+
+
+def strangers_to(npc: NPC) -> tuple[Bearer, ...]:
+    """Those `npc` sees of whom it does not know yet who bore their name first."""
+    seen = (_bearer(npc, person) for person in seen_here(npc))
+    return tuple(one for one in seen if not _is_numbered(npc, one, _known(npc, one.folded)))
+
+
+def foresee(npc: NPC, ids: OlderIds) -> None:
+    """Have `npc` know it of these strangers; of who is called otherwise by now it is not known."""
+    people = (object_of(bearer.ref) for bearer in ids)
+    same = [one for one in people if one is not None and _bearer(npc, one) in ids]
+    _foresee(npc, same, _objects_of(ids))
+
+
+def _settle_for_all(npc: NPC, person: Any) -> None:
+    """Have written down for `npc` and those beside it what they call somebody new."""
+    others = (one for one in bystanders(npc) if one != person and is_npc(one))
+    company = [npc, *(one for one in others if can_see(one, person))]
+    older = _older_called({_bearer(one, person): person for one in company})
+    try:
+        memories.names_known_by.take_in(str(one.id) for one in company)
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
+        _foresee(npc, [person], older)
+        return
+    named = [(one.ai, new) for one in company if (new := _newly_named(one, person, older))]
+    _mark(named, is_being_settled=True)
+    written = npc.ai.settle_names([new for _, new in named])
+    written.addCallbacks(lambda _: _settled(named), _not_settled, errbackArgs=(named,))
+
+
+Named = Sequence[tuple[Any, NewlyNamed]]
+"""Minds of NPCs, and who bears a name as each is to know it."""
+
+
+def _mark(named: Named, *, is_being_settled: bool) -> None:
+    for mind, new in named:
+        mind.foreseen_names[new.folded].update(dict.fromkeys(new.people, is_being_settled))
+
+
+def _settled(named: Named) -> None:
+    """It is known now, and foreseen no more."""
+    for mind, new in named:
+        foreseen = mind.foreseen_names.get(new.folded, {})
+        for ref in new.people:
+            foreseen.pop(ref, None)
+        if not foreseen:
+            mind.foreseen_names.pop(new.folded, None)
+
+
+def _not_settled(failure: Failure, named: Named) -> None:
+    """It stays foreseen until they are perceived again."""
+    failure.trap(StoreError, DatabaseError)
+    refs = ", ".join(new.npc_ref for _, new in named)
+    logger.log_err(f"evennia_ai: NPCs {refs}: a name is not settled: {failure.getErrorMessage()}")
+    _mark(named, is_being_settled=False)
+
+
+def _newly_named(npc: NPC, person: Any, older: OlderCalled) -> NewlyNamed | None:
+    """Who bears the name of `person`, up to them; None where `npc` knows them already."""
+    bearer = _bearer(npc, person)
+    known = _known(npc, bearer.folded)
+    if bearer.ref in known or _is_being_settled(npc, bearer):
+        return None
+    _foresee(npc, [person], older)
+    numbers = _numbers(npc, person, bearer, known)
+    people = tuple(numbers)[: numbers[bearer.ref]]
+    return NewlyNamed(npc_ref=str(npc.id), folded=bearer.folded, people=people)
+
+
+def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
+    """The game's own text with what `npc` calls these people, where their names stand in it."""
+    for person in people:
+        shown = str(person.get_display_name(npc))
+        label = bounded(label_of(npc, person))
+        if shown.strip() and label != shown:
+            told = label.replace("\\", r"\\")
+            text = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", told, text)
+    return text
+
+
+def _bearer(npc: NPC, person: Any) -> Bearer:
+    name = person_name(str(person.get_display_name(npc)))
+    return Bearer(str(person.id), name, folded(name)[:MOST_FOLDED])
+
+
+def _label(npc: NPC, bearer: Bearer, number: int) -> str:
+    return _marked(bearer.name, number + (bearer.folded in _folds(npc.ai.own_names)))
+
+
+@lru_cache(maxsize=1024)
+def _folds(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(folded(name)[:MOST_FOLDED] for name in names)
+
+
+@lru_cache(maxsize=4096)
+def _marked(name: str, number: int) -> str:
+    return marked(name, number, is_word=is_word_of_the_game(name))
+
+
+def _known(npc: NPC, fold: str) -> Mapping[str, int]:
+    """The numbers of those who are settled to bear a name, by reference."""
+    try:
+        return memories.names_known_by(str(npc.id)).get(fold, {})
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
+        return {}
+
+
+def _numbers(npc: NPC, person: Any, bearer: Bearer, known: Mapping[str, int]) -> Mapping[str, int]:
+    """The `known` with those who are foreseen and not settled yet, the given one among them."""
+    if bearer.ref in known:
+        return known
+    foreseen = npc.ai.foreseen_names.get(bearer.folded, {})
+    if person.id is None:
+        older = _older_called({bearer: person})
+        foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer, older)])
+    numbers = dict(known)
+    for ref in foreseen:
+        numbers.setdefault(ref, len(numbers) + 1)
+    return numbers
+
+
+def _is_numbered(npc: NPC, bearer: Bearer, known: Mapping[str, int]) -> bool:
+    return bearer.ref in known or bearer.ref in npc.ai.foreseen_names.get(bearer.folded, ())
+
+
+def _is_being_settled(npc: NPC, bearer: Bearer) -> bool:
+    return bool(npc.ai.foreseen_names.get(bearer.folded, {}).get(bearer.ref))
+
+
+def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) -> None:
+    """Have `npc` know who of these bears which name, while nothing of it is settled.
+
+    It is looked up for all of them at once, where `older` does not tell it already.
+    """
+    while len(npc.ai.foreseen_names) > MOST_FORESEEN:
+        npc.ai.foreseen_names.popitem(last=False)
+    bearers = {_bearer(npc, person): person for person in people if person.id is not None}
+    new = {
+        bearer: person
+        for bearer, person in bearers.items()
+        if not _is_numbered(npc, bearer, _known(npc, bearer.folded))
+    }
+    if older is None:
+        older = _older_called(new)
+    for bearer, person in new.items():
+        foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})
+        for ref in _first_bearers(npc, person, bearer, older):
+            foreseen.setdefault(ref, False)
+
+
+def _first_bearers(npc: NPC, person: Any, bearer: Bearer, older: OlderCalled) -> list[str]:
+    """Those who bore the name before somebody, as far as can be found, and then they themselves.
+
+    Older characters that are called so, whatever case it is written in, and of those who are here
+    every NPC and every older character whose name is taken for this one. Before somebody who was
+    deleted since, whose age nobody knows any more, that is everybody called so.
+    """
+    gone = person.id is None  # deleted since: who it was cannot be found any more
+    here = [
+        other
+        for other in bystanders(npc)
+        if folded(plain_name(other.key))[:MOST_FOLDED] == bearer.folded
+        and (gone or is_npc(other) or other.id < person.id)
+    ]
+    found = [*here, *older.get(bearer, ())]
+    first = sorted({one.id for one in found if is_character(one) and one not in (npc, person)})
+    return [*map(str, first), bearer.ref]
+
+
+def _older_called(people: Mapping[Bearer, Any]) -> OlderCalled:
+    """A few of those who were there before each of these and are called so, the first ones."""
+    try:
+        return _objects_of(older_ids(people))
+    except DatabaseError as error:
+        logger.log_err(f"evennia_ai: older names cannot be read: {error}")
+        return {}
+
+
+def _objects_of(ids: OlderIds) -> OlderCalled:
+    return {
+        bearer: list(ObjectDB.objects.filter(id__in=older)) if older else []
+        for bearer, older in ids.items()
+    }
+
+
+def older_ids(bearers: Collection[Bearer]) -> OlderIds:
+    """The same by their numbers: plain values, which any thread may read. One query for all.
+
+    DatabaseError: they cannot be read.
+    """
+    if not bearers:
+        return {}
+    ways = {bearer: _ways_to_write(bearer) for bearer in bearers}
+    called = ObjectDB.objects.filter(db_key__in=set().union(*ways.values())).order_by("id")
+    most = MOST_OLDER * len(bearers)
+    rows = called.values_list("id", "db_key")[:most]
+    if len(rows) == most and len(bearers) > 1:  # some name has so many that others find no room
+        return {bearer: ids for one in bearers for bearer, ids in older_ids([one]).items()}
+    return {
+        bearer: [known for known, key in rows if key in ways[bearer] and _is_before(known, bearer)]
+        for bearer in bearers
+    }
+
+
+def _is_before(known: int, bearer: Bearer) -> bool:
+    """Whether who has this number was there first; who was deleted since comes after everybody."""
+    return not bearer.ref.isdecimal() or known < int(bearer.ref)
+
+
+def _ways_to_write(bearer: Bearer) -> set[str]:
+    """How keys of objects may be written that are a name."""
+    ways = {spelt(bearer.name), bearer.folded}
+    return {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}

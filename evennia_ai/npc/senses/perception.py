@@ -1,0 +1,292 @@
+"""Perception: a message that reached an NPC becomes the event it heard, or nothing.
+
+Everything comes by the NPC's own `at_msg_receive`, so an NPC hears what was sent to it and only
+that. The words come raw from the speaker's side (`AISpeakerMixin`, our own output) where that is
+known; a speaker of any other kind is read back from the line as Evennia renders it.
+
+A game renders words of a language for each listener, garbled or not: an NPC that does not
+understand them gets what was rendered for it and never the words themselves. The client that
+somebody types at is one of a few words, never what a client says of itself: Evennia's own for the
+protocol of a session (`protocol_key`), the same in 5.0 and 6.1; TLS makes no other client of
+telnet.
+"""
+
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from django.utils.translation import gettext
+
+from evennia_ai.engine.prompt.blocks import SCREENREADER
+from evennia_ai.npc.senses.events import Event, Kind
+from evennia_ai.npc.senses.labels import settled_label
+from evennia_ai.npc.senses.presence import (
+    NPC,
+    is_alone_with,
+    is_unplayed,
+    known_ref,
+    rank_of,
+    room_ref_of,
+)
+from evennia_ai.npc.senses.text import one_line, unmarked
+from evennia_ai.npc.senses.utterance import (
+    Utterance,
+    hops_of,
+    line_of,
+    spoken_words,
+    utterance_of,
+    uttered,
+)
+from evennia_ai.services.settings.conf import conf
+
+MAX_WORD: Final = 40
+
+# Who is about to be sent an emote, by whom, and the languages in it.
+_rendered: Final[ContextVar[tuple[Any, Any, tuple[str, ...]] | None]] = ContextVar(
+    "evennia_ai_languages", default=None
+)
+
+
+def game_word(told: Any) -> str:
+    """A language or volume as a game tells it, as one plain word or few; "" for none."""
+    if not told:
+        return ""
+    return one_line(unmarked(str(told)))[:MAX_WORD]
+
+
+def garbled(words: str, rendered: str, *, language: str) -> str:
+    """`rendered`, or only that it is the language, where the words stand in it as they are."""
+    is_bare = one_line(unmarked(words)).casefold() in one_line(unmarked(rendered)).casefold()
+    return f"(words in {language})" if is_bare else rendered
+
+
+def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered: str) -> str:
+    """What a roleplaying game's emote is to show `npc` of quoted `words`, the quotes included.
+
+    `rendered` is what the game would show. The message with it comes next.
+    """
+    language = game_word(language)
+    _note(npc, speaker, language)
+    if npc.understands(language):
+        return rendered
+    heard = garbled(words.strip('"'), rendered, language=language)
+    return rendered if heard == rendered else f'"{heard}"'
+
+
+def languages_heard(npc: NPC, speaker: Any) -> str:
+    """The languages of the emote that is being sent to `npc`, told once."""
+    noted = _rendered.get()
+    _rendered.set(None)
+    if noted is None or noted[0] is not npc or noted[1] is not speaker:
+        return ""
+    return ", ".join(noted[2])
+
+
+def _note(npc: NPC, speaker: Any, language: str) -> None:
+    noted = _rendered.get()
+    known = noted[2] if noted and noted[0] is npc and noted[1] is speaker else ()
+    if language and language not in known:
+        known = (*known, language)
+    _rendered.set((npc, speaker, known))
+
+
+OTHER: Final = "other"
+"""A protocol of the game's own: somebody types there, and nothing is known of it."""
+
+_CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "telnet": "telnet",
+        "telnet/ssl": "telnet",
+        "ssh": "ssh",
+        "websocket": "websocket",
+        "ajax/comet": "ajax/comet",
+    }
+)
+
+
+def client_of(character: Any) -> str:
+    """The client of who plays `character`, with the mark of a screen reader; "" for nobody.
+
+    Of several screens it is the one that was typed at last.
+    """
+    handler = getattr(character, "sessions", None)
+    sessions = handler.all() if handler is not None else ()
+    if not sessions:
+        return ""
+    newest = max(sessions, key=lambda one: float(getattr(one, "cmd_last", 0.0) or 0.0))
+    client = _CLIENTS.get(str(getattr(newest, "protocol_key", "")), OTHER)
+    flags = getattr(newest, "protocol_flags", None) or {}
+    return f"{client}{SCREENREADER}" if flags.get("SCREENREADER") else client
+
+
+MAX_HEARD: Final = 2000
+"""Characters of one line that an NPC takes in."""
+
+# How Evennia's own `at_say` frames a line for those who hear it, before translation.
+_FRAMES: Final = {
+    "say": '{object} says, "{speech}"',
+    "whisper": '{object} whispers: "|n{speech}|n"',
+}
+_SPEECH: Final = "\x00"
+_QUOTED: Final = re.compile(r"[\"“”«»„]\s*(.*)[\"“”«»]", re.DOTALL)
+_SAYING: Final = re.compile(r"(?:\s*\([^()]*\))?\s*(?:[:,>]|\w+\s*[,:])\s*")
+"""What may stand between a name and what is said: `says,`, `(shouting):`, a colon alone."""
+_HEARD: Final = frozenset({"say", "whisper", "pose"})
+
+
+class AISpeakerMixin:
+    """For characters of players: NPCs hear exactly what was typed, however the game frames it.
+
+    Put it before the character class. Without it NPCs read the line back from its frame. A game
+    with languages or volumes passes them to `at_say` as `language=` and `volume=`.
+    """
+
+    def at_say(self, message: str, *args: Any, **kwargs: Any) -> Any:
+        """Evennia's hook: say `message`, while listeners can look up its raw text."""
+        kind: Kind = "whisper" if kwargs.get("whisper") else "say"
+        language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
+        said = Utterance(speaker=self, text=message, kind=kind, language=language, volume=volume)
+        with uttered(said):
+            return super().at_say(message, *args, **kwargs)  # type: ignore[misc]
+
+
+class Payload(NamedTuple):
+    """What was sent: the rendered line, and what the message says about it, "" for nothing."""
+
+    line: str
+    kind: str = ""
+    language: str = ""
+    volume: str = ""
+
+
+def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
+    """The event in a message that `npc` received, None where nobody says or does anything.
+
+    `text` and `from_obj` are those of `at_msg_receive`.
+    """
+    speaker = sender_of(from_obj)
+    if speaker is None or speaker == npc:
+        return None
+    payload = payload_of(text)
+    emoted_in = languages_heard(npc, speaker)
+    utterance = utterance_of(speaker)
+    if utterance is not None:
+        heard = _uttered(npc, utterance, payload)
+    else:
+        heard = _read_back(npc, speaker, payload)
+    if heard is None or not heard.text:
+        return None
+    text = heard.text
+    if text.startswith("/") and heard.kind != "pose":
+        text = spoken_words(text)
+    if text.casefold().startswith(tuple(map(str.casefold, conf().ooc_marks))):
+        return None  # said out of character
+    return Event(
+        kind=heard.kind,
+        speaker_ref=str(speaker.id),
+        client=client_of(speaker),
+        speaker_name=settled_label(npc, speaker),
+        speaker_rank=rank_of(speaker),
+        known_ref=known_ref(npc, speaker),
+        text=text,
+        room_ref=room_ref_of(npc),
+        to_ref=heard.to_ref,
+        private=heard.kind == "whisper",
+        alone=is_alone_with(npc, speaker),
+        hops=heard.hops,
+        unplayed=is_unplayed(speaker),
+        language=heard.language or payload.language or emoted_in,
+        volume=heard.volume or payload.volume,
+        by_rote=heard.by_rote,
+        line=line_of(heard.hops) if heard.hops else None,
+    )
+
+
+def sender_of(from_obj: Any) -> Any:
+    """The one object that sent a message; None for sessions, accounts and several senders."""
+    if isinstance(from_obj, list | tuple | set):
+        from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
+    return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
+
+
+def payload_of(text: Any) -> Payload:
+    """The payload of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
+    if not isinstance(text, list | tuple):
+        return Payload(str(text or ""))
+    line = text[0] if text else ""
+    options = text[1] if len(text) > 1 and isinstance(text[1], dict) else {}
+    return Payload(
+        line=str(line or ""),
+        kind=str(options.get("type") or ""),
+        language=game_word(options.get("language")),
+        volume=game_word(options.get("volume")),
+    )
+
+
+@lru_cache(maxsize=16)
+def heard_text(text: str) -> str:
+    """`text` as somebody hears it: on one line, without colour codes or link markup.
+
+    All in a room are sent the same line one after the other, so few are kept.
+    """
+    return one_line(unmarked(text))[:MAX_HEARD]
+
+
+def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
+    """What the speaker is known to say this moment, heard once."""
+    if str(npc.id) in utterance.heard_by:
+        return None
+    text = heard_text(utterance.text)
+    if payload.kind not in _HEARD and text not in heard_text(payload.line):
+        return None
+    utterance.heard_by.add(str(npc.id))
+    language = utterance.language or payload.language
+    if language and not npc.understands(language):
+        text = garbled(text, _words(npc, utterance.speaker, payload), language=language)
+    return replace(utterance, text=text, language=language)
+
+
+def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
+    """What a rendered line says, where the speaker's side told nothing."""
+    if payload.kind not in _HEARD:
+        return None
+    text = _words(npc, speaker, payload)
+    return Utterance(speaker=speaker, text=text, kind=payload.kind, hops=hops_of(speaker))
+
+
+def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
+    """What was said or done, as the line renders it for this listener."""
+    name = str(speaker.get_display_name(npc))
+    if payload.kind == "pose":
+        return _after_name(heard_text(payload.line), (heard_text(name), str(speaker.key)))
+    return _speech(payload.line, payload.kind, name)
+
+
+def _speech(rendered: str, kind: str, name: str) -> str:
+    """The words inside Evennia's own frame, else what stands in quotes, else the line."""
+    frame = gettext(_FRAMES.get(kind, _FRAMES["say"])).format_map(
+        {"object": name, "speech": _SPEECH}
+    )
+    before, _, after = frame.partition(_SPEECH)
+    framed = rendered.startswith(before) and rendered.endswith(after)
+    if framed and len(rendered) >= len(before) + len(after):
+        return heard_text(rendered[len(before) : len(rendered) - len(after)])
+    whole = heard_text(rendered)
+    line = _after_name(whole, (heard_text(name),))
+    quoted = _QUOTED.search(line)
+    if quoted:
+        return quoted[1].strip()
+    saying = None if line == whole.strip() else _SAYING.match(line)
+    return line[saying.end() :] if saying else line
+
+
+def _after_name(line: str, names: tuple[str, ...]) -> str:
+    """The line without the name it begins with, in whatever case."""
+    for name in names:
+        if name and line.casefold().startswith(name.casefold()):
+            return line[len(name) :].strip()
+    return line.strip()

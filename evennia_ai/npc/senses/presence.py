@@ -1,0 +1,339 @@
+"""Presence: an NPC, who is around it, whom of them it can see, and whom it takes them for.
+
+A character may wear a guise, so that who sees it does not know who it is. An NPC then knows nothing
+of the person behind it: the guise has a reference of its own (`12~0f3a9c21`), and personas,
+relations, memories, lore and whispers are asked for by that. When the guise is taken off, all that
+the NPC knew of the person is there again, and what it learnt of the guise stays the guise's. What
+stands here is for Evennia's `rpsystem`, whose `mask` takes the recognitions of everybody away; a
+game with a recognition system of its own overrides `guise_of` and `called_by` of its NPCs.
+"""
+
+import re
+from collections.abc import Hashable, Iterable
+from functools import lru_cache
+from hashlib import sha256
+from types import SimpleNamespace
+from typing import Any, Final, Protocol
+
+from django.conf import settings
+from django.db import connection
+from evennia.locks.lockfuncs import perm
+from evennia.locks.lockhandler import LockHandler, get_all_lockfuncs
+from evennia.objects.models import ObjectDB
+from evennia.utils.utils import class_from_module
+
+from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.names import in_guise
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.text import plain_name
+
+
+class HasMind:
+    """Marks the typeclasses of characters with a mind: `AIMixin` is one, and what is made of it."""
+
+
+class NPC(Protocol):
+    """A character of ours, as all who deal with it see it; `AINPC` is one.
+
+    Evennia has no types of its own: what it gives is of any. `ai` is its mind
+    (`game.inputs.mind.Mind`).
+    """
+
+    id: Any
+    pk: Any
+    key: Any
+    location: Any
+    home: Any
+    db: Any
+    aliases: Any
+    attributes: Any
+    contents: Any
+    locks: Any
+    ndb: Any
+    permissions: Any
+    tags: Any
+
+    ai: Any
+    ai_enabled: Any
+    ai_partner: Any
+    fallback_line: Any
+    has_account: Any
+    is_superuser: Any
+    witness: Any
+
+    def access(self, accessing_obj: Any, access_type: str = ..., **kwargs: Any) -> bool: ...
+
+    def at_look(self, target: Any, **kwargs: Any) -> Any: ...
+
+    def at_pre_say(self, message: str, **kwargs: Any) -> Any: ...
+
+    def get_display_name(self, looker: Any = None, **kwargs: Any) -> Any: ...
+
+    def msg(self, text: Any = None, from_obj: Any = None, **kwargs: Any) -> None: ...
+
+    def understands(self, language: str) -> bool: ...
+
+    def guise_of(self, person: Any) -> str: ...
+
+    def called_by(self, speaker: Any) -> tuple[str, ...]: ...
+
+    def why_unable(self) -> str: ...
+
+
+MIND: Final = "ai"
+"""Where an NPC keeps its mind."""
+ZONE: Final = "zone"
+"""Category of the tags that say to which zones a room belongs."""
+FACTION: Final = "faction"
+"""Category of the tags that say to which factions an NPC belongs."""
+
+
+def object_of(ref: str) -> Any:
+    """The object of a reference, from memory where it is there; None: there is none any more."""
+    return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
+
+
+def scopes_of(npc: NPC) -> tuple[Scope, ...]:
+    """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
+    room = npc.location
+    factions = sorted(npc.tags.get(category=FACTION, return_list=True))
+    own = (
+        *(Scope(kind="faction", ref=faction) for faction in factions),
+        Scope(kind="npc", ref=str(npc.id)),
+    )
+    if room is None:
+        return (GAME, *own)
+    zones = sorted(room.tags.get(category=ZONE, return_list=True))
+    named = (Scope(kind="zone", ref=zone) for zone in zones)
+    return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
+
+
+def can_see(npc: NPC, other: Any) -> bool:
+    """Whether `npc` can see `other`, by the game's own rules.
+
+    The room's `filter_visible` decides, which asks the locks `view` and `search`; somebody without
+    a name for this looker is hidden as well.
+    """
+    if other == npc:
+        return True
+    if npc.location is not None:
+        seen = bool(npc.location.filter_visible([other], npc))
+    else:
+        seen = bool(other.access(npc, "view"))
+    return seen and bool(str(other.get_display_name(npc)).strip())
+
+
+def room_ref_of(npc: NPC) -> str:
+    """The reference of the room where `npc` is, "" for nowhere."""
+    return str(npc.location.id) if npc.location else ""
+
+
+def bystanders(npc: NPC) -> list[Any]:
+    """The other characters where `npc` is, in the order in which they came."""
+    if npc.location is None:
+        return []
+    own_id = npc.id  # Evennia's own comparison takes three times as long, in rooms full of people
+    return [other for other in _characters_in(npc.location) if other.id != own_id]
+
+
+def _characters_in(room: Any) -> list[Any]:
+    there: list[Any] = room.contents_get(content_type="character")
+    return there
+
+
+def seen_here(npc: NPC) -> list[Any]:
+    """The other characters where `npc` is that it can see, in the order in which they came."""
+    return [other for other in bystanders(npc) if can_see(npc, other)]
+
+
+def is_npc(character: Any) -> bool:
+    """Whether this is one of ours, and not a player whose character has a mind as well."""
+    return issubclass(type(character), HasMind) and not character.has_account
+
+
+_DEFAULT_SDESC: Final = "a normal person"
+"""What `rpsystem` calls everybody who has not said how they look: it is nobody's name."""
+_ARTICLE: Final = re.compile(r"\A(?:an?|the|some)\s+", re.IGNORECASE)
+
+
+def known_ref(npc: NPC, person: Any) -> str:
+    """The reference of whom `npc` takes somebody for: the person's own, or that of their guise."""
+    guise = npc.guise_of(person)
+    if not guise:
+        return str(person.id)
+    return in_guise(str(person.id), sha256(guise.encode()).hexdigest()[:8])
+
+
+def mask_of(npc: Any, person: Any) -> str:
+    """What somebody who wears a mask of `rpsystem` looks like to `npc`; "" for who wears none."""
+    sdesc = getattr(person, "sdesc", None)
+    if sdesc is None or person.access(npc, "enable_recog", default=True):
+        return ""
+    return plain_name(str(sdesc.get()))
+
+
+def sdesc_names(character: Any) -> tuple[str, ...]:
+    """What somebody may call a character by its short description: "a one-eyed smith", "smith"."""
+    sdesc = getattr(character, "sdesc", None)
+    described = plain_name(str(sdesc.get() or "")) if sdesc is not None else ""
+    if not described or described.casefold() in (_DEFAULT_SDESC, "someone"):
+        return ()
+    bare = _ARTICLE.sub("", described)
+    return tuple(dict.fromkeys((described, bare, bare.split()[-1])))
+
+
+def recog_names(character: Any, speaker: Any) -> tuple[str, ...]:
+    """What `speaker` has chosen to recognise a character by, where the game has that."""
+    recog = getattr(speaker, "recog", None)
+    name = recog.get(character) if recog is not None else None
+    return (plain_name(str(name)),) if name else ()
+
+
+def names_of(character: Any) -> tuple[str, ...]:
+    """What a character is called: its name, aliases, and short description where it has one."""
+    aliases = sorted(map(str, character.aliases.all()))
+    return (plain_name(character.key), *aliases, *sdesc_names(character))
+
+
+def names_for(npc: NPC, speaker_ref: str) -> tuple[str, ...]:
+    """The same of an NPC, with what this speaker calls it."""
+    speaker = object_of(speaker_ref)
+    return names_of(npc) if speaker is None else (*names_of(npc), *npc.called_by(speaker))
+
+
+def minds() -> Iterable[tuple[int, str, str | None, str]]:
+    """Id, name, room and typeclass of every object with a mind; none of them is made."""
+    rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
+        db_typeclass_path__in=paths_with_mind()
+    ).values_list("id", "db_key", "db_location__db_key", "db_typeclass_path")
+    return rows
+
+
+_PATHS: Final = """
+    WITH RECURSIVE found (path) AS (
+        SELECT min(db_typeclass_path) FROM objects_objectdb
+        UNION ALL
+        SELECT (SELECT min(db_typeclass_path) FROM objects_objectdb WHERE db_typeclass_path > path)
+        FROM found WHERE path IS NOT NULL
+    )
+    SELECT path FROM found WHERE path IS NOT NULL
+"""
+"""The typeclasses that objects have: one step in the index for each, and none for each object."""
+
+
+def paths_with_mind() -> list[str]:
+    """The paths of the typeclasses with a mind of which there is an object; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PATHS)
+        paths = [path for (path,) in cursor.fetchall()]
+    return [path for path in paths if class_with_mind(path) is not None]
+
+
+@lru_cache(maxsize=512)
+def class_with_mind(path: str) -> type[HasMind] | None:
+    """The typeclass of this path if it has a mind; a class that is gone has none."""
+    try:
+        found = class_from_module(path)
+    except ImportError:
+        return None
+    return found if isinstance(found, type) and issubclass(found, HasMind) else None
+
+
+def is_character(thing: Any) -> bool:
+    """Whether this is somebody, and not a thing, a room or an exit."""
+    return "character" in getattr(thing, "_content_types", ())
+
+
+def is_unplayed(speaker: Any) -> bool:
+    """True if nobody plays this, and it is no NPC of ours: a thing, or a character of a script."""
+    return not speaker.sessions.all() and not is_npc(speaker)
+
+
+def is_playable_by(character: Any, account: Any) -> bool:
+    """True if the account has this as a character of its own: nobody's NPC is one."""
+    return account is not None and character in account.characters.all()
+
+
+def is_on(npc: NPC) -> bool:
+    """Whether the NPC answers; never while a player plays it."""
+    return bool(npc.ai_enabled) and not npc.has_account
+
+
+def is_alone_with(npc: NPC, speaker: Any) -> bool:
+    """Whether nobody but `speaker` is where `npc` is."""
+    if npc.location is None:
+        return True
+    both = (npc.id, speaker.id)
+    return all(one.id in both for one in _characters_in(npc.location))
+
+
+MOST_RIGHTS: Final = 256
+_ranks: Final[dict[Hashable, str]] = {}
+
+
+def rank_of(speaker: Any) -> str:
+    """A speaker's permission in words: the highest it has; "NPC" for one of ours.
+
+    Evennia's locks are asked once for all who have the same rights, for each who hears a line asks;
+    a lock of the game's own may look at more than these, and is asked each time.
+    """
+    if is_npc(speaker):
+        return "NPC"
+    if get_all_lockfuncs()["perm"] is not perm:
+        return _highest_rank(speaker)
+    rights = _rights_of(speaker)
+    if rights not in _ranks:
+        if len(_ranks) >= MOST_RIGHTS:
+            _ranks.clear()
+        _ranks[rights] = _highest_rank(speaker)
+    return _ranks[rights]
+
+
+def _rights_of(speaker: Any) -> Hashable:
+    """All that Evennia's lock `perm`, and who passes by every lock, is told by."""
+    account = speaker.account
+    return (
+        type(speaker),
+        speaker.locks.lock_bypass,
+        tuple(speaker.permissions.all()),
+        account and tuple(account.permissions.all()),
+        bool(account and account.attributes.get("_quell")),
+    )
+
+
+def _highest_rank(speaker: Any) -> str:
+    ranks = reversed(settings.PERMISSION_HIERARCHY)
+    return next((rank for rank in ranks if _locks_of_ranks().check(speaker, rank)), "Player")
+
+
+@lru_cache(maxsize=1)
+def _locks_of_ranks() -> LockHandler:
+    """A lock for each rank, read once: reading them anew would cost more than all the rest."""
+    ranks = [f"{rank}:perm({rank})" for rank in settings.PERMISSION_HIERARCHY]
+    return LockHandler(SimpleNamespace(lock_storage=";".join(ranks)))
+
+
+def why_gone(npc: NPC, event: Event) -> str:
+    """Why nobody can be answered any more to `event`, "" while somebody can.
+
+    The NPC is gone, cannot act or is elsewhere; or whoever it would answer is not there any more,
+    and nobody else who could want to hear it.
+    """
+    if npc.pk is None:
+        return "the NPC is gone"
+    absent = ""
+    if room_ref_of(npc) != event.room_ref:
+        absent = "the NPC is somewhere else now"
+    elif not _is_somebody_waiting(npc, event):
+        absent = f"{event.speaker_name} is not here any more"
+    return str(npc.why_unable()) or absent
+
+
+def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
+    """Whether the one who did it is still there, or others who could hear an answer."""
+    if not event.speaker_ref or event.kind == "leave" or npc.location is None:
+        return True
+    if any(str(other.id) == event.speaker_ref for other in npc.location.contents_get()):
+        return True
+    there = npc.location.contents_get(content_type="character")
+    return not event.private and any(not is_npc(other) for other in there)

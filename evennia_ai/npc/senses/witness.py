@@ -1,0 +1,313 @@
+"""The witness: what an NPC sees happen around it, put together from Evennia's hooks and messages.
+
+One move of a character may be seen by several ways at once: the room's hook, the line the game
+sends about it, both or one. So what belongs together is gathered while one command is carried out
+and becomes one event when that is done, or before anything else is perceived. Whether somebody came
+or went is not read from the words: afterwards they are there, or not. Rooms tell what is moved
+quietly (`AIRoomMixin`), and Evennia's own signals who logs in and out, in every room.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.server.signals import SIGNAL_OBJECT_POST_PUPPET, SIGNAL_OBJECT_POST_UNPUPPET
+from evennia.utils import logger
+from twisted.internet.base import DelayedCall
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.prompt.names import bounded
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.happenings import (
+    Happening,
+    description,
+    event_for,
+    item_name,
+    npcs_in,
+    of_kind,
+    tell,
+)
+from evennia_ai.npc.senses.perception import heard_text, payload_of, sender_of
+from evennia_ai.npc.senses.presence import (
+    NPC,
+    HasMind,
+    is_character,
+    is_playable_by,
+    room_ref_of,
+)
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.services.llm.resilience import Clock
+
+LOOK_SECONDS: Final = 60.0
+"""How long a second look of the same person at an NPC is not told."""
+MAX_LOOKERS: Final = 256
+MAX_SCENE: Final = 600
+"""Characters of a room's description that an NPC takes in on coming there."""
+
+# What Evennia calls the moves of characters; a game's own kinds are seen by `AIRoomMixin`.
+_MOVES: Final = frozenset({"move", "traverse", "teleport", "follow", "fall"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What was seen of somebody's move so far.
+
+    `event` is None where the NPC cannot see the mover, `kind` is "" until a hook tells it;
+    `is_announced`: the event's text is the game's own line.
+    """
+
+    mover: Any
+    event: Event | None
+    room_ref: str
+    kind: str
+    is_announced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Gifts:
+    """What one person gave so far: how many of each thing, and how that is said."""
+
+    giver: Any
+    counts: dict[str, int] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+
+    def add(self, npc: NPC, item: Any) -> None:
+        """One thing more."""
+        name = item_name(npc, item)
+        count = self.counts[name] = self.counts.get(name, 0) + 1
+        self.named[name] = item_name(npc, item, count=count)
+
+    def __str__(self) -> str:
+        *first, last = map(bounded, self.named.values())
+        return f"{', '.join(first)} and {last}" if first else last
+
+
+class Witness:
+    """What one NPC sees. All of it but the newest moment is in the records."""
+
+    def __init__(self, npc: NPC, clock: Callable[[], Clock]) -> None:
+        """`clock` tells the one that is in use."""
+        self._npc: Final = npc
+        self._clock: Final = clock
+        self._moves: dict[str, _Move] = {}
+        self._gifts: dict[str, _Gifts] = {}
+        self._looked: dict[str, float] = {}
+        self._call: DelayedCall | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was seen and is not told yet."""
+        return bool(self._moves or self._gifts)
+
+    def hears(self, text: Any, from_obj: Any) -> None:
+        """The NPC is sent a message: the line about a move, or something else."""
+        mover = sender_of(from_obj)
+        payload = payload_of(text)
+        if mover is None or payload.kind not in _MOVES or not is_character(mover):
+            self.settle()
+        elif mover != self._npc:
+            self._hears_of_move(mover, heard_text(payload.line))
+
+    def sees_arrive(self, mover: Any, source: Any) -> None:
+        """A hook tells that somebody came here; the line about it, if any, came before."""
+        known = self._moves.get(str(mover.id))
+        if known is not None and known.is_announced:
+            self._notes(replace(known, kind="arrive"))
+        else:
+            place = f" from {_place(self._npc, source)}" if _is_a_place(source) else ""
+            self._sees_move("arrive", "{actor} comes in" + place + ".", mover)
+
+    def sees_leave(self, mover: Any, target: Any) -> None:
+        """A hook tells that somebody leaves this place; the line about it, if any, comes after."""
+        place = f" for {_place(self._npc, target)}" if _is_a_place(target) else ""
+        self._sees_move("leave", "{actor} leaves" + place + ".", mover)
+
+    def is_given(self, item: Any, giver: Any) -> None:
+        """Somebody put a thing into the NPC's hands."""
+        if giver == self._npc or not is_character(giver) or is_character(item):
+            return
+        self._settle_moves()
+        self._gifts.setdefault(str(giver.id), _Gifts(giver)).add(self._npc, item)
+        self._settle_soon()
+
+    def is_looked_at(self, looker: Any) -> None:
+        """Somebody looks at the NPC; that is told once a minute."""
+        if looker == self._npc or not is_character(looker) or not self._is_new_look(str(looker.id)):
+            return
+        self.settle()
+        tell(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
+
+    def comes_from(self, source: Any) -> None:
+        """The NPC itself came to where it is now.
+
+        It has been ever where it was made, and no journey leads into somebody's hands or out of
+        them: `create/drop` makes an NPC in the builder's hands and puts it down from there.
+        """
+        npc = self._npc
+        if source is None or npc.location is None:
+            return
+        self.settle()
+        npc.ai.gone()
+        if not (_is_a_place(source) and _is_a_place(npc.location)):
+            return
+        scene = description(npc, npc.location, most=MAX_SCENE)
+        came = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}."
+        tell(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
+
+    def settle(self) -> None:
+        """Tell what was seen up to now."""
+        self._settle_moves()
+        gifts, self._gifts = self._gifts, {}
+        for gift in gifts.values():
+            given = Happening(
+                kind="give",
+                text="{actor} gives you {item}.",
+                actor=gift.giver,
+                item=str(gift),
+                to=self._npc,
+                wants_answer=True,
+            )
+            tell(self._npc, given)
+
+    # Moves
+
+    def _sees_move(self, kind: str, text: str, mover: Any) -> None:
+        event = event_for(self._npc, Happening(kind=kind, text=text, actor=mover))
+        self._notes(_Move(mover, event, room_ref_of(self._npc), kind))
+
+    def _hears_of_move(self, mover: Any, line: str) -> None:
+        event = event_for(self._npc, Happening(kind="move", text="", actor=mover))
+        told = replace(event, text=self._with_label(mover, line, event)) if event else None
+        known = self._moves.get(str(mover.id))
+        kind = known.kind if known is not None else ""
+        self._notes(_Move(mover, told, room_ref_of(self._npc), kind, is_announced=True))
+
+    def _with_label(self, mover: Any, line: str, event: Event) -> str:
+        """The game's own line, in which the mover has the name the NPC knows them by."""
+        shown = heard_text(str(mover.get_display_name(self._npc)))
+        label = bounded(event.speaker_name)
+        return line if not shown or label == shown else line.replace(shown, label)
+
+    def _notes(self, move: _Move) -> None:
+        """Keep a move until it is over; the move of somebody else before it is over now."""
+        ref = str(move.mover.id)
+        if self._gifts or any(other != ref for other in self._moves):
+            self.settle()
+        self._moves[ref] = move
+        self._settle_soon()
+
+    def _settle_moves(self) -> None:
+        moves, self._moves = self._moves, {}
+        for ref, move in moves.items():
+            kind = move.kind or ("arrive" if _is_in(move.mover, move.room_ref) else "leave")
+            if move.event is not None:
+                text = move.event.text
+                if move.is_announced:
+                    text = of_kind(kind, text, by=move.event.speaker_name)
+                self._npc.ai.hear(replace(move.event, kind=kind, text=text))
+            if kind == "leave":
+                self._npc.ai.speaker_left(ref)
+
+    def _settle_soon(self) -> None:
+        if self._call is None or not self._call.active():
+            self._call = self._clock().callLater(0, safely, self._npc, self.settle)
+
+    def _is_new_look(self, ref: str) -> bool:
+        now = self._clock().seconds()
+        if ref in self._looked and now - self._looked[ref] < LOOK_SECONDS:
+            return False
+        self._looked.pop(ref, None)
+        self._looked[ref] = now
+        if len(self._looked) > MAX_LOOKERS:
+            del self._looked[next(iter(self._looked))]
+        return True
+
+
+def safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
+    """Do it; what cannot be read or is set wrongly is logged, for a game's hook must not fail."""
+    try:
+        do(*args)
+    except (DatabaseError, EvenniaAIError) as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: something was not seen: {error}")
+
+
+def _is_a_place(where: Any) -> bool:
+    """Whether one can come from there or go there: somebody's hands are no place."""
+    return where is not None and not is_character(where)
+
+
+def _place(npc: NPC, place: Any) -> str:
+    return bounded(plain_name(place.get_display_name(npc)))
+
+
+def _is_in(mover: Any, room_ref: str) -> bool:
+    """Whether somebody is in this room now; nobody who was deleted is."""
+    place = mover.location if mover.pk is not None else None
+    return place is not None and str(place.id) == room_ref
+
+
+class AIRoomMixin:
+    """For rooms of a game: NPCs here see moves that nothing announces.
+
+    Put it before the room class. Without it NPCs see what the game announces, and who logs in
+    and out.
+    """
+
+    def at_object_receive(
+        self, moved_obj: Any, source_location: Any, move_type: str = "move", **kwargs: Any
+    ) -> None:
+        """Evennia's hook: somebody or something came here."""
+        super().at_object_receive(  # type: ignore[misc]
+            moved_obj, source_location, move_type=move_type, **kwargs
+        )
+        came(self, moved_obj, source_location)
+
+    def at_object_leave(
+        self, moved_obj: Any, target_location: Any, move_type: str = "move", **kwargs: Any
+    ) -> None:
+        """Evennia's hook: somebody or something is about to leave."""
+        super().at_object_leave(  # type: ignore[misc]
+            moved_obj, target_location, move_type=move_type, **kwargs
+        )
+        left(self, moved_obj, target_location)
+
+
+def came(room: Any, mover: Any, source: Any) -> None:
+    """Show the NPCs of a room that somebody came, None from where nobody knows."""
+    for npc in _onlookers(room, mover):
+        safely(npc, npc.witness.sees_arrive, mover, source)
+
+
+def left(room: Any, mover: Any, target: Any) -> None:
+    """Show the NPCs of a room that somebody leaves, None to where nobody knows."""
+    for npc in _onlookers(room, mover):
+        safely(npc, npc.witness.sees_leave, mover, target)
+
+
+def _onlookers(room: Any, mover: Any) -> list[Any]:
+    if room is None or not is_character(mover):
+        return []
+    return [npc for npc in npcs_in(room) if npc != mover]
+
+
+_UID = "evennia_ai"
+
+
+def watch_logins() -> None:
+    """Show NPCs from now on who logs in and out where they are; twice is as good as once."""
+    SIGNAL_OBJECT_POST_PUPPET.connect(_puppeted, dispatch_uid=_UID)
+    SIGNAL_OBJECT_POST_UNPUPPET.connect(_unpuppeted, dispatch_uid=_UID)
+
+
+def _puppeted(sender: Any, account: Any = None, **kwargs: Any) -> None:
+    if isinstance(sender, HasMind) and not is_playable_by(sender, account):
+        return  # an NPC was there before anybody played it
+    if sender.sessions.count() == 1:  # not one more screen of somebody who is there
+        came(sender.location, sender, None)
+
+
+def _unpuppeted(sender: Any, **kwargs: Any) -> None:
+    """Evennia puts away who has left the game; a game that does not has them still standing."""
+    if sender.location is None and not sender.sessions.count():
+        left(sender.db.prelogout_location, sender, None)

@@ -1,0 +1,262 @@
+"""Safe output: text of models, players and names reaches a client as text and nothing else.
+
+What Evennia would interpret, and where: `msg_contents` parses its template (`$name()`, `{name}`),
+so templates here are constant and untrusted text is a mapping value; the portal turns `|r` into
+colour and looks for links (`|lc..|lt..|le`) after it has un-doubled `||`, so that doubling alone
+does not stop them; the web client makes links of addresses; a game may switch on FuncParser for
+everything that is sent.
+
+A thing that is shown to an NPC (`show`) is shown before everybody who is there.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.conf import settings
+
+from evennia_ai.engine.text.columns import visible
+from evennia_ai.npc.senses.happenings import Happening, description, item_name, npcs_in, tell
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name
+from evennia_ai.npc.senses.utterance import Utterance, spoken_words, uttered
+from evennia_ai.npc.speech.reply_acts import JOINED, acts_of
+
+MAX_CHARACTERS: Final = 2000
+MAX_LINES: Final = 40
+
+SAY: Final = '{npc} says, "{speech}"'
+WHISPER: Final = '{npc} whispers to you, "{speech}"'
+POSE: Final = "{npc} {action}"
+POSE_JOINED: Final = "{npc}{action}"
+GIVE: Final = "{npc} gives you {item}."
+TALK: Final = '{object} says to {npc}, "{speech}"'
+TALK_SELF: Final = '{self} say to {seen}, "{speech}"'
+
+ITEM_INDENT: Final = "  "
+"""Before each further line of what is said: no line of a list passes for the line of somebody."""
+
+_ITEM: Final = re.compile(r"\s*(?:[-*•+–]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
+_DOUBLE_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„', "'"))
+_LINK_MARK: Final = re.compile(r"\|(?=l)")
+_ADDRESS: Final = re.compile(r"(?i)(?:https?|ftp):(?=//)|\b(?:www|ftp)\.(?=\S)")
+
+
+def safe_text(
+    text: str, *, max_characters: int = MAX_CHARACTERS, max_lines: int = MAX_LINES
+) -> str:
+    """`text` such that a client shows it as it stands and interprets none of it.
+
+    Longer than `max_characters` or `max_lines` is cut and ends in an ellipsis; with one line the
+    others are joined to it. The result may be given to `msg` or stand as a mapping value of
+    `msg_contents`, never as a template.
+    """
+    lines = [one_line(line) for line in (LINE_BREAK.split(text) if max_lines > 1 else [text])]
+    kept = "\n".join(lines[:max_lines])
+    if len(lines) > max_lines or len(kept) > max_characters:
+        kept = kept[:max_characters].rstrip() + "…"
+    return escaped(kept)
+
+
+def safe_speech(text: str) -> str:
+    """The same for what stands between quotation marks: a list keeps its lines, indented.
+
+    All other lines are joined. Marks at its edges become single ones, so that none stands twice.
+    """
+    bare = text.strip()
+    if bare[:1] in '"“”„' or bare[-1:] in '"“”„':
+        bare = bare.translate(_DOUBLE_QUOTES)
+    first, *more = LINE_BREAK.split(bare)
+    shown = first
+    in_list = _ITEM.match(first) is not None
+    for line in more:
+        is_item = _ITEM.match(line) is not None
+        shown += f"\n{line}" if is_item or in_list else f" {line}"
+        in_list = is_item
+    return safe_text(shown).replace("\n", f"\n{ITEM_INDENT}")
+
+
+def escaped(text: str) -> str:
+    """`text` with everything a client would interpret made plain; see the head of this file."""
+    text = _LINK_MARK.sub("| ", text)
+    text = _ADDRESS.sub(r"\g<0> ", text)
+    text = text.replace("{", "{{").replace("|", "||")
+    if settings.FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED:
+        start = settings.FUNCPARSER_START_CHAR
+        text = text.replace(start, settings.FUNCPARSER_ESCAPE_CHAR + start)
+    return text
+
+
+def shown_block(text: str) -> str:
+    """`text` with its lines, for `msg`: no colour, link, function or control in it counts."""
+    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    shown = escaped("\n".join(visible(line) for line in lines))
+    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a last pipe
+
+
+class SafeName:
+    """An object's name for a message: the one each looker knows it by, with nothing live in it."""
+
+    __slots__ = ("_named",)
+
+    def __init__(self, named: Any) -> None:
+        self._named = named
+
+    def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
+        """The name for `looker`, as Evennia's hook of this name."""
+        return escaped(plain_name(self._named.get_display_name(looker, **kwargs)))
+
+
+def speak(npc: NPC, text: str, *, hops: int = 0) -> None:
+    """Say `text` aloud where `npc` is."""
+    with uttered(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
+        _to_room(npc, SAY, "say", speech=safe_speech(text))
+
+
+def pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
+    """Show everybody there what `npc` does, as in "looks up.".
+
+    `told` is how NPCs take it in, where that is not `text`.
+    """
+    with uttered(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
+        _to_room(npc, _pose_template(text), "pose", action=_action(text))
+
+
+def deliver(
+    npc: NPC,
+    text: str,
+    *,
+    own_names: Iterable[str],
+    after: int = 0,
+    hops: int = 0,
+    to: Any = None,
+    by_rote: bool = False,
+) -> None:
+    """Have `npc` say and do what a reply holds, for `to` alone where that is somebody.
+
+    `own_names` are those the NPC goes by, `after` is how much was delivered already. Other NPCs
+    take it in once, as it is written: several lines of one reply are not answered several times,
+    and what is said `by_rote` is answered by none of them.
+    """
+    acts = acts_of(text, own_names=own_names, after=after)
+    is_done = all(act.kind == "pose" for act in acts)
+    is_mixed = len({act.kind for act in acts}) > 1
+    heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
+    kind = "whisper" if to is not None else "pose" if is_done else "say"
+    with uttered(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
+        for act in acts:
+            if to is None and act.kind == "say":
+                _to_room(npc, SAY, "say", speech=safe_speech(act.text))
+            elif to is None:
+                _to_room(npc, _pose_template(act.text), "pose", action=_action(act.text))
+            elif act.kind == "say":
+                _to_one(npc, to, WHISPER, "whisper", speech=safe_speech(act.text))
+            else:
+                _to_one(npc, to, _pose_template(act.text), "whisper", action=_action(act.text))
+
+
+def whisper(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
+    """Say `text` to `target` alone."""
+    with uttered(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
+        _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(text))
+
+
+def gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
+    """Show these people what `npc` does, which nobody else takes in."""
+    for person in people:
+        _to_one(npc, person, POSE, "pose", action=_action(line))
+
+
+def gave(npc: NPC, target: Any, item: Any) -> None:
+    """Tell `target` that `npc` gave it `item`."""
+    given = escaped(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
+    _to_one(npc, target, GIVE, "give", item=given)
+
+
+def talk(speaker: Any, npc: NPC, text: str) -> bool:
+    """Have `speaker` say `text` aloud to `npc`; false where the speaker's own hook forbids it."""
+    text = spoken_words(str(speaker.at_pre_say(text) or ""))
+    if not text:
+        return False
+    with uttered(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
+        speaker.at_say(
+            safe_speech(text),
+            msg_self=TALK_SELF,
+            msg_location=TALK,
+            mapping={
+                "object": SafeName(speaker),
+                "npc": SafeName(npc),
+                "seen": SafeName(npc).get_display_name(speaker),
+            },
+        )
+    return True
+
+
+def _pose_template(text: str) -> str:
+    return POSE_JOINED if text.startswith(JOINED) else POSE
+
+
+def _action(text: str) -> str:
+    return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a last pipe
+
+
+def _to_one(npc: NPC, target: Any, template: str, kind: str, **values: str) -> None:
+    line = template.format_map({"npc": SafeName(npc).get_display_name(target), **values})
+    target.msg(text=(line, {"type": kind}), from_obj=npc)
+
+
+def _to_room(npc: NPC, template: str, kind: str, **values: str) -> None:
+    if npc.location is None:
+        return
+    npc.location.msg_contents(
+        (template, {"type": kind}),
+        from_obj=npc,
+        exclude=[npc],
+        mapping={"npc": SafeName(npc), **values},
+    )
+
+
+SEEN: Final = "{shower} shows {item} to {npc}."
+MAX_DESCRIPTION: Final = 1000
+"""Characters of a thing's description that an NPC takes in."""
+
+
+class _OneOf:
+    """A thing's name for a message, with its article: "a rope"."""
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
+
+    def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
+        """The name for `looker`, as Evennia's hook of this name."""
+        return escaped(item_name(looker, self._item))
+
+
+def show(shower: Any, item: Any, npc: NPC) -> bool:
+    """Have `shower` show a thing to `npc`; false where the NPC does not see who does it.
+
+    The NPC takes in what the thing is called and how it looks; others see that it was shown.
+    """
+    shower.location.msg_contents(
+        (SEEN, {"type": "show"}),
+        from_obj=shower,
+        exclude=[shower],
+        mapping={"shower": SafeName(shower), "item": _OneOf(item), "npc": SafeName(npc)},
+    )
+    seen = Happening(
+        kind="show", text="{actor} shows {item} to {to}.", actor=shower, item=item, to=npc
+    )
+    for other in npcs_in(shower.location):
+        if other != npc:
+            tell(other, seen)
+    looks = description(npc, item, most=MAX_DESCRIPTION) if item.access(npc, "view") else ""
+    shown = Happening(
+        kind="show",
+        text="{actor} shows you {item}.",
+        actor=shower,
+        item=item,
+        to=npc,
+        wants_answer=True,
+        detail=f"It looks like this: {looks}" if looks else "",
+    )
+    return tell(npc, shown)

@@ -1,0 +1,216 @@
+"""Voice: how a turn says what it has to say, to the room or to the one who whispered.
+
+What is said is in the history before anybody hears it. A reply that streams may begin with its
+first whole sentences: they are committed on their own, and the end of the turn commits the reply
+itself, or, where the turn is cut short, that this much of it was said.
+
+An NPC whose answer takes long shows that it heard, once a turn. That gesture is shown to people and
+is in no history: it says nothing, and a model that read it again and again would learn to write it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from evennia.utils import logger
+from twisted.internet.base import DelayedCall
+from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
+
+from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.senses.utterance import because_of, remember_spoken
+from evennia_ai.npc.speech.output import deliver, gesture
+from evennia_ai.npc.speech.reply_acts import is_open
+from evennia_ai.services.llm.reasoning import LateEnd
+from evennia_ai.services.llm.resilience import Clock
+from evennia_ai.services.llm.speech import SPEECH_LINES, SpokenStart, speech
+
+Commit = Callable[[str], "Deferred[None]"]
+"""Commits that a text is said now, before it is."""
+
+
+class Voice:
+    """Says things for `npc`, which goes by `own_names`, in answer to `event`.
+
+    `said` is told when it does.
+    """
+
+    def __init__(
+        self,
+        npc: NPC,
+        event: Event,
+        *,
+        own_names: Sequence[str],
+        said: Callable[[], None] | None = None,
+    ) -> None:
+        self.own_names: Final = tuple(own_names)
+        self._npc: Final = npc
+        self._event: Final = event
+        self._said: Final = said
+
+    @property
+    def partner(self) -> Any:
+        """The one who is answered, None where they are not here."""
+        here = bystanders(self._npc)
+        return next((who for who in here if str(who.id) == self._event.speaker_ref), None)
+
+    def speech(self, raw: str) -> str:
+        """What of a model's text is said aloud, "" where that is nothing."""
+        return speech(raw, own_names=self.own_names, other_names=self._others())
+
+    def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
+        """Say and do it where the event was: for all to see, or for the one who whispered.
+
+        `after` is how much of the text was said already, `by_rote` is what no model chose.
+        """
+        if self._said is not None:
+            self._said()
+        partner = self.partner if self._event.private else None
+        if self._event.private and partner is None:
+            return
+        with because_of(self._event):
+            deliver(
+                self._npc,
+                text,
+                own_names=self.own_names,
+                after=after,
+                hops=self._event.hops + 1,
+                to=partner,
+                by_rote=by_rote,
+            )
+
+    def start(self, commit: Commit, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
+        """What listens to the reply of a turn, and says the start of it where it may be `early`.
+
+        `commit` puts it into the history before; `is_wanted` tells whether somebody still waits.
+        """
+        others = self._others()
+        spoken = SpokenStart(self.own_names, others, early=early, max_lines=SPEECH_LINES)
+        return Start(self, commit, spoken, others, is_wanted=is_wanted)
+
+    def _others(self) -> list[str]:
+        there = bystanders(self._npc)
+        names = [name for one in there for name in (plain_name(one.key), label_of(self._npc, one))]
+        return list(dict.fromkeys(names))
+
+
+class Start:
+    """Is given a reply piece by piece, and says its first sentences once there are some.
+
+    What comes after them is said with the rest. A start that may turn out to tell of the speaker
+    (`reply_acts.is_open`) is not said before that is known.
+    """
+
+    def __init__(
+        self,
+        voice: Voice,
+        commit: Commit,
+        spoken: SpokenStart,
+        other_names: Sequence[str],
+        *,
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        self.said = ""
+        self.committed: Deferred[None] = succeed(None)
+        """Fires when what is said of it, if anything, is committed and said."""
+
+        self._is_wanted: Final = is_wanted
+        self._voice: Final = voice
+        self._commit: Final = commit
+        self._spoken: Final = spoken
+        self._other_names: Final = other_names
+        self._given_out = ""
+        self._is_over = False
+
+    def __call__(self, piece: str) -> None:
+        """Hear a piece of the reply."""
+        if self._is_over:
+            return
+        self._given_out += "".join(self._spoken.feed(piece))
+        names = self._voice.own_names
+        if self._given_out.strip() and not is_open(self._given_out, own_names=names):
+            self._is_over = True
+            if self._is_wanted():
+                begun = Deferred.fromCoroutine(self._begin(self._given_out))
+                self.committed = begun.addErrback(_log_broken)
+
+    def stop(self) -> None:
+        """Say nothing any more: the reply is there, or nobody waits for it."""
+        self._is_over = True
+
+    @property
+    def late_end(self) -> LateEnd:
+        """What an end mark of reasoning does to the text before it: no sentence is taken back."""
+        return "hides_nothing" if self.said else "hides_all_before"
+
+    def whole(self, reply: str) -> str:
+        """What of the reply is said, now that all of it is there; "" where that is nothing."""
+        if self.said:
+            return self._spoken.whole(reply)
+        return speech(reply, own_names=self._voice.own_names, other_names=self._other_names)
+
+    def say_rest(self, text: str, *, by_rote: bool = False) -> None:
+        """Say what is left to say of the whole reply."""
+        after = len(self.said) if text.startswith(self.said) else 0
+        if text[after:].strip():
+            self._voice.say(text, after=after, by_rote=by_rote)
+
+    async def _begin(self, sentences: str) -> None:
+        try:
+            await self._commit(sentences.strip())
+        except DATABASE_ERRORS as error:  # then all of it is said at the end, if that is written
+            logger.log_err(f"evennia_ai: not said before the end: {error}")
+            return
+        self.said = sentences
+        self._voice.say(sentences.strip())
+
+
+def _log_broken(failure: Failure) -> None:
+    """A game's own hooks may raise anything; the rest of the reply still comes."""
+    told = failure.getTraceback()
+    logger.log_err(f"evennia_ai: the start of a reply was not said to its end\n{told}")
+
+
+class Gestures:
+    """The gestures of the turns under way, by the ids of the records they answer.
+
+    Each has one timer at most; after 0 seconds means never.
+    """
+
+    def __init__(self, clock: Clock, *, after_seconds: float) -> None:
+        self._clock: Final = clock
+        self._after_seconds: Final = after_seconds
+        self._planned: dict[str, DelayedCall] = {}
+
+    def started(self, answers: str, show: Callable[[], None]) -> None:
+        """A turn begins; `show` is called if it takes long."""
+        if self._after_seconds and answers not in self._planned:
+            call = self._clock.callLater(self._after_seconds, self._show, answers, show)
+            self._planned[answers] = call
+
+    def ended(self, answers: str) -> None:
+        """The turn has ended, or something of its answer was said or done: no gesture any more."""
+        planned = self._planned.pop(answers, None)
+        if planned is not None and planned.active():
+            planned.cancel()
+
+    def close(self) -> None:
+        """Show nothing any more."""
+        for answers in tuple(self._planned):
+            self.ended(answers)
+
+    def _show(self, answers: str, show: Callable[[], None]) -> None:
+        del self._planned[answers]
+        show()
+
+
+def show_thinking(npc: NPC, event: Event, line: str) -> None:
+    """Show the people there, or the one who whispered, that `npc` thinks about `event`."""
+    people = [who for who in bystanders(npc) if not is_npc(who)]
+    if event.private:
+        people = [who for who in people if str(who.id) == event.speaker_ref]
+    remember_spoken(npc, line, hops=event.hops + 1, line=event.line)
+    gesture(npc, people, line)

@@ -1,0 +1,336 @@
+"""Tools for things and places: look, go, take, give, drop, use and write.
+
+All of it goes by Evennia's own rules and hooks; what they forbid is refused. For using a thing
+Evennia has no hook: one that can be used has a method `at_use(user, target)`, and for all others
+the game may name a function of user, thing and target in EVENNIA_AI_USE_ITEM. Either gives back
+what the user perceives, None where there is nothing to tell, False where it did not work.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Annotated, Any, Final
+
+from django.utils.module_loading import import_string
+from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
+from evennia.utils import logger
+from pydantic import AfterValidator, Field, StringConstraints
+
+from evennia_ai.npc.senses.labels import with_labels
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.speech.output import gave, pose
+from evennia_ai.npc.tools.targets import carried, exits, people, person, shown_name, thing, things
+from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use
+from evennia_ai.npc.writings import plain_text, why_no_more, writing_by
+from evennia_ai.services.settings.kinds import MOST_WRITTEN
+
+
+class Take(Tool):
+    """Picks up something that lies where the NPC is."""
+
+    name = "take"
+    description = "Pick up something that lies here."
+    dangerous = True
+
+    class Arguments(ToolArguments):
+        item: Name = Field(description="what to pick up")
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Take it, if its lock and its hooks let the NPC."""
+        npc = use.npc
+        item = thing(npc, arguments.item, things(npc), none="There is no {} lying here.")
+        name = one_of(npc, item)
+        if not item.access(npc, "get"):
+            raise Refused(item.db.get_err_msg or f"You cannot take {name}.")
+        if not item.at_pre_get(npc):
+            raise Refused(f"You cannot take {name}.")
+        item.move_to(npc, quiet=True, move_type="get")
+        if item.location != npc:
+            raise Refused(f"You cannot take {name}.")
+        item.at_get(npc)
+        pose(npc, f"picks up {name}.", hops=use.hops)
+        return f"You have {name} now."
+
+
+class Drop(Tool):
+    """Puts down something the NPC carries."""
+
+    name = "drop"
+    description = "Put down something you carry."
+    dangerous = True
+
+    class Arguments(ToolArguments):
+        item: Name = Field(description="what to put down")
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Drop it, if its hooks let the NPC."""
+        npc = use.npc
+        item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
+        name = one_of(npc, item)
+        put_down(npc, item)
+        pose(npc, f"drops {name}.", hops=use.hops)
+        return f"You dropped {name}."
+
+
+class Give(Tool):
+    """Gives something the NPC carries to somebody."""
+
+    name = "give"
+    description = "Give something you carry to somebody here. What you give is gone."
+    dangerous = True
+
+    class Arguments(ToolArguments):
+        item: Name = Field(description="what to give")
+        to: Name = Field(description="who gets it")
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Give it, if the hooks of thing and receiver let the NPC."""
+        npc = use.npc
+        item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
+        to = person(npc, arguments.to, answered=use.event.speaker_ref)
+        name, whom = one_of(npc, item), shown_name(npc, to)
+        hand_over(npc, item, to)
+        return f"You gave {name} to {whom}."
+
+
+def put_down(npc: NPC, item: Any) -> None:
+    """Put down what the NPC holds, where it is; `Refused`: the hooks do not let it."""
+    place, refused = npc.location, f"You cannot drop {one_of(npc, item)} here."
+    if place is None or not item.at_pre_drop(npc):
+        raise Refused(refused)
+    item.move_to(place, quiet=True, move_type="drop")
+    if item.location == npc:
+        raise Refused(refused)
+    item.at_drop(npc)
+
+
+def hand_over(npc: NPC, item: Any, to: Any) -> None:
+    """Give somebody what the NPC holds; `Refused`: the hooks of thing or receiver do not let it."""
+    refused = f"You cannot give {one_of(npc, item)} to {shown_name(npc, to)}."
+    if not item.at_pre_give(npc, to):
+        raise Refused(refused)
+    item.move_to(to, quiet=True, move_type="give")
+    if item.location == npc:
+        raise Refused(refused)
+    item.at_give(npc, to)
+    gave(npc, to, item)
+
+
+def one_of(npc: NPC, item: Any) -> str:
+    """What the NPC calls a thing, with its article: "a lantern"."""
+    return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
+
+
+class Look(Tool):
+    """Looks at the place, or at one thing or person."""
+
+    name = "look"
+    description = "Look around where you are, or look at somebody or something here."
+
+    class Arguments(ToolArguments):
+        at: Name | None = Field(
+            default=None, description="who or what to look at; leave it out to look around"
+        )
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """What the game describes to the NPC, by its own hook."""
+        shown = str(use.npc.at_look(_target(use.npc, arguments.at)))
+        return with_labels(use.npc, shown, people(use.npc))
+
+
+def _target(npc: NPC, name: str | None) -> Any:
+    """The place, or what of it the NPC may see is called so."""
+    if npc.location is None:
+        raise Refused("You are nowhere; there is nothing to see.")
+    if name is None:
+        return npc.location
+    among = [*people(npc), *things(npc), *exits(npc), *carried(npc)]
+    return thing(npc, name, among, none="You see no {} here.")
+
+
+class Move(Tool):
+    """Goes through an exit; the turn ends with it, for it belongs to the place that was left."""
+
+    name = "move"
+    description = "Leave through an exit. Say what you want to say before you go."
+    dangerous = True
+    ends_turn = True
+
+    class Arguments(ToolArguments):
+        exit: Name = Field(description="the exit to take")
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Go, if the exit lets the NPC pass."""
+        npc, left = use.npc, use.npc.location
+        way = thing(npc, arguments.exit, exits(npc), none="There is no exit {} here.")
+        closed = way.db.err_traverse or f"You cannot go {shown_name(npc, way)}."
+        if not way.access(npc, "traverse"):
+            if not way.db.err_traverse:
+                way.at_failed_traverse(npc)
+            raise Refused(closed)
+        under_way = npc.ndb.currently_moving
+        way.at_traverse(npc, way.destination)
+        if npc.location == left and way.destination != left:
+            # Exits that take their time set it, as those of evennia.contrib.grid.slow_exit.
+            if npc.ndb.currently_moving is not under_way:
+                return f"You set out to {shown_name(npc, way)} and will be there in a while."
+            raise Refused(closed)
+        SIGNAL_EXIT_TRAVERSED.send(sender=way, traverser=npc)
+        return f"You went {shown_name(npc, way)} and are now in {shown_name(npc, npc.location)}."
+
+
+NOTHING: Final = "Not done: nothing of it can be read."
+
+FORMS: Final = ("letter", "book")
+
+
+def _known(form: str) -> str:
+    if form not in FORMS:
+        raise ValueError(f"it is {' or '.join(FORMS)}")
+    return form
+
+
+Form = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(FORMS)})]
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_WRITTEN)
+]
+
+
+class Write(Tool):
+    """Writes a letter or a book, and gives it to somebody or puts it down."""
+
+    name = "write"
+    description = (
+        "Write a letter or a book that people can keep, for what is too long to be said. It is"
+        " opened with the command: read <its name>"
+    )
+    dangerous = True
+
+    class Arguments(ToolArguments):
+        form: Form = Field(description="what it is")
+        text: Text = Field(description="all that stands in it, in plain text")
+        title: Name | None = Field(default=None, description="a few words on its outside")
+        to: Name | None = Field(
+            default=None, description="who here gets it; leave it out to put it down"
+        )
+
+    def refusal(self, use: Use, arguments: Arguments) -> str:
+        """Whether the limits of the game let the NPC write this."""
+        limits = use.conf.writings
+        length = len(plain_text(arguments.text))
+        if length > limits.characters:
+            return (
+                f"Not done: it has {length} characters, and a {arguments.form} holds"
+                f" {limits.characters}; write less."
+            )
+        if not length:
+            return NOTHING
+        return why_no_more(use.npc, limits)
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Write it and hand it over, if the hooks of the thing, the receiver or the place let."""
+        npc = use.npc
+        to = arguments.to and person(npc, arguments.to, answered=use.event.speaker_ref)
+        if npc.location is None:
+            raise Refused("There is nobody here to read it.")
+        made = writing_by(
+            npc,
+            form=arguments.form,
+            title=arguments.title or "",
+            text=plain_text(arguments.text),
+        )
+        name = one_of(npc, made)
+        try:
+            where = _delivered(npc, made, to)
+        except Exception:  # a game's own hooks may raise anything
+            made.delete()
+            raise
+        pose(npc, f"writes {name}.", hops=use.hops)
+        return f"You wrote {name}{where}. It is opened with: read {made.key}"
+
+
+def _delivered(npc: NPC, made: Any, to: Any | None) -> str:
+    """Give the writing to somebody, or put it down; where it is then. `Refused`: it is not."""
+    if to is None:
+        put_down(npc, made)
+        return " and put it down here"
+    hand_over(npc, made, to)
+    return f" and gave it to {shown_name(npc, to)}"
+
+
+HOOK: Final = "at_use"
+
+
+class UseItem(Tool):
+    """Uses a thing, on another or on somebody where that is said."""
+
+    name = "use"
+    description = "Use something that you carry or that lies here, on somebody or something or not."
+    dangerous = True
+
+    class Arguments(ToolArguments):
+        item: Name = Field(description="what to use")
+        on: Name | None = Field(
+            default=None, description="whom or what to use it on; leave it out for nothing"
+        )
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Have the thing do what it does, if its lock lets the NPC."""
+        npc = use.npc
+        own = carried(npc)
+        item = thing(npc, arguments.item, [*own, *things(npc)], none="There is no {} to use here.")
+        name = one_of(npc, item)
+        if not _may_use(npc, item, is_carried=item in own):
+            raise Refused(f"You may not use {name}.")
+        target = None if arguments.on is None else _used_on(npc, arguments.on)
+        use_it = _way_to_use(item, use.conf.use_item)
+        if use_it is None:
+            raise Refused(f"Nothing can be done with {name}.")
+        told = use_it(npc, target)
+        if told is False:
+            raise Refused(f"Using {name} did not work.")
+        return f"You used {name}." if told in (None, True) else str(told)
+
+
+def use_problem(path: str) -> str:
+    """What is wrong with the function at `path`, "" where nothing is."""
+    if not path:
+        return ""
+    try:
+        found = import_string(path)
+    except Exception as error:  # importing a game's module runs its code
+        return f"{path}: it cannot be imported: {error}"
+    return "" if callable(found) else f"{path}: it is no function"
+
+
+def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
+    """What is called to use a thing: its own hook, else the game's function at `path`."""
+    hook = getattr(item, HOOK, None)
+    if callable(hook):
+        own: Callable[[Any, Any], Any] = hook
+        return own
+    function = _games_function(path)
+    return None if function is None else lambda user, target: function(user, item, target)
+
+
+@lru_cache(maxsize=4)
+def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
+    """The game's function at `path`; one that cannot be had is told once and left out."""
+    problem = use_problem(path)
+    if problem:
+        logger.log_err(f"evennia_ai: EVENNIA_AI_USE_ITEM: {problem}")
+    if problem or not path:
+        return None
+    found: Callable[[Any, Any, Any], Any] = import_string(path)
+    return found
+
+
+def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
+    """The lock `use` decides; without one, what is carried may be used, or could be picked up."""
+    default = is_carried or bool(item.access(npc, "get"))
+    return bool(item.access(npc, "use", default=default))
+
+
+def _used_on(npc: NPC, name: str) -> Any:
+    among = [*people(npc), *things(npc), *carried(npc), *exits(npc)]
+    return thing(npc, name, among, none="There is no {} here.")

@@ -1,0 +1,294 @@
+"""The tool to look something up in the knowledge bases that are the NPC's to search.
+
+What it finds in an ordinary base is told as it stands. Of a base that the NPC must guard nothing is
+told but a safe summary, which a second model makes inside of the tool: the NPC's own model never
+gets what it could hand out.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.knowledge.meta_prompt import TOOL
+from evennia_ai.engine.knowledge.pages.markup import without_links
+from evennia_ai.engine.knowledge.pages.page import BaseInfo, MediationKind
+from evennia_ai.engine.knowledge.restricted.hinting import together
+from evennia_ai.engine.knowledge.restricted.leaks import Protected
+from evennia_ai.engine.knowledge.restricted.mediation import (
+    MOST_CHUNKS,
+    MOST_IN_ALL,
+    NO_CHUNKS,
+    PagePassage,
+    SafeSummary,
+    envelope,
+    protected_by,
+    refused,
+    sendable,
+)
+from evennia_ai.engine.knowledge.settings import judged
+from evennia_ai.npc.knowledge import mediating, search
+from evennia_ai.npc.knowledge.guarding import held_keys, searchable
+from evennia_ai.npc.knowledge.mediating import NOTHING_PROTECTED, Mediation
+from evennia_ai.npc.knowledge.search import Findings, offered
+from evennia_ai.npc.senses.events import began_by
+from evennia_ai.npc.tools.tool import Refused, Tool, ToolArguments, Use, result_text
+from evennia_ai.store.history import turns
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import NewSearch
+
+MOST_QUERY: Final = 400
+MOST_HITS: Final = 20
+USUAL_HITS: Final = 8
+MOST_TOLD: Final = 8_000
+"""Characters of passages that are told at once; a small model is told fewer."""
+
+NONE_BOUND: Final = "rag_not_configured: you have no base of knowledge that you could search."
+NOTHING_FOUND: Final = "Nothing was found."
+
+Query = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_QUERY)
+]
+Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One search: in which bases, which of them are guarded, what of it is told beside."""
+
+    use: Use
+    query: str
+    limit: int
+    bases: tuple[BaseInfo, ...]
+    held: frozenset[str]
+    warning: str
+
+    @property
+    def open_bases(self) -> tuple[BaseInfo, ...]:
+        """Those whose passages are told as they stand."""
+        return tuple(info for info in self.bases if info.key not in self.held)
+
+    @property
+    def held_bases(self) -> tuple[BaseInfo, ...]:
+        """Those of which a summary is told, and no passage."""
+        return tuple(info for info in self.bases if info.key in self.held)
+
+    def of_mediation(self, kind: MediationKind) -> tuple[BaseInfo, ...]:
+        """Those guarded ones of which a search comes to this."""
+        return tuple(info for info in self.held_bases if info.mediation == kind)
+
+
+class KnowledgeBaseSearch(Tool):
+    """Searches the bases of knowledge of the NPC, its place and the conversation."""
+
+    name = TOOL
+    description = (
+        "Search the bases of knowledge you were told of, for what you do not know yet. Give a few"
+        " words of the matter itself."
+    )
+    waits = True
+
+    class Arguments(ToolArguments):
+        query: Query = Field(description="a few words of what you want to know")
+        bases: Annotated[tuple[Id, ...], Field(max_length=12)] = Field(
+            default=(), description="ids of the bases to search; leave it out for all of them"
+        )
+        limit: int = Field(
+            default=USUAL_HITS, ge=1, le=MOST_HITS, description="how many passages at most"
+        )
+
+    def run(self, use: Use, arguments: Arguments) -> "Deferred[str]":
+        """A Deferred of what was found; `Refused`: it may not be searched now, or not there."""
+        bases = _wanted(searchable(use.npc, use.conversation), arguments.bases)
+        asked = Asked(
+            use=use,
+            query=arguments.query,
+            limit=arguments.limit,
+            bases=bases,
+            held=held_keys(use.npc, bases),
+            warning=_allowed(use),
+        )
+        return Deferred.fromCoroutine(_searched(asked))
+
+
+def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
+    """The bases of these ids, all that are known without any; `Refused`: one is not known."""
+    if not known:
+        raise Refused(NONE_BOUND)
+    by_id = {info.key.casefold(): info for info in known}
+    unknown = [one for one in ids if one.casefold() not in by_id]
+    if unknown:
+        there_are = ", ".join(info.key for info in known)
+        raise Refused(
+            f"document_scope_violation: '{unknown[0][:40]}' is no base of yours; there are:"
+            f" {there_are}."
+        )
+    return tuple(dict.fromkeys(by_id[one.casefold()] for one in ids)) or tuple(known)
+
+
+def _allowed(use: Use) -> str:
+    """What to tell the model of its budget; `Refused`: it is used up."""
+    budget = use.conf.knowledge_budget
+    before = knowledge_searches.count_since(
+        use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
+    )
+    used, limit = (0, 1) if before < budget.free else _tokens(use)
+    verdict = judged(budget, before=before, used_tokens=used, limit_tokens=limit)
+    if not verdict.is_allowed:
+        raise Refused(f"{verdict.code}: {verdict.told}")
+    return verdict.told
+
+
+def _tokens(use: Use) -> tuple[int, int]:
+    """What the prompt of this turn had, and what it could have."""
+    manifest = turns.turn(use.mind.ref, use.turn).manifest
+    return manifest.tokens, manifest.limit_tokens
+
+
+async def _searched(asked: Asked) -> str:
+    """Search the bases that are told as they stand, then those that are guarded."""
+    most_told = _most_told(asked)
+    found = await search.found(
+        asked.use.npc,
+        asked.open_bases,
+        asked.query,
+        backends=asked.use.backends,
+        limit=asked.limit,
+        most_whole=most_told,
+    )
+    shown = _fitting(found.chunks, most_characters=most_told)
+    if not asked.held:
+        return _told_openly(asked, found, shown)
+    guarded = await search.found(
+        asked.use.npc,
+        asked.of_mediation("summary"),
+        asked.query,
+        backends=asked.use.backends,
+        limit=min(MOST_CHUNKS, MOST_HITS),
+        most_whole=MOST_IN_ALL,
+    )
+    return await _told_safely(asked, guarded, found, shown)
+
+
+def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
+    """What is told of ordinary bases, written down as well."""
+    number = search.begun(_new(asked, found, shown, restricted=False), shown)
+    lines = [f"[{chunk.base}] {chunk.title}: {_words(chunk)}" for chunk in shown]
+    unread = [f"{key} cannot be read just now." for key in found.unread]
+    told = result_text("\n".join([*(lines or [NOTHING_FOUND]), *unread, asked.warning]))
+    search.ended(number, told)
+    return told
+
+
+async def _told_safely(
+    asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
+) -> str:
+    """The safe summary of guarded bases, and what ordinary ones have beside it."""
+    sent = sendable(guarded.chunks, most_characters=mediating.most_characters(asked.use.calls))
+    secret = protected_by(
+        sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
+    )
+    hints = offered(asked.use.npc, asked.of_mediation("hints"), asked.query)
+    number = search.begun(
+        _new(asked, guarded, (*sent, *hints.chunks), restricted=True),
+        (*sent, *hints.chunks),
+        vaulted=_for_vault(asked, sent),
+    )
+    summary: SafeSummary = refused(NO_CHUNKS)
+    if asked.of_mediation("summary"):
+        before = knowledge_searches.told_safely(asked.use.conversation)
+        wanted = replace(_mediation(asked, sent, secret), before=before)
+        summary = await mediating.mediated(wanted, asked.use.calls)
+    if asked.of_mediation("hints"):
+        of_hints = _mediation(asked, hints.chunks, NOTHING_PROTECTED)
+        choice = await mediating.hinted(of_hints, asked.use.calls)
+        summary = together(summary, choice) if asked.of_mediation("summary") else choice
+    external = [
+        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
+        for chunk in shown
+    ]
+    # A speaker who asks word by word must not learn which words some page has: a search that finds
+    # nothing is told like one that was refused, and how much was found is not told.
+    is_whole = guarded.mode == "direct_injection"
+    told = envelope(
+        refused("other") if summary.reason == NO_CHUNKS else summary,
+        mode=guarded.mode,
+        total=len(guarded.chunks) + len(hints.chunks) if is_whole else 0,
+        external=external if asked.open_bases else None,
+    )
+    unread = (*guarded.unread, *hints.unread, *found.unread)
+    extra = {"warning": asked.warning, "unread": list(unread)}
+    text = json.dumps({**told, **{k: v for k, v in extra.items() if v}}, ensure_ascii=False)
+    search.ended(number, text, decision=summary.decision, reason=summary.reason)
+    return text
+
+
+def _mediation(asked: Asked, chunks: tuple[PagePassage, ...], secret: Protected) -> Mediation:
+    event = asked.use.event
+    return Mediation(
+        npc_limits=asked.use.settings.limits,
+        npc_ref=asked.use.mind.ref,
+        player_ref=began_by(event),
+        line=event.line,
+        turn=asked.use.turn,
+        query=asked.query,
+        chunks=chunks,
+        secret=secret,
+    )
+
+
+def _words(chunk: PagePassage) -> str:
+    """A passage as it is told; a pipe in a link would be taken for a colour of the game's."""
+    return without_links(chunk.content)
+
+
+def _new(
+    asked: Asked, found: Findings, used: Sequence[PagePassage], *, restricted: bool
+) -> NewSearch:
+    use = asked.use
+    return NewSearch(
+        conversation=use.conversation,
+        turn=use.turn,
+        speaker_ref=use.event.speaker_ref,
+        bases=tuple(info.key for info in asked.bases),
+        query=asked.query,
+        restricted=restricted,
+        mode=found.mode,
+        total=len(found.chunks),
+        sent=len(used),
+    )
+
+
+def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
+    """Those passages that the game and their base keep under lock."""
+    keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
+    if not asked.use.conf.knowledge_vault:
+        return ()
+    return tuple(chunk for chunk in sent if chunk.base in keeping_bases)
+
+
+def _told_anyway(bases: Sequence[BaseInfo]) -> str:
+    """What of guarded bases is told before any search."""
+    return "\n".join(part for info in bases for part in (info.name, info.hint, *info.keywords))
+
+
+def _most_told(asked: Asked) -> int:
+    """Characters of passages for this NPC's model: about a quarter of its room."""
+    limit_tokens = asked.use.view.rules.budget.limit_tokens
+    return min(MOST_TOLD, limit_tokens)
+
+
+def _fitting(chunks: Sequence[PagePassage], *, most_characters: int) -> tuple[PagePassage, ...]:
+    """The first passages that together have no more characters than that."""
+    kept: list[PagePassage] = []
+    left = most_characters
+    for chunk in chunks:
+        left -= len(chunk.content)
+        if left < 0:
+            break
+        kept.append(chunk)
+    return tuple(kept)

@@ -1,0 +1,197 @@
+"""The registry: which tools there are, ours and those the game names in EVENNIA_AI_TOOLS.
+
+A tool that cannot be used is left out and told: as an error when the server starts, and to
+builders. A game's tool does not replace one of ours: it has a name of its own. An NPC has no tool
+until a builder gives it some.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import isabstract
+from typing import Any, Final
+
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.prompt.messages import ToolSpec
+from evennia_ai.npc.npc_settings import changed, settings_of
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.tools.items import Drop, Give, Look, Move, Take, UseItem, Write
+from evennia_ai.npc.tools.knowledge import KnowledgeBaseSearch
+from evennia_ai.npc.tools.remembering import ErrandResult, Recall, Remember
+from evennia_ai.npc.tools.speaking import EndConversation, Pose, Say, Whisper
+from evennia_ai.npc.tools.tool import Tool, ToolArguments, schema_of
+from evennia_ai.npc.tools.toolbox import Registered, Toolbox
+from evennia_ai.services.settings.conf import conf
+
+SHIPPED: Final[tuple[type[Tool], ...]] = (
+    Say,
+    Whisper,
+    Pose,
+    Look,
+    Move,
+    Give,
+    Take,
+    Drop,
+    UseItem,
+    Write,
+    Remember,
+    Recall,
+    EndConversation,
+    ErrandResult,
+    KnowledgeBaseSearch,
+)
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
+_MAX_DESCRIPTION: Final = 1000
+
+
+class ToolError(EvenniaAIError):
+    """A class that EVENNIA_AI_TOOLS names is no tool that can be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """The tools by their names, and what is wrong with those that were left out."""
+
+    tools: Mapping[str, Registered]
+    problems: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1)
+def registry() -> Registry:
+    """The tools of this game, the same as long as the server runs."""
+    return registry_of(conf().tools)
+
+
+def registry_of(paths: tuple[str, ...]) -> Registry:
+    """Our tools and those at these dotted paths."""
+    tools = {one.tool.name: one for one in map(registered, SHIPPED)}
+    problems: list[str] = []
+    for path in paths:
+        try:
+            one = registered(_class_at(path))
+            _refuse_double(one, tools)
+        except ToolError as error:
+            problems.append(f"{path}: {error}")
+        else:
+            tools[one.tool.name] = one
+    return Registry(tools=tools, problems=tuple(problems))
+
+
+def registered(made: type[Tool]) -> Registered:
+    """A tool ready for use; ToolError says why it cannot be."""
+    name = getattr(made, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ToolError(
+            f"its name {name!r} is not allowed: 1 to 48 of a-z, 0-9 and _, beginning with a letter"
+        )
+    description = getattr(made, "description", None)
+    if not isinstance(description, str) or not 0 < len(description.strip()) <= _MAX_DESCRIPTION:
+        raise ToolError(f"its description must be 1 to {_MAX_DESCRIPTION} characters of text")
+    if made.waits and made.later:
+        raise ToolError("it is marked both `waits` and `later`; choose one")
+    spec = ToolSpec(name=name, description=description.strip(), parameters=_schema(made))
+    try:
+        return Registered(tool=made(), spec=spec)
+    except Exception as error:  # a game's own code
+        raise ToolError(f"it cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _schema(made: type[Tool]) -> Mapping[str, Any]:
+    arguments: Any = made.Arguments
+    if not isinstance(arguments, type) or not issubclass(arguments, ToolArguments):
+        raise ToolError("its Arguments must be a subclass of ToolArguments")
+    if arguments.model_config.get("extra") != "forbid" or not arguments.model_config.get("strict"):
+        raise ToolError("its Arguments must stay strict and forbid extra ones")
+    try:
+        return schema_of(arguments)
+    except Exception as error:  # pydantic has many for types that JSON does not know
+        raise ToolError(f"its Arguments have no JSON schema: {error}") from error
+
+
+def _class_at(path: str) -> type[Tool]:
+    try:
+        found = import_string(path)
+    except Exception as error:  # importing a game's module runs its code
+        raise ToolError(f"it cannot be imported: {error}") from error
+    if not isinstance(found, type) or not issubclass(found, Tool):
+        raise ToolError("it is no subclass of evennia_ai.npc.tools.tool.Tool")
+    if isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise ToolError(f"it does not say how it does {missing}")
+    return found
+
+
+def _refuse_double(new: Registered, tools: Mapping[str, Registered]) -> None:
+    taken = tools.get(new.tool.name)
+    if taken is not None:
+        other = type(taken.tool)
+        raise ToolError(
+            f"its name '{new.tool.name}' is that of {other.__module__}.{other.__qualname__};"
+            " give it another"
+        )
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "EVENNIA_AI_TOOLS":
+        registry.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="evennia_ai.tools")
+
+
+def toolbox_of(
+    npc: NPC, names: Sequence[str], *, event: Event, kind: type[Toolbox] = Toolbox
+) -> Toolbox:
+    """The tools of these names for the turn of an NPC that answers `event`, made for it alone.
+
+    A tool that the game has not any more is left out; one that takes long brings the tool along
+    that tells what came of it.
+    """
+    known = registry().tools
+    tools = [known[name] for name in names if name in known]
+    if any(one.tool.later for one in tools):
+        tools.append(known[ErrandResult.name])
+    return kind(tools, npc=npc, event=event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The tools of an NPC (`has`), the others of the game, and names that are no tool any more."""
+
+    has: tuple[Tool, ...]
+    others: tuple[Tool, ...]
+    gone: tuple[str, ...]
+
+
+def choice_of(npc: NPC) -> Choice:
+    """What was chosen for an NPC, each in the order of names."""
+    known = registry().tools
+    chosen = settings_of(npc).tools
+    return Choice(
+        has=tuple(known[name].tool for name in sorted(known) if name in chosen),
+        others=tuple(known[name].tool for name in sorted(known) if name not in chosen),
+        gone=tuple(sorted(set(chosen) - set(known))),
+    )
+
+
+def chosen(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
+    """Give an NPC these tools and no others; SettingError, and nothing changed, where it cannot."""
+    wanted = tuple(sorted(set(names)))
+    changed(npc, by=by, tools=wanted or None)
+    return choice_of(npc)
+
+
+def problems_of(npc: NPC) -> tuple[str, ...]:
+    """What is wrong with the tools of an NPC, for its builder."""
+    return tuple(
+        f"the tool '{name}' that it had is none of the game's any more;"
+        f" ai/tools {npc.key} = -{name} takes it away"
+        for name in choice_of(npc).gone
+    )

@@ -1,0 +1,237 @@
+"""Sight: what a name that a model wrote means among the things the NPC may perceive.
+
+The model's text is only ever compared with names: none of what Evennia's own search understands
+(`me`, `#1`, `*account`, `2-sword`, nicks) counts here, and nothing is said to anybody. What the
+game hides from the NPC, by its locks or its `filter_visible`, does not exist for it.
+
+Names are looked up deep inside of tools, a game's own among them, and a guess must be told by all
+of them. So what is guessed while a tool runs is gathered here, and the toolbox tells it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
+
+from evennia.objects.models import ObjectDB
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.prompt.names import wearer_of, without_mark
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import NPC, is_character, known_ref, object_of
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.store import memories
+from evennia_ai.store.history import conversations
+
+
+class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not a failure
+    """A tool does not do what it was asked; nothing was done. The text is told to the model."""
+
+
+MOST_RECORDS: Final = 2_000
+"""How far back, in records of all its conversations, an NPC knows who was there."""
+
+
+def remembered_people(npc_ref: str) -> list[Any]:
+    """Those the NPC has memories of."""
+    return _people(npc_ref, (memory.about for memory in memories.held_by(npc_ref).memories))
+
+
+def acquaintances(npc_ref: str) -> list[Any]:
+    """Those the NPC has memories of, or heard or saw lately; not who asked to be forgotten."""
+    met = conversations.speakers(npc_ref, most_records=MOST_RECORDS)
+    return list(dict.fromkeys([*remembered_people(npc_ref), *_people(npc_ref, met)]))
+
+
+def _people(npc_ref: str, refs: Iterable[str]) -> list[Any]:
+    """Those of the references whom the NPC would know now: nobody behind a guise, or out of one."""
+    npc = object_of(npc_ref)
+    found = {ref: object_of(wearer_of(ref)) for ref in refs if ref}
+    return [
+        one
+        for ref, one in found.items()
+        if one is not None and (npc is None or known_ref(npc, one) == ref)
+    ]
+
+
+_now: Final[ContextVar[list[str] | None]] = ContextVar("evennia_ai_guesses", default=None)
+
+
+@contextmanager
+def guesses_of_tool() -> Iterator[list[str]]:
+    """While it lasts, guesses are gathered in what it yields, a sentence each."""
+    gathered: list[str] = []
+    token = _now.set(gathered)
+    try:
+        yield gathered
+    finally:
+        _now.reset(token)
+
+
+def guessed(name: str, *, meant: str) -> None:
+    """Note that `name` was understood as what is called `meant`."""
+    sentence = f"'{name}' was understood as {meant}."
+    gathered = _now.get()
+    if gathered is not None and sentence not in gathered:
+        gathered.append(sentence)
+
+
+MOST_LISTED: Final = 8
+SHORTEST_START: Final = 3
+"""Characters of a name from which on its start is enough."""
+
+_ARTICLE: Final = re.compile(r"^(?:the|an?|my|your) (?=\S)")
+
+
+class _Named(NamedTuple):
+    """Those who are called exactly so, or else those whose name begins so."""
+
+    exact: Sequence[Any] = ()
+    began: Sequence[Any] = ()
+
+
+def people(npc: NPC) -> list[Any]:
+    """The characters the NPC may see where it is, without itself."""
+    return _seen(npc, npc.location, content_type="character")
+
+
+def things(npc: NPC) -> list[Any]:
+    """The things the NPC may see where it is, neither people nor exits."""
+    return _seen(npc, npc.location, content_type="object")
+
+
+def carried(npc: NPC) -> list[Any]:
+    """What the NPC carries and may see."""
+    return _seen(npc, npc, content_type=None)
+
+
+def exits(npc: NPC) -> list[Any]:
+    """The exits the NPC may see where it is."""
+    return _seen(npc, npc.location, content_type="exit")
+
+
+def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
+    """The person that `name` means; `Refused`: there is none, or there are several.
+
+    Whoever is not seen, or is the NPC itself, is nobody; `also` are others that may be meant. Of
+    several of a name it is the one whose reference is `answered`; where that one has a mark and the
+    name has none, it must be said which. The start of a name means nobody
+    where it is the whole name of the NPC, or of somebody it knows: they went, and what is for them
+    alone must not reach another.
+    """
+    among, none = list(dict.fromkeys([*people(npc), *also])), f"There is no '{plain_name(name)}'"
+    found = _named(npc, name, among)
+    if found.exact:
+        meant = [one for one in found.exact if str(one.id) == answered] or found.exact
+        return _only(npc, name, [*meant, *_namesakes(npc, name, among, answered)], none=none)
+    began = _only(npc, name, found.began, none=f"{none} here.")
+    if _named(npc, name, [npc, *acquaintances(npc.ai.ref)]).exact:
+        raise Refused(f"{none} here; {_shown(npc, began)} is somebody else.")
+    return _guessed(npc, name, began)
+
+
+def thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
+    """The thing that `name` means; of several that look the same, the first.
+
+    `Refused`: there is none, said as `none` with the name for "{}", or there are several.
+    """
+    none = none.replace("{}", f"'{plain_name(name)}'")
+    found = _named(npc, name, among)
+    if found.exact:
+        return _only(npc, name, _distinct(npc, found.exact), none=none)
+    began = _only(npc, name, _distinct(npc, found.began), none=none)
+    return _guessed(npc, name, began)
+
+
+def shown_name(npc: NPC, seen: Any) -> str:
+    """What the NPC calls something it sees."""
+    return _shown(npc, seen)
+
+
+def _seen(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
+    if place is None:
+        return []
+    found = place.contents_get(content_type=content_type)
+    return [one for one in place.filter_visible(found, npc) if one != npc]
+
+
+def _named(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
+    """Those of exactly this name, or where there are none of this alias; else those it begins."""
+    wanted = _plain(name)
+    names = {one: _names(npc, one) for one in among}
+    exact = [one for one in among if wanted in names[one]]
+    if exact:
+        return _Named(exact=exact)
+    for one, aliases in _aliases(names).items():
+        names[one] |= aliases
+    exact = [one for one in among if wanted in names[one]]
+    if exact or len(wanted) < SHORTEST_START:
+        return _Named(exact=exact)
+    began = [one for one in among if any(known.startswith(wanted) for known in names[one])]
+    return _Named(began=began)
+
+
+def _namesakes(npc: NPC, name: str, among: Sequence[Any], answered: str) -> list[Any]:
+    """The one who is answered, where a mark alone tells them from who is called by this name."""
+    speaker = [one for one in among if str(one.id) == answered]
+    labels = ((one, _plain(_shown(npc, one))) for one in speaker)
+    return [
+        one
+        for one, label in labels
+        if _plain(name) != label and _plain(name) == without_mark(label)
+    ]
+
+
+def _distinct(npc: NPC, found: Sequence[Any]) -> list[Any]:
+    """Of those that look the same the first."""
+    first: dict[str, Any] = {}
+    for one in found:
+        first.setdefault(_shown(npc, one), one)
+    return list(first.values())
+
+
+def _guessed(npc: NPC, name: str, meant: Any) -> Any:
+    """What was understood by the start of its name; the model is told."""
+    guessed(plain_name(name), meant=_shown(npc, meant))
+    return meant
+
+
+def _names(npc: NPC, seen: Any) -> set[str]:
+    """By what the NPC may call it: by its key only where the game does not disguise it."""
+    name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown(npc, seen))
+    key = _plain(str(seen.key))
+    if without_mark(label) != label:  # the bare name is that of others, who bore it first
+        return {label}
+    is_disguised = re.search(rf"(?<!\w){re.escape(key)}(?!\w)", name) is None
+    return {label, name} if is_disguised else {label, name, key}
+
+
+def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
+    """The aliases of those that are not disguised, by one query however many they are."""
+    known = {one.id: one for one, own in names.items() if _plain(str(one.key)) in own}
+    of_type = {"db_tags__db_tagtype": "alias", "pk__in": list(known)}
+    found: dict[Any, set[str]] = {}
+    for pk, alias in ObjectDB.objects.filter(**of_type).values_list("pk", "db_tags__db_key"):
+        found.setdefault(known[pk], set()).add(_plain(str(alias)))
+    return found
+
+
+def _only(npc: NPC, name: str, found: Sequence[Any], *, none: str) -> Any:
+    if not found:
+        raise Refused(none)
+    if len(found) > 1:
+        which = ", ".join(_shown(npc, one) for one in found[:MOST_LISTED])
+        raise Refused(f"'{plain_name(name)}' could be: {which}. Say which.")
+    return found[0]
+
+
+def _shown(npc: NPC, seen: Any) -> str:
+    if is_character(seen) and seen != npc:
+        return label_of(npc, seen)
+    return plain_name(str(seen.get_display_name(npc)))
+
+
+def _plain(name: str) -> str:
+    """A name for comparing: no markup, no case, no article, none of the quotes we put around it."""
+    return _ARTICLE.sub("", plain_name(name).casefold().strip('"'), count=1)

@@ -1,0 +1,216 @@
+"""The toolbox: the tools of one NPC in one turn.
+
+A turn asks `specs` for the request, `find` for every call the model makes, commits what was found
+as `recorded`, and then has it `run`. Nothing that a model writes makes these raise.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evennia.utils import logger
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.prompt.messages import ToolCall, ToolSpec
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.senses.text import one_line
+from evennia_ai.npc.senses.utterance import acting, because_of
+from evennia_ai.npc.tools.targets import guesses_of_tool
+from evennia_ai.npc.tools.tool import (
+    Refused,
+    Tool,
+    ToolArguments,
+    Use,
+    WrongArgumentsError,
+    arguments_of,
+    is_object,
+    result_text,
+)
+
+MOST_CALLS: Final = 8
+"""How many calls of a turn are run; further ones are refused."""
+
+FAILED: Final = "That did not work."
+GIVEN_UP: Final = "That was given up."
+
+UNKNOWN: Final = "unknown"
+"""What a call is recorded as whose name no request could hold."""
+
+_MAX_UNKNOWN: Final = 40
+_SENDABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A tool and what requests say of it."""
+
+    tool: Tool
+    spec: ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A call that can be run. `recorded` is the call as its conversation's record shows it."""
+
+    tool: Tool
+    arguments: ToolArguments
+    recorded: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """A call that cannot be run: `text` says to the model why; `recorded` as with `Found`."""
+
+    text: str
+    recorded: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How a call ended: `text` is its result, `ok` whether it was done.
+
+    `spoke`: with it the NPC has answered. `later` is there where it only began, and `text` says
+    so: a Deferred of how it ended, which never fails. Where the turn `waits` for it, nothing is
+    told before.
+    """
+
+    text: str
+    ok: bool
+    ends_turn: bool = False
+    spoke: bool = False
+    later: "Deferred[Ran] | None" = None
+    waits: bool = False
+
+
+class Toolbox:
+    """The tools an NPC has, for one turn: it knows what ran in it already."""
+
+    def __init__(self, tools: Sequence[Registered], *, npc: NPC, event: Event) -> None:
+        self._tools: Final = {one.tool.name: one for one in tools}
+        self._npc: Final = npc
+        self._event: Final = event
+        self._calls = 0
+        self._dangerous = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools, sorted."""
+        return tuple(sorted(self._tools))
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What a request says of the tools, sorted by name: the same in every turn."""
+        return tuple(self._tools[name].spec for name in self.names)
+
+    def find(self, call: ToolCall) -> Found | Wrong:
+        """The tool that is called with its arguments, or what is wrong with the call."""
+        known = self._tools.get(call.name)
+        if known is None:
+            return _wrong(call, self._no_such(call.name))
+        try:
+            arguments = arguments_of(known.tool, call.arguments)
+            return self._found(call, known.tool, arguments)
+        except WrongArgumentsError as error:
+            return _wrong(call, str(error))
+        except Exception:  # validators and `recorded` are a game's own code
+            _log(known.tool, "its arguments could not be checked", Failure())
+            return _wrong(call, FAILED)
+
+    def run(self, found: Found, use: Use) -> Ran:
+        """Do what was found, if the game and this turn let the NPC."""
+        refused = self._too_much(found.tool)
+        if refused:
+            return Ran(text=refused, ok=False)
+        with guesses_of_tool() as guesses:
+            ran = self._tried(found, use)
+        return _with_guesses(ran, guesses)
+
+    def _tried(self, found: Found, use: Use) -> Ran:
+        tool = found.tool
+        try:
+            with acting(use.npc, hops=use.hops), because_of(use.event):
+                return self._ran(found, use)
+        except Refused as error:
+            return Ran(text=result_text(error), ok=False)
+        except Exception:  # a game's locks, hooks and tools may raise anything
+            self._remember(tool)  # nobody knows what of it was done
+            _log(tool, "failed", Failure())
+            return Ran(text=FAILED, ok=False)
+
+    def _found(self, call: ToolCall, tool: Tool, arguments: ToolArguments) -> Found:
+        kept = tool.recorded(arguments, npc=self._npc, event=self._event)
+        text = call.arguments.strip() or "{}"
+        if kept is not arguments:
+            text = kept.model_dump_json(exclude_unset=True)
+        return Found(tool=tool, arguments=arguments, recorded=replace(call, arguments=text))
+
+    def _ran(self, found: Found, use: Use) -> Ran:
+        tool = found.tool
+        refused = tool.refusal(use, found.arguments)
+        if refused:
+            return Ran(text=result_text(refused), ok=False)
+        result = tool.run(use, found.arguments)
+        self._remember(tool)
+        if isinstance(result, Deferred):
+            later: Deferred[Ran] = result.addCallbacks(
+                lambda told: _done(tool, told), lambda failure: _failed(tool, failure)
+            )
+            begun = _done(tool, f"You begin: {tool.name}. It takes a while.")
+            return replace(begun, later=later, waits=tool.waits)
+        return _done(tool, result)
+
+    def _remember(self, tool: Tool) -> None:
+        self._dangerous = tool.name if tool.dangerous else self._dangerous
+
+    def _too_much(self, tool: Tool) -> str:
+        """Why this turn may not have the call as well, "" where it may."""
+        self._calls += 1
+        if self._calls > MOST_CALLS:
+            return f"Not done: you did {MOST_CALLS} things already; wait until somebody speaks."
+        if tool.dangerous and self._dangerous:
+            return (
+                f"Not done: you did {self._dangerous} just now; only one such thing at a time,"
+                " wait until somebody speaks."
+            )
+        return ""
+
+    def _no_such(self, name: str) -> str:
+        there_are = f"there are: {', '.join(self.names)}" if self._tools else "you have none"
+        return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
+
+
+def _wrong(call: ToolCall, text: str) -> Wrong:
+    """What is wrong, with a call that later requests can show to any provider."""
+    arguments = call.arguments.strip() if is_object(call.arguments) else "{}"
+    name = call.name if _SENDABLE_NAME.fullmatch(call.name) else UNKNOWN
+    return Wrong(text=text, recorded=replace(call, name=name, arguments=arguments or "{}"))
+
+
+def _done(tool: Tool, told: object) -> Ran:
+    return Ran(text=result_text(told), ok=True, ends_turn=tool.ends_turn, spoke=tool.speaks)
+
+
+def _with_guesses(ran: Ran, guesses: Sequence[str]) -> Ran:
+    """How a call ended, behind what names were understood as."""
+    if not guesses:
+        return ran
+    told = result_text("\n".join(guesses))
+    later = ran.later and ran.later.addCallback(lambda end: _with_guesses(end, guesses))
+    return replace(ran, text=f"{told}\n{ran.text}", later=later)
+
+
+def _failed(tool: Tool, failure: Failure) -> Ran:
+    """How something long ended that was not done."""
+    if failure.check(CancelledError):
+        return Ran(text=GIVEN_UP, ok=False)
+    if failure.check(Refused):
+        return Ran(text=result_text(failure.value), ok=False)
+    _log(tool, "failed", failure)
+    return Ran(text=FAILED, ok=False)
+
+
+def _log(tool: Tool, problem: str, failure: Failure) -> None:
+    logger.log_err(f"evennia_ai: tool {tool.name} {problem}\n{failure.getTraceback()}")

@@ -1,0 +1,259 @@
+"""Acting: what a reply asks to be done is committed, then done, and what came of it committed too.
+
+A call that is not in the records never runs, so after a crash it is known which acts may have
+changed the world; they are closed with a result that says so, and never run again. What was called
+with which arguments, and what was told of it, is in the history of the turn's conversation.
+
+A tool that takes long is an errand: the turn goes on, and the NPC is told when it is done, by an
+event that says no more than that. What came of it the NPC looks up with the tool `errand_result`,
+so that what it knows of the world is always the answer to a question it asked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Final, Literal
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.projection import message_of, tool_result
+from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
+from evennia_ai.engine.prompt.messages import Message, ToolCall
+from evennia_ai.engine.prompt.names import wearer_of
+from evennia_ai.npc.recording.heard import event_record
+from evennia_ai.npc.recording.retrying import until_done
+from evennia_ai.npc.recording.writer import Writer
+from evennia_ai.npc.senses.events import ERRAND, Event
+from evennia_ai.npc.tools.tool import Use
+from evennia_ai.npc.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
+from evennia_ai.npc.turn.ending import Commits
+from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.store.history import conversations, errands
+from evennia_ai.store.history.errands import LOST, Errand
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.history.windows import windows
+
+ERRAND_SECONDS: Final = 600.0
+"""How long an errand may take."""
+
+NOT_BEGUN: Final = "That did not work."
+
+
+async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: Writer) -> str:
+    """Write an errand down and wait for its end; what the model is told of it now."""
+    try:
+        errand = await writer.write(partial(errands.begin, use.conversation, call, turn=use.turn))
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: NPC {use.mind.ref}: an errand is given up: {error}")
+        later.cancel()
+        return NOT_BEGUN
+    clock: Any = writer.clock
+    later.addTimeout(ERRAND_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False))
+    later.addCallback(lambda ran: _ended(use, errand, ran, writer))
+    return f"Errand {errand.number} has begun: {call.name}. You will be told when it is done."
+
+
+def close_lost(*, begun_before: float) -> int:
+    """End the errands of a process that died, each told of in its conversation; how many.
+
+    StoreError: some may still be open; none has ended without being told of.
+    """
+    lost = errands.left_open(begun_before=begun_before)
+    for one in lost:
+        where = one.conversation
+        # Read before the transaction: on SQLite one that reads first may not get to write.
+        windows(where.id)
+        with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
+            if errands.end(one, LOST, state="lost"):
+                conversations.append(where, [event_record(_told(one, _nobodys(one)))])
+    return len(lost)
+
+
+def _ended(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
+    """Write down what came of it, and tell the NPC; not of one that was erased or is lost."""
+    doing = f"NPC {use.mind.ref}: errand {errand.number} is not closed"
+    state: Literal["done", "failed"] = "done" if ran.ok else "failed"
+    end = partial(errands.end, errand, ran.text, state=state)
+
+    def tell(is_news: bool) -> None:
+        if is_news and use.npc.pk is not None:
+            use.mind.hear(_told(errand, use.event))
+
+    until_done(lambda: writer.write(end).addCallback(tell), doing, clock=writer.clock)
+
+
+def _told(errand: Errand, event: Event) -> Event:
+    """The event that says an errand has ended, in the conversation where it began.
+
+    One that began because of another is one more thing without a person in between.
+    """
+    number = errand.number
+    return replace(
+        event,
+        kind=ERRAND,
+        text=f"Errand {number} ({errand.call.name}) has ended; errand_result tells the outcome.",
+        to_ref=errand.npc_ref,
+        hops=event.hops + (event.kind == ERRAND),
+        data={"errand": number},
+        wants_answer=True,
+        item="",
+        language="",
+        volume="",
+    )
+
+
+def _nobodys(errand: Errand) -> Event:
+    where = errand.conversation
+    return Event(
+        kind=ERRAND,
+        speaker_ref=wearer_of(where.partner_ref),
+        known_ref=where.partner_ref,
+        speaker_name="",
+        text="",
+        room_ref=where.place_ref,
+        private=where.kind == "private",
+    )
+
+
+GONE: Final = "Not done: you are no more."
+PLAYED: Final = "Not done: a player acts for you now."
+MOST_CALLS: Final = 16
+"""Calls of one reply that are looked at; whoever asks for more does not get them."""
+
+WAIT_SECONDS: Final = 120.0
+"""How long a turn waits for what a tool that `waits` finds out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """What came of the calls of a reply.
+
+    `messages` are the call and its results, for the next prompt; `names` are the tools that were
+    called; `outcome` says so of the round. After acts that `spoke` the NPC has answered; after
+    some that end the turn (`is_end`) the model is not asked again.
+    """
+
+    messages: tuple[Message, ...]
+    names: tuple[str, ...]
+    spoke: bool
+    is_end: bool
+
+    @property
+    def outcome(self) -> str:
+        """How the round ends that asked for them."""
+        return f"used {', '.join(self.names)}"
+
+
+class Acts:
+    """The acts that one reply asks for, `use` being of the round `stored`."""
+
+    def __init__(
+        self, use: Use, toolbox: Toolbox, commits: Commits, *, stored: StoredTurn, writer: Writer
+    ) -> None:
+        self._use: Final = use
+        self._toolbox: Final = toolbox
+        self._commits: Final = commits
+        self._stored: Final = stored
+        self._writer: Final = writer
+        self._waited_for: Deferred[Ran] | None = None
+
+    def cancel(self) -> None:
+        """Wait no longer: what is not done by now is given up."""
+        if self._waited_for is not None:
+            self._waited_for.cancel()
+
+    async def called(self, calls: Sequence[ToolCall], *, text: str) -> "Called":
+        """Commit that the reply asks for these acts, and says `text` with them."""
+        numbered = _numbered(calls[:MOST_CALLS], where=self._stored.conversation)
+        found = tuple(self._toolbox.find(call) for call in numbered)
+        recorded = _call_record(text, [one.recorded for one in found])
+        record = await self._commits.add(self._stored, recorded)
+        return Called(record=record, found=found)
+
+    async def done(self, called: "Called") -> Acted:
+        """Do them one after the other, each result committed before the next."""
+        ran: list[Ran] = []
+        results: list[Record] = []
+        for one in called.found:
+            ran.append(await self._ran(one))
+            result = tool_result(ran[-1].text, call_id=one.recorded.id)
+            results.append(await self._commits.add(self._stored, result))
+        return Acted(
+            messages=tuple(map(_tool_message, (called.record, *results))),
+            names=tuple(one.recorded.name for one in called.found),
+            spoke=any(one.ok and one.spoke for one in ran),
+            is_end=any(one.ok and one.ends_turn for one in ran),
+        )
+
+    async def _ran(self, one: Found | Wrong) -> Ran:
+        use = self._use
+        if isinstance(one, Wrong):
+            return Ran(text=one.text, ok=False)
+        if use.npc.pk is None:
+            return Ran(text=GONE, ok=False)
+        if use.npc.has_account:  # the NPC would act with the rights of whoever plays it
+            return Ran(text=PLAYED, ok=False)
+        ran = self._toolbox.run(one, use)
+        if ran.later is None:
+            return ran
+        if ran.waits:
+            return await self._waited(ran.later)
+        told = await sent_off(use, ran.later, one.recorded, writer=self._writer)
+        return replace(ran, text=told)
+
+    async def _waited(self, later: "Deferred[Ran]") -> Ran:
+        """How something ended that the turn waits for."""
+        clock: Any = self._writer.clock
+        self._waited_for = later
+        try:
+            return await later.addTimeout(
+                WAIT_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False)
+            )
+        finally:
+            self._waited_for = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """Calls that are committed and not done yet."""
+
+    record: Record
+    found: tuple[Found | Wrong, ...]
+
+
+def _numbered(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
+    """The calls with ids that no other call of the conversation has: a model's own may come again.
+
+    They tell the place of their record, which nothing else ever has, in an imported conversation
+    neither. Nine letters and digits, which every provider takes.
+    """
+    end = windows(where.id).end
+    place = f"{_in_base_36(end.segment, digits=2)}{_in_base_36(end.seq + 1, digits=5)}"
+    return [replace(call, id=f"{place}{index:02}") for index, call in enumerate(calls)]
+
+
+def _in_base_36(number: int, *, digits: int) -> str:
+    told = ""
+    while number:
+        number, digit = divmod(number, 36)
+        told = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + told
+    return told.rjust(digits, "0")
+
+
+def _call_record(text: str, calls: Sequence[ToolCall]) -> NewRecord:
+    return NewRecord(
+        kind=RecordKind.TOOL_CALL,
+        role="assistant",
+        body=text,
+        meta={"tool_calls": [asdict(call) for call in calls]},
+    )
+
+
+def _tool_message(record: Record) -> Message:
+    """The record as a message of its own turn's next prompt, behind the event."""
+    message = message_of(record)
+    assert message is not None  # it was committed just now
+    return replace(message, block="tool", origin="tool")

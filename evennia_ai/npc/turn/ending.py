@@ -1,0 +1,159 @@
+"""Ending: what a turn commits while it goes on, and how it ends, with a reply or without one.
+
+The end is committed, then said: what is not in the history nobody hears. Where there is no reply
+the NPC says its fallback line, unless nobody waits for it or the start of one was heard already.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from evennia.utils import logger
+from twisted.internet.defer import CancelledError, Deferred
+
+from evennia_ai.engine.errors import HistoryConflictError, StoreError, TurnClosedError, on_one_line
+from evennia_ai.engine.history.records import NewRecord, Record, fallback_record, reply_record
+from evennia_ai.npc.inputs.mind import Mind
+from evennia_ai.npc.jobs.counting import ModelStopped
+from evennia_ai.npc.model_calls.calls import CountedCall
+from evennia_ai.npc.model_calls.watching import TurnOutcome
+from evennia_ai.npc.recording.heard import CommittedEvent
+from evennia_ai.npc.recording.writer import Writer
+from evennia_ai.npc.speech.voice import Voice
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.store import model_calls
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.model_calls import NewCall
+
+STOPPED: Final = "the server stopped before the reply"
+
+T = TypeVar("T")
+
+
+class Commits:
+    """What one turn of an NPC commits; `call` is the newest call of a model, until it is."""
+
+    def __init__(self, npc_ref: str, writer: Writer) -> None:
+        self.call: CountedCall | None = None
+        self._npc_ref: Final = npc_ref
+        self._writer: Final = writer
+
+    async def again(self, begin: Callable[[], Awaitable[T]]) -> T:
+        """Begin a round, and once more after what another process wrote while the model thought."""
+        try:
+            return await begin()
+        except HistoryConflictError as error:
+            logger.log_err(f"evennia_ai: NPC {self._npc_ref}: it is written again: {error}")
+            return await begin()
+
+    async def written(self, write: Callable[[], T]) -> T:
+        """Write, and once more after what another process wrote."""
+        return await self.again(partial(self._writer.write, write))
+
+    async def add(self, stored: StoredTurn, new: NewRecord) -> Record:
+        """Commit what happens in a turn that goes on after it; the record."""
+        (record,) = await self.written(partial(turns.add, stored, [new]))
+        return record
+
+    def spoke(self, stored: StoredTurn, text: str) -> "Deferred[None]":
+        """Commit that the start of a reply is said now."""
+        return self._writer.write(partial(turns.spoke, stored, text))
+
+    async def finish(
+        self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str
+    ) -> None:
+        """Commit that a round has ended, with these records."""
+        await self.written(partial(turns.finish, stored, new, outcome=outcome, call=self._row))
+        self.call = None
+
+    async def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
+        """Commit that a round failed, with what was said instead of a reply."""
+        await self.written(partial(turns.fail, stored, why, new=new, call=self._row))
+        self.call = None
+
+    async def interrupt(self, stored: StoredTurn, why: str) -> None:
+        """Commit that the server stops before the turn has ended."""
+        await self.written(partial(turns.interrupt, stored, why, call=self._row))
+        self.call = None
+
+    def close(self, stored: StoredTurn, why: str) -> "Deferred[None]":
+        """Commit that a turn broke off, as soon as that can be written; fires then.
+
+        Before that its history has calls without results, and no other prompt may be made of it.
+        """
+        doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
+        return self._writer.until_written(partial(_closed, stored, why, self._row), doing)
+
+    @property
+    def _row(self) -> NewCall | None:
+        return self.call.row if self.call is not None else None
+
+
+class Ending:
+    """Ends the turn of `mind` that answers `heard`, of which `commits` are."""
+
+    def __init__(self, mind: Mind, heard: CommittedEvent, commits: Commits, writer: Writer) -> None:
+        self._mind: Final = mind
+        self._heard: Final = heard
+        self._commits: Final = commits
+        self._writer: Final = writer
+
+    async def answered(self, stored: StoredTurn, reply: ChatReply, *, has_spoken: bool) -> None:
+        """Commit the reply; with `has_spoken` a tool has said something already."""
+        recorded = fallback_record if reply.is_fallback else reply_record
+        said = [recorded(reply.text)] if reply.text else []
+        outcome = "answered" if said or has_spoken else "chose to say nothing"
+        await self._commits.finish(stored, said, outcome=outcome)
+
+    async def failed(
+        self, stored: StoredTurn, error: Exception, *, stale: str, voice: Voice | None
+    ) -> TurnOutcome:
+        """Commit that there is no reply, and say the fallback line; how the turn went.
+
+        `stale` is why nobody waits for it, `voice` None where the start of one was said already:
+        that stands, and is closed by the end.
+        """
+        why = on_one_line(error)
+        if isinstance(error, CancelledError) and not stale:
+            await self._commits.interrupt(stored, STOPPED)
+            return "dropped"
+        if stale or is_no_fault(error):
+            return await self.dropped(stored, stale or why)
+        if voice is None:
+            await self._commits.fail(stored, why)
+            return "failed"
+        line = self._mind.fallback_line
+        await self._commits.fail(stored, why, new=[fallback_record(line)])
+        voice.say(line, by_rote=True)
+        return "failed"
+
+    async def dropped(self, stored: StoredTurn, why: str) -> TurnOutcome:
+        """Commit that nobody waits for the turn any more, or that nobody may speak."""
+        await self._commits.fail(stored, f"dropped: {why}")
+        return "dropped"
+
+    async def without_prompt(self, voice: Voice) -> str:
+        """Say the fallback line where there is no turn to end; why it was not said, or ""."""
+        line = self._mind.fallback_line
+        append = partial(conversations.append, self._heard.conversation, [fallback_record(line)])
+        try:
+            await self._writer.write(append)
+        except StoreError as error:
+            return f"the fallback line was not written, nothing is said: {error}"
+        voice.say(line, by_rote=True)
+        return ""
+
+
+def is_no_fault(error: Exception) -> bool:
+    """Whether the server stops, or somebody stopped the model: nobody's log needs it."""
+    return isinstance(error, CancelledError | ModelStopped)
+
+
+def _closed(stored: StoredTurn, why: str, call: NewCall | None) -> None:
+    """The end, or where the turn has ended already only what its call took."""
+    try:
+        turns.fail(stored, why, call=call)
+    except TurnClosedError:
+        if call is not None:
+            model_calls.add_alone(call)

@@ -1,0 +1,97 @@
+"""Quotable: what a responder without a model answers from, as part of what it is asked.
+
+It answers from its request alone, so the same request has the same answer in a replay. Who asks a
+real model is spared all of this.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from evennia_ai.engine.compose import Composition
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.execution_request import ExecutionRequest
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.templates.work import Meter
+from evennia_ai.formats.cards.card import greetings, opening_message
+from evennia_ai.npc.inputs.facts import ROOM_KEY
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import NPC, seen_here
+from evennia_ai.npc.views.parse_cache import parsed_card
+from evennia_ai.services.llm.chat import ChatRequest, Passage, PassageKind
+from evennia_ai.store.authored.cards import StoredCard
+
+_KINDS: Final[Mapping[str, PassageKind]] = {
+    "component:char_description": "description",
+    "component:dialogue_examples": "examples",
+}
+
+
+def with_quotable(
+    request: ChatRequest,
+    made: Composition,
+    executed: ExecutionRequest,
+    *,
+    card: StoredCard | None,
+    npc: NPC,
+    event: Event,
+) -> ChatRequest:
+    """The request of `npc` that answers `event`, with texts to quote and who is where.
+
+    `made` is what `executed` was composed to; `card` is the one that the NPC plays.
+    """
+    inputs = executed.inputs
+    others = [who for who in seen_here(npc) if str(who.id) != event.speaker_ref]
+    return replace(
+        request,
+        passages=(*_lore(made, inputs.books), *_of_card(made), *_greetings(executed, card)),
+        asker=event.speaker_name,
+        place=str(inputs.facts.get(ROOM_KEY, "")),
+        company=tuple(label_of(npc, who) for who in others),
+    )
+
+
+def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
+    """The lore that was kept."""
+    kept = {piece.claim.origin for piece in made.prompt.pieces}
+    active = [entry for entry in made.lore.entries if entry.origin in kept]
+    uids = {entry.uid for entry in active}  # of perhaps a few in ten thousand
+    keys = {
+        f"{book.label}#{one.uid}": one.keys
+        for book in books
+        for one in book.entries
+        if one.uid in uids
+    }
+    for entry in active:
+        yield Passage(
+            label=entry.origin,
+            text=entry.text,
+            score=float(entry.priority),
+            constant=entry.constant,
+            keys=keys.get(entry.label, ()),
+        )
+
+
+def _of_card(made: Composition) -> Iterator[Passage]:
+    """What of the card's own texts stands in the prompt."""
+    for piece in made.prompt.pieces:
+        if kind := _KINDS.get(piece.claim.origin):
+            yield Passage(label=piece.claim.origin, text=piece.message.content, kind=kind)
+
+
+def _greetings(executed: ExecutionRequest, stored: StoredCard | None) -> Iterator[Passage]:
+    """The card's greetings, whether the NPC opens conversations with one or not."""
+    if stored is None:
+        return
+    try:
+        card = parsed_card(stored)
+    except FormatError:  # its builder is told with the view
+        return
+    dice = Dice(turn=executed.npc_ref, conversation=executed.npc_ref)
+    values, meter = executed.inputs.values, Meter()
+    for index in range(len(greetings(card))):
+        said = opening_message(card, index=index, values=values, dice=dice, meter=meter)
+        if said is not None:
+            yield Passage(label=f"greeting {index}", text=said.content, kind="greeting")

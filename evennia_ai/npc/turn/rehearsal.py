@@ -1,0 +1,232 @@
+"""Rehearsals: turns in a branch, which nobody in the game hears and which change nothing in it.
+
+A rehearsal is a turn like any other: gathered, composed, committed, asked and ended by the same
+steps, in a conversation of its own. What differs is that its mouth is shut, that its tools only
+say what they would have been asked to do, that nothing is summarised or learnt after it, and that
+the builder who types pays for the call. What was said and done since is as it is now, but for the
+memories: those that were learnt after the turn the branch is from are left out.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.history.records import Record, RecordKind, speaker_known_in
+from evennia_ai.engine.prompt.names import wearer_of
+from evennia_ai.npc.inputs.facts import candidates
+from evennia_ai.npc.inputs.gather import gathered
+from evennia_ai.npc.model_calls.limits import CallKey, why_halted
+from evennia_ai.npc.recording.heard import CommittedEvent, event_record, minute_of
+from evennia_ai.npc.runtime import Runtime, runtime
+from evennia_ai.npc.senses.events import HEARD, SPOKEN, Event, Line
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.perception import heard_text
+from evennia_ai.npc.senses.presence import NPC, known_ref, object_of, rank_of, room_ref_of
+from evennia_ai.npc.speech.voice import Voice
+from evennia_ai.npc.tools.registry import toolbox_of
+from evennia_ai.npc.tools.tool import Use
+from evennia_ai.npc.tools.toolbox import Found, Ran, Toolbox
+from evennia_ai.npc.turn.rounds import Composed, Round, composed
+from evennia_ai.npc.turn.turn import Turn
+from evennia_ai.store.history import branches, conversations
+from evennia_ai.store.history.branches import Branch, BranchError
+from evennia_ai.store.history.windows import windows
+
+NOT_DONE: Final = "This is a rehearsal: nothing was done. Go on as if it had been."
+ROLE: Final = "branch"
+"""The role of its calls, as limits and logs call it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """What came of a line in a branch."""
+
+    records: tuple[Record, ...]
+    """The line, what was answered and how the turns ended."""
+    problems: tuple[str, ...]
+    """Why there was no answer, or not at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """As whom a builder speaks in a branch."""
+
+    ref: str
+    known_ref: str
+    """Of whom the NPC takes them for."""
+    name: str
+    rank: str
+    kind: str
+    """How they speak: a word of `SPOKEN`."""
+
+
+def part_in(npc: NPC, branch: Branch, *, typist: Any) -> Part:
+    """As whom `typist` speaks there: the person whom the turn answered, themselves without one."""
+    said, private = branch.event, branch.conversation.kind == "private"
+    if said is not None and said.kind is RecordKind.USER and not said.meta.get("hops"):
+        kind, ref = str(said.meta.get("event")), str(said.meta.get("speaker") or "")
+        spoken = kind if kind in SPOKEN else "say"
+        if kind in HEARD:
+            known, rank = speaker_known_in(said), _rank(object_of(ref))
+            return Part(ref=ref, known_ref=known, name=said.name, rank=rank, kind=spoken)
+    other = object_of(wearer_of(branch.conversation.partner_ref)) if private else typist
+    other = typist if other is None else other
+    kind = "whisper" if private else "say"
+    known = branch.conversation.partner_ref if private else known_ref(npc, other)
+    name, rank = label_of(npc, other), rank_of(other)
+    return Part(ref=str(other.id), known_ref=known, name=name, rank=rank, kind=kind)
+
+
+def _rank(speaker: Any) -> str:
+    return "Player" if speaker is None else rank_of(speaker)
+
+
+def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[Rehearsed]":
+    """Say `text` in the branch; fires with what came of it when the turn has ended.
+
+    BranchError, at once: the NPC is stopped, a limit is reached, or too much waits.
+    """
+    live, by_ref = runtime(), str(typist.id)
+    _check_allowed(npc, live, by_ref)
+    part = part_in(npc, branch, typist=typist)
+    event = Event(
+        kind=part.kind,
+        speaker_ref=part.ref,
+        known_ref=part.known_ref,
+        speaker_name=part.name,
+        speaker_rank=part.rank,
+        text=heard_text(text),
+        room_ref=branch.conversation.place_ref or room_ref_of(npc) or "nowhere",
+        private=branch.conversation.kind == "private",
+        line=Line(player_ref=by_ref),
+    )
+    done: Deferred[Rehearsed] = Deferred()
+    play = partial(_played, npc, branch, event, live=live, by_ref=by_ref)
+
+    def ended(outcome: Rehearsed | Failure) -> Failure | None:
+        done.callback(outcome)
+        expected = isinstance(outcome, Rehearsed) or outcome.check(EvenniaAIError)
+        return None if expected else outcome  # the scheduler logs what nobody foresaw
+
+    def run() -> "Deferred[Any]":
+        return Deferred.fromCoroutine(play()).addBoth(ended)
+
+    key = branch.conversation.npc_ref
+    place = live.place_of(npc.ai.settings)
+    if not live.scheduler.offer(key, run, place=place, owner=by_ref, cooldown_seconds=0.0):
+        raise BranchError("too much waits in this branch already; nothing was said")
+    return done
+
+
+def _check_allowed(npc: NPC, live: Runtime, by_ref: str) -> None:
+    """BranchError: no model may be asked now. The offline responder costs nothing."""
+    settings = npc.ai.settings
+    if why := why_halted(npc.ai.ref):
+        raise BranchError(f"{npc.key} was {why}; nothing was said")
+    if live.models.of_role("speaker", settings=settings)[0].model.offline:
+        return
+    refusal = live.limits.refusal(npc_ref=npc.ai.ref, player_ref=by_ref, npc_limits=settings.limits)
+    if refusal is not None:
+        raise BranchError(f"{refusal.told}; nothing was said")
+
+
+async def _played(
+    npc: NPC, branch: Branch, event: Event, *, live: Runtime, by_ref: str
+) -> Rehearsed:
+    """Commit the line, take the turn that answers it, and read what came of it."""
+    where = branch.conversation
+    if windows(where.id).remembered_from > branch.begins.segment:
+        raise BranchError("the branch was thrown away meanwhile; nothing was said")
+    new = event_record(event, minute=minute_of(live.conf.time_suffix))
+    (said,) = await live.writer.write(partial(conversations.append_each, [(where, new)]))
+    before, record = said
+    heard = CommittedEvent(event=event, conversation=where, record=record, before=before)
+    turn = Rehearsal(npc, heard, live, branch=branch, by_ref=by_ref)
+    await turn.run()
+    since = (one for one in branches.said_in(branch) if one.seq >= record.seq)
+    return Rehearsed(records=tuple(since), problems=tuple(turn.problems))
+
+
+class Rehearsal(Turn):
+    """A turn in a branch of `npc`, for the builder `by_ref`."""
+
+    def __init__(
+        self, npc: NPC, heard: CommittedEvent, live: Runtime, *, branch: Branch, by_ref: str
+    ) -> None:
+        super().__init__(npc.ai, heard, live)
+        self.problems: Final[list[str]] = []
+        """What went wrong, in words."""
+
+        self._npc: Final = npc
+        self._branch: Final = branch
+        self._by_ref: Final = by_ref
+
+    async def _composed(self, *, limit_tokens: int | None = None) -> Composed:
+        """The prompt as it is now, without the memories that came after the branch."""
+        heard, live, npc = self.heard, self._live, self._npc
+        meant = live.meanings and await live.meanings.near(
+            heard.event.text, candidates(npc, heard.event)
+        )
+        made = gathered(
+            self._mind,
+            heard,
+            settings=self.settings,
+            tools=self._toolbox.specs,
+            near=meant or (),
+            waited_for=await live.book_builds.waited_for(npc, heard.event),
+        )
+        inputs = made.request.inputs
+        known = tuple(one for one in inputs.memories if one.turn <= self._branch.turn)
+        ids = {one.id for one in known}
+        near = tuple(one for one in inputs.near if one[0] in ids)
+        request = replace(made.request, inputs=replace(inputs, memories=known, near=near))
+        known_then = replace(made, request=request)
+        return composed(known_then if limit_tokens is None else known_then.within(limit_tokens))
+
+    def _tools(self) -> Toolbox:
+        npc, event = self._npc, self.heard.event
+        return toolbox_of(npc, self.settings.tools, event=event, kind=_NothingDone)
+
+    def _voice_of(self, *names: str) -> Voice:
+        return _ShutMouth(self._npc, self.heard.event, own_names=(*names, *self._mind.own_names))
+
+    def _call_key(self, this: Round) -> CallKey:
+        """For the NPC, whose limits and halts count, and for the builder's own account."""
+        key = super()._call_key(this)
+        return replace(key, npc_ref=self._mind.ref, player_ref=self._by_ref, role=ROLE, turn=None)
+
+    def _has_answered(self) -> None:
+        self._outcome = "answered"
+
+    def _rest(self, last: Round) -> None:
+        """Nothing is learnt of it, and nothing summarised."""
+
+    def _again(self, error: Exception) -> None:
+        self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
+
+    def _is_stale(self) -> str:
+        """Who would hear it need not be there, and an NPC that is switched off may rehearse."""
+        return self._cancelled or ("the NPC is gone" if self._npc.pk is None else "")
+
+    def _log(self, problem: str) -> None:
+        self.problems.append(problem)
+        super()._log(problem)
+
+
+class _NothingDone(Toolbox):
+    """Tools that are offered and called as ever, and do nothing."""
+
+    def run(self, found: Found, use: Use) -> Ran:
+        tool = found.tool
+        return Ran(text=NOT_DONE, ok=True, ends_turn=tool.ends_turn, spoke=tool.speaks)
+
+
+class _ShutMouth(Voice):
+    """A voice that nobody hears: what it says is in the records."""
+
+    def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
+        """Say nothing."""

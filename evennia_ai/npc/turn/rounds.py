@@ -1,0 +1,337 @@
+"""Rounds: the prompts of one turn, each committed before its model is asked.
+
+Where the first prompt is nearly full, the older part of the history is summarised, and the prompt
+composed again from what is left. There is one round more for each time the model used tools, was
+sent less than it refused, or another model had to be asked instead. All of them are made from the
+same inputs, so that each prompt is the one before it and the tools' messages after it; each is
+stored as a turn of its own, with its own manifest. How a round ended is committed with what the
+call of its model took.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evennia.utils import logger
+
+from evennia_ai.engine.compose import Composition
+from evennia_ai.engine.history.turn.sending import Draft, draft_of, storable_messages, tool_list
+from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account
+from evennia_ai.engine.prompt.messages import Message, ToolSpec
+from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.npc.inputs.facts import candidates
+from evennia_ai.npc.inputs.gather import Gathered, gathered
+from evennia_ai.npc.inputs.meanings import Meanings, Near
+from evennia_ai.npc.inputs.mind import Mind
+from evennia_ai.npc.inputs.providers import own_paths
+from evennia_ai.npc.recording.heard import CommittedEvent
+from evennia_ai.npc.recording.writer import Writer
+from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.turn.quotable import with_quotable
+from evennia_ai.npc.upkeep.compacting import Compactor, Wanted
+from evennia_ai.npc.upkeep.fullness import Fullness, fullness_of
+from evennia_ai.npc.views.turn_sources import recorded_turn
+from evennia_ai.npc.views.view import revisions_of
+from evennia_ai.services.endpoints import Access
+from evennia_ai.services.llm.chat import (
+    NO_THOUGHTS,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    Thoughts,
+    sent_sha256,
+)
+from evennia_ai.services.llm.reasoning import LateEnd
+from evennia_ai.services.llm.roles import chat_messages
+from evennia_ai.services.llm.tools import reply_from
+from evennia_ai.services.settings.npc import NPCSettings
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.history.windows import Window, windows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """A prompt and what it was made from, which may be another one by the time it is sent."""
+
+    gathered: Gathered
+    """What was gathered of the world and the store; it counts until the turn has ended."""
+
+    composition: Composition
+
+    def after(self, messages: Sequence[Message]) -> "Composed":
+        """The prompt that goes on after calls of tools and what came of them.
+
+        BudgetError: there is no room for it.
+        """
+        return composed(self.gathered.after(messages))
+
+    def within(self, limit_tokens: int) -> "Composed":
+        """The prompt of the same inputs, of at most so many tokens.
+
+        BudgetError: what is required does not fit.
+        """
+        return composed(self.gathered.within(limit_tokens))
+
+
+def composed(gathered: Gathered) -> Composed:
+    """The prompt of what was gathered. BudgetError: what is required does not fit."""
+    return Composed(gathered=gathered, composition=gathered.request.composed())
+
+
+async def with_room(
+    mind: Mind,
+    heard: CommittedEvent,
+    *,
+    settings: NPCSettings,
+    tools: Sequence[ToolSpec],
+    compactor: Compactor,
+    meanings: Meanings | None,
+    waited_for: Collection[str] = (),
+    limit_tokens: int | None = None,
+) -> Composed | None:
+    """The prompt that answers `heard`; None: the server stops. `waited_for` are names of books.
+
+    Without `limit_tokens` it may have as many as the model that the NPC speaks with takes.
+    BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
+    something cannot be read.
+    """
+    near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
+
+    def gather() -> Gathered:
+        made = gathered(
+            mind, heard, settings=settings, tools=tools, near=near, waited_for=waited_for
+        )
+        return made if limit_tokens is None else made.within(limit_tokens)
+
+    first = composed(gather())
+    fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
+    if not compactor.is_due(fullness, "turn"):
+        return first
+    wanted = _wanted(mind, heard, fullness, npc_name=first.gathered.view.char_name)
+    outcome = await compactor.compact(wanted)
+    if outcome.stopped:
+        return None
+    again = composed(gather())
+    if outcome.record is not None:  # the prompt after it is looked at like any other
+        await compactor.look_again(again.composition.prompt, wanted)
+    return again
+
+
+async def _near(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
+    """How near what the NPC remembers lies to the event."""
+    return await meanings.near(heard.event.text, candidates(npc, heard.event))
+
+
+def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str) -> Wanted:
+    """The compaction without which the turn would have too little room."""
+    return Wanted(
+        conversation=heard.conversation,
+        npc_name=npc_name,
+        asked_by=f"turn {turns.next_number(mind.ref)}",
+        is_pressing=True,
+        fullness=fullness,
+        unanswered={*mind.waiting_records(), heard.record.id},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A prompt that is committed, and how its model is asked; `asked` is what it is asked."""
+
+    composed: Composed
+    access: Access
+    stored: StoredTurn
+    asked: ChatRequest
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.composed.composition.prompt
+
+    def read(self, reply: ChatReply, *, late_end: LateEnd) -> ChatReply:
+        """Return the reply with the calls that its text makes, in whatever format of its model.
+
+        Raises:
+            ModelRubbish: it is half an answer.
+        """
+        by = self.access.roles.tools
+        tools = self.composed.gathered.request.tools if by != "none" else ()
+        as_schema = by == "schema" and bool(tools)
+        read, dropped = reply_from(
+            reply, tools, request=self.asked, as_schema=as_schema, late_end=late_end
+        )
+        if dropped:
+            named = ", ".join(map(repr, dropped))
+            logger.log_warn(
+                f"evennia_ai: {self.access.name} wrote calls of tools that it was not offered, or"
+                f" that cannot be read; they are neither said nor run: {named}"
+            )
+        return read
+
+
+class Rounds:
+    """Begins the rounds of the turn of `mind` that answers `heard`."""
+
+    def __init__(self, mind: Mind, heard: CommittedEvent, writer: Writer) -> None:
+        self._mind: Final = mind
+        self._heard: Final = heard
+        self._writer: Final = writer
+        self._thoughts: dict[str, Thoughts] = {}
+        """What goes back with the calls of this turn, by the id of the first of each message."""
+
+    async def first(self, composed: Composed, *, access: Access) -> Round:
+        """Commit the prompt: after this, and only after this, the model may be asked.
+
+        What lore remembers is committed with it. StoreError: nothing was committed.
+        """
+        return await self._begun(composed, access, is_first=True)
+
+    async def instead(self, composed: Composed, *, access: Access) -> Round:
+        """The prompt for another model, or another prompt for the same one: there was no reply."""
+        return await self._begun(composed, access, is_first=False)
+
+    async def after(self, acted: Round, tools: Sequence[Message]) -> Round:
+        """The prompt with what came of the tools that the reply to `acted` called.
+
+        BudgetError: there is no room for it.
+        """
+        return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
+
+    def keep_thoughts(self, tools: Sequence[Message], thoughts: Thoughts | None) -> None:
+        """Keep what goes back with calls, to the model that made them, for the rest of the turn."""
+        called = next(one for one in tools if one.tool_calls)
+        self._thoughts[called.tool_calls[0].id] = thoughts or NO_THOUGHTS
+
+    def forget_thoughts(self) -> bool:
+        """Keep nothing that another model thought; True if there was something."""
+        had_any = bool(self._thoughts)
+        self._thoughts = {}
+        return had_any
+
+    async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
+        conversation = self._heard.conversation
+        # All that asks the world comes before: what is begun would stay open.
+        said = chat_messages(storable_messages(composed.composition.prompt.messages))
+        job = _Beginning(
+            composed=composed,
+            access=access,
+            heard=self._heard,
+            said=said,
+            own_calls=frozenset(self._thoughts),
+            asked=self._asked(composed, access, said),
+            now=windows(conversation.id),
+            is_first=is_first,
+        )
+        begun = await self._writer.write(job.committed)
+        self._mind.prompted(begun.stored)
+        return begun
+
+    def _asked(
+        self, composed: Composed, access: Access, said: Sequence[ChatMessage]
+    ) -> ChatRequest:
+        prompt, gathered = composed.composition.prompt, composed.gathered
+        request = access.request(
+            said,
+            max_tokens=access.profile.reply_tokens,
+            tools=gathered.request.tools,
+            cache_key=f"npc-{gathered.request.npc_ref}",
+            thoughts=self._thoughts,
+        )
+        made, event = composed.composition, self._heard.event
+        request = replace(
+            request,
+            breakpoints=prompt.breakpoints,
+            speaker=gathered.view.char_name,
+            question=self._heard.record.body,
+            may_be_empty=bool(gathered.request.inputs.tools),
+        )
+        if not access.model.offline:
+            return request
+        card = gathered.view.sources.card
+        return with_quotable(
+            request, made, gathered.request, card=card, npc=self._mind.npc, event=event
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beginning:
+    """A round that begins: the values its prompt is committed from, in the writer's thread."""
+
+    composed: Composed
+    access: Access
+    heard: CommittedEvent
+    said: Sequence[ChatMessage]
+    """The prompt's messages as any model may be sent them."""
+    own_calls: frozenset[str]
+    """The ids of calls of this turn that go out as calls, whatever becomes of older ones."""
+    asked: ChatRequest
+    now: Window
+    """What is kept of the conversation as it is composed."""
+    is_first: bool
+
+    def committed(self) -> Round:
+        """The round, whose prompt is committed; StoreError: nothing was committed."""
+        made, gathered = self.composed.composition, self.composed.gathered
+        begun = turns.begin(
+            self.heard.conversation,
+            draft=self._draft(),
+            sent=self.sent,
+            event=self.heard.record,
+            lore=made.lore.after if self.is_first else None,
+            recalled=made.recalled.shown_ids if self.is_first else (),
+            at_hours=gathered.request.inputs.moment.hours,
+            client=self.heard.event.client,
+            composed_in=gathered.request.inputs.history.segment,
+        )
+        # What is sent is made of the records alone; equal messages are fitted alike.
+        stored = chat_messages(begun.messages)
+        asked = self.asked
+        if stored != self.said:
+            fitted = self.access.fitted(
+                stored, tools=gathered.request.tools, own_calls=self.own_calls
+            )
+            asked = replace(asked, messages=fitted)
+        return Round(composed=self.composed, access=self.access, stored=begun.turn, asked=asked)
+
+    @property
+    def sent(self) -> Sent:
+        """The prompt as the account of the next one asks for it."""
+        made, view = self.composed.composition, self.composed.gathered.view
+        controlled_from = self.now.controlled_from
+        return replace(made.prompt.sent, revisions=view.revisions, controlled_from=controlled_from)
+
+    def _draft(self) -> Draft:
+        made, gathered, access = self.composed.composition, self.composed.gathered, self.access
+        tools = gathered.request.tools if access.roles.tools != "none" else ()
+        return draft_of(
+            made.prompt,
+            event=self.heard.record,
+            account=self._account(made.prompt),
+            model=access.model_id or access.name,
+            revisions=revisions_of(gathered.view, gathered.request.inputs.books),
+            sent_sha256=sent_sha256(self.asked.messages, tools=self.asked.tools),
+            silent=made.lore.silent,
+            inputs=self._recorded(gathered),
+            tools=tool_list(tools) if tools else None,
+            request=access.recorded(self.asked, keys=gathered.view.sources.conf.api_keys.values()),
+        )
+
+    def _account(self, prompt: Prompt) -> CacheAccount | None:
+        """What the prompt shares with the one before it, None where that is not known."""
+        before = self.now.sent
+        if before is None:
+            return None
+        return account(before, self.sent, counter=prompt.counter, components=prompt.components)
+
+    def _recorded(self, gathered: Gathered) -> dict[str, Any]:
+        """What the prompt is made from, for its manifest."""
+        return recorded_turn(
+            gathered.view,
+            gathered.request.inputs,
+            event=self.heard.record,
+            now=self.now.history,
+            newest_record=self.now.end.seq,
+            reply_tokens=self.access.profile.reply_tokens,
+            context=gathered.context,
+            providers=own_paths(gathered.view.sources.conf.context_providers),
+        )

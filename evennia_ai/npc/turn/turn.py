@@ -1,0 +1,448 @@
+"""The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
+
+    1  greet          a conversation that is opened is opened first         voice
+    2  gather         all that the prompt depends on, read once             gather
+    3  compose        and where there is too little room, compact first     rounds
+    4  commit         the prompt, as a round of the turn                    rounds
+    5  ask            the model, or the next one where it is away           asking
+    6  act            what the reply calls for, then on with 4              acting
+    7  end            the reply is committed, then said                     ending
+    8  rest           what may be done while nobody waits                   idle_time
+
+What the turn needs of the moment it began in travels with it, so neither a second speaker nor a
+builder who edits changes it. A failure ends the turn: it is committed, logged, and covered by the
+NPC's fallback line.
+"""
+
+from functools import partial
+from typing import Final, TypeVar
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.errors import (
+    BudgetError,
+    Fault,
+    ModelRefused,
+    ThrashError,
+    on_one_line,
+)
+from evennia_ai.npc.inputs.first_reading import read_first
+from evennia_ai.npc.inputs.mind import Mind
+from evennia_ai.npc.model_calls.limits import CallKey
+from evennia_ai.npc.model_calls.watching import TurnOutcome
+from evennia_ai.npc.recording.heard import CommittedEvent
+from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
+from evennia_ai.npc.runtime import Runtime
+from evennia_ai.npc.senses.events import began_by
+from evennia_ai.npc.senses.presence import is_on, sdesc_names, why_gone
+from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.speech.voice import Voice
+from evennia_ai.npc.tools.registry import toolbox_of
+from evennia_ai.npc.tools.tool import Use
+from evennia_ai.npc.tools.toolbox import Toolbox
+from evennia_ai.npc.turn.acting import Acted, Acts
+from evennia_ai.npc.turn.asking import Asking
+from evennia_ai.npc.turn.ending import Commits, Ending, is_no_fault
+from evennia_ai.npc.turn.rounds import Composed, Round, Rounds, with_room
+from evennia_ai.services.endpoints import Access
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.settings.npc import USUAL
+from evennia_ai.store.history import conversations
+
+RETRY_SECONDS: Final = 5.0
+MOST_TRIES: Final = 3
+"""How often a turn is begun whose prompt cannot be made or committed."""
+
+MOST_ROUNDS: Final = 5
+"""How often the model of one turn is asked again after acts."""
+
+T = TypeVar("T")
+
+
+class Turn:
+    """One answer of one NPC to one event; `run` may be called again only by the turn itself."""
+
+    def __init__(self, mind: Mind, heard: CommittedEvent, live: Runtime) -> None:
+        self.heard: Final = heard
+        self.settings = USUAL
+        """What is set for the NPC, from the moment on when the turn has begun."""
+
+        self._mind: Final = mind
+        self._live: Final = live
+        self._npc_ref: Final = heard.conversation.npc_ref
+        self._tries = 0
+        self._greeting = heard.greeting
+        self._voice: Voice | None = None
+        self._toolbox: Toolbox  # from the first round on
+        self._asking: Asking | None = None
+        self._rounds: Final = Rounds(mind, heard, live.writer)
+        self._round: Round | None = None  # the one that is not ended yet
+        self._acting: Acts | None = None
+        self._acted: list[Acted] = []
+        self._has_said_something = False  # beside calls
+        self._is_shortened = False
+        self._commits: Final = Commits(mind.ref, live.writer)
+        self._ending: Final = Ending(mind, heard, self._commits, live.writer)
+        self._cancelled = ""
+        self._outcome: TurnOutcome = "failed"
+
+    def run(self) -> "Deferred[None]":
+        """Take the turn; a Deferred that fires when it has ended."""
+        self._live.watch.turn_began(
+            self._npc_ref,
+            npc_name=plain_name(self._mind.npc.key),
+            conversation=self.heard.conversation.id,
+        )
+        return Deferred.fromCoroutine(self._taken()).addBoth(self._over)
+
+    def _over(self, ended: T) -> T:
+        """Tell whoever watches how the turn went.
+
+        Who asked the models knows the turn again: let go, all of it is freed here and needs no
+        search of the collector, which may have frozen it while the model thought.
+        """
+        self._asking = None
+        self._live.watch.turn_ended(self._npc_ref, self._outcome)
+        return ended
+
+    def greet(self) -> None:
+        """Say the greeting that the event was recorded with, once."""
+        if self._greeting and not self._is_stale():
+            greeting, self._greeting = self._greeting, ""
+            self._speaking.say(greeting)
+
+    def cancel(self, why: str) -> None:
+        """Give the turn up: nobody waits for it any more, or nobody may speak."""
+        self._cancelled = self._cancelled or why
+        if self._asking is not None:
+            self._asking.cancel()
+        if self._acting is not None:
+            self._acting.cancel()
+
+    async def _taken(self) -> None:
+        """From the greeting to the end, whatever happens on the way."""
+        asking = await self._begun()  # 1 to 4
+        if asking is not None:
+            self._rest(await self._to_the_end(asking))  # 5 to 7, and 8
+
+    async def _begun(self) -> Asking | None:
+        """Who asks the models, now that the first prompt is committed; None where none is."""
+        try:
+            return await self._first_round()
+        except BudgetError as error:
+            self._log(f"the prompt does not fit: {error}")
+            await self._unanswered(error)
+        except ThrashError as error:
+            self._log(f"no model is asked: {error}")
+            await self._unanswered(error)
+        except DATABASE_ERRORS as error:
+            self._again(error)
+        except Exception as error:  # a game's own hooks may raise anything
+            await self._unanswered(error)
+            raise
+        return None
+
+    async def _first_round(self) -> Asking | None:
+        """Commit the prompt; None: nobody waits for it any more."""
+        mind, heard, live = self._mind, self.heard, self._live
+        if self._is_stale() or not conversations.counts(heard.record):
+            return None
+        self.greet()  # 1
+        self.settings = settings = mind.settings
+        accesses = live.models.of_role("speaker", settings=settings)
+        self._toolbox = self._tools()
+        if mind.lately.read is None:
+            await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
+        access = accesses[0]
+        try:
+            composed = await self._composed()  # 2 and 3
+        except BudgetError:
+            # The window that a server named may be too small for this NPC.
+            access = next(
+                (one for one in accesses if one.limit_tokens > access.limit_tokens), access
+            )
+            if access is accesses[0]:
+                raise
+            composed = await self._composed(limit_tokens=access.limit_tokens)
+        if composed is None or self._is_stale():
+            return None
+        self._voice = self._voice_of(composed.gathered.view.char_name)
+        self._round = await self._rounds.first(composed, access=access)  # 4
+        self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
+        return self._asking
+
+    async def _composed(self, *, limit_tokens: int | None = None) -> Composed | None:
+        """The prompt, where need be after a compaction; None: the server stops."""
+        live, heard = self._live, self.heard
+        return await with_room(
+            self._mind,
+            heard,
+            settings=self.settings,
+            tools=self._toolbox.specs,
+            compactor=live.compactor,
+            meanings=live.meanings,
+            waited_for=await live.book_builds.waited_for(self._mind.npc, heard.event),
+            limit_tokens=limit_tokens,
+        )
+
+    def _tools(self) -> Toolbox:
+        return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
+
+    def _call_key(self, this: Round) -> CallKey:
+        """For whom the model of a round is asked."""
+        event = self.heard.event
+        return CallKey(
+            npc_ref=self._npc_ref,
+            player_ref=began_by(event),
+            line=event.line,
+            turn=this.stored.number,
+            prompt_tokens=this.prompt.tokens,
+        )
+
+    def _rest(self, last: Round) -> None:
+        self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)
+
+    def _voice_of(self, *names: str) -> Voice:
+        """The NPC's voice; by these names and its own a model may call it."""
+        npc = self._mind.npc
+        described = sdesc_names(npc) if hasattr(npc, "sdesc") else ()
+        own_names = dict.fromkeys((*names, plain_name(npc.key), *described))
+        said = partial(self._mind.begun, self.heard)
+        return Voice(npc, self.heard.event, own_names=tuple(own_names), said=said)
+
+    @property
+    def _speaking(self) -> Voice:
+        """The voice, also before it is known what the NPC is made of."""
+        return self._voice or self._voice_of(*self._mind.own_names)
+
+    async def _to_the_end(self, asking: Asking) -> Round:
+        """Ask, act and ask again, and end the turn with what came of it; the last round."""
+        this = self._open_round
+        try:
+            while True:
+                reply = await self._reply(asking)  # 5
+                this = self._open_round
+                if reply is None or not await self._goes_on(reply, asking):  # 6 and 7
+                    return this
+        except Exception as error:  # a game's own hooks may raise anything
+            await self._broken_off(error)
+            if not isinstance(error, DATABASE_ERRORS):
+                raise
+        return this
+
+    async def _reply(self, asking: Asking) -> ChatReply | None:
+        """What a model answered that can be said or done; None where the turn has ended."""
+        while True:
+            this = self._open_round
+            # Since it was composed somebody may have left, and other turns have asked their models.
+            if why_not := self._is_stale() or self._live.lines.why_spent(self.heard.event):
+                await self._drop(why_not)
+                return None
+            try:
+                return await asking.reply(
+                    this,
+                    self._speaking,
+                    is_wanted=lambda: not self._is_stale(),
+                    is_enough=lambda reply: self._acts(reply) or self._has_spoken,
+                )
+            except Exception as error:  # whatever a model raises ends the turn, never the server
+                is_over = asking.has_said_the_start or bool(self._is_stale())
+                if not is_over and await self._asks_otherwise(error):
+                    continue
+                other = asking.other(this, error)
+                if other is None or is_over:
+                    await self._failed(error, asking)
+                    return None
+                self._rounds.forget_thoughts()  # they are another model's
+                await self._ask_instead(
+                    error, this.composed, access=other, doing=f"{other.name} is asked instead"
+                )
+
+    async def _asks_otherwise(self, error: Exception) -> bool:
+        """Send the same model what it takes, if its refusal says what that is; once each."""
+        this, access = self._open_round, self._open_round.access
+        composed = this.composed
+        if not isinstance(error, ModelRefused):
+            return False
+        if error.wants_past_thoughts:
+            # First calls of earlier turns, whose thoughts are gone; then those of this one too.
+            if access.tells_past_calls and not self._rounds.forget_thoughts():
+                return False
+            access.learned.tells_past_calls = True
+            doing = f"with earlier calls of tools as text {access.name} is asked again"
+        elif error.fault is Fault.TOO_LONG and not self._is_shortened:
+            self._is_shortened, before = True, access.learned.limit_tokens
+            access.learned.learn_window(
+                window_tokens=error.window_tokens,
+                counted_tokens=error.counted_tokens,
+                sent_tokens=this.prompt.tokens,
+                reply_tokens=access.profile.reply_tokens,
+            )
+            try:
+                composed = composed.within(access.limit_tokens)
+            except BudgetError as too_little:
+                # It would keep this NPC from asking at all, also once the server has more room.
+                access.learned.limit_tokens = before
+                self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
+                return False
+            doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"
+        else:
+            return False
+        await self._ask_instead(error, composed, access=access, doing=doing)
+        return True
+
+    async def _ask_instead(
+        self, error: Exception, composed: Composed, *, access: Access, doing: str
+    ) -> None:
+        failed, why = self._open_round, f"{on_one_line(error)}; {doing}"
+        self._log(f"turn {failed.stored.number}: {why}")
+        await self._commits.fail(failed.stored, why)
+        instead = partial(self._rounds.instead, composed, access=access)
+        self._round = await self._commits.again(instead)
+
+    @property
+    def _open_round(self) -> Round:
+        assert self._round is not None  # until the turn has ended there is one
+        return self._round
+
+    def _acts(self, reply: ChatReply) -> bool:
+        """Whether the reply asks for something to be done that may still be done."""
+        if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
+            return False
+        return bool(reply.tool_calls and self._toolbox.names)
+
+    @property
+    def _has_spoken(self) -> bool:
+        """Whether people heard or saw something of the answer: by a tool, or beside its call."""
+        return self._has_said_something or any(acted.spoke for acted in self._acted)
+
+    async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
+        """Do what the reply asks for; whether the model is asked once more."""
+        if stale := self._is_stale():
+            await self._drop(stale)
+            return False
+        if not self._acts(reply):
+            await self._answered(reply, asking)
+            return False
+        this, live = self._open_round, self._live
+        acts = Acts(
+            self._use(this), self._toolbox, self._commits, stored=this.stored, writer=live.writer
+        )
+        called = await acts.called(reply.tool_calls, text=reply.text)
+        asking.say_rest(reply)
+        self._has_said_something = self._has_said_something or bool(reply.text)
+        self._acting = acts
+        acted = await acts.done(called)
+        self._acting = None
+        await self._commits.finish(this.stored, outcome=acted.outcome)
+        self._acted.append(acted)
+        self._rounds.keep_thoughts(acted.messages, reply.thoughts)
+        if acted.spoke:
+            self._mind.begun(self.heard)
+        if acted.is_end or self._is_stale():
+            self._has_answered()
+            return False
+        return await self._asks_again(acted)
+
+    def _use(self, this: Round) -> Use:
+        """What tools are told of the turn."""
+        heard, live, gathered = self.heard, self._live, this.composed.gathered
+        return Use(
+            npc=self._mind.npc,
+            mind=self._mind,
+            view=gathered.view,
+            settings=gathered.settings,
+            conf=live.conf,
+            backends=live.backends,
+            calls=live.calls,
+            event=heard.event,
+            speaker=self._speaking.partner,
+            conversation=heard.conversation,
+            hops=heard.event.hops + 1,
+            turn=this.stored.number,
+        )
+
+    async def _asks_again(self, acted: Acted) -> bool:
+        """Commit the prompt with what came of the acts; whether there was room for it."""
+        try:
+            after = partial(self._rounds.after, self._open_round, acted.messages)
+            self._round = await self._commits.again(after)
+        except BudgetError as error:
+            self._log(f"what came of {', '.join(acted.names)} does not fit: {error}")
+            if not self._has_spoken:
+                await self._unanswered(error)
+            return False
+        return True
+
+    async def _answered(self, reply: ChatReply, asking: Asking) -> None:
+        stored = self._open_round.stored
+        await self._ending.answered(stored, reply, has_spoken=self._has_spoken)
+        self._has_answered()
+        asking.say_rest(reply)
+
+    def _has_answered(self) -> None:
+        self._outcome = "answered"
+        self._mind.answered(self.heard, self.settings)
+
+    async def _failed(self, error: Exception, asking: Asking) -> None:
+        """Commit the failure and say the fallback line, unless nobody waits for it any more."""
+        stored, stale = self._open_round.stored, self._is_stale()
+        if not stale and not is_no_fault(error):
+            self._log(f"turn {stored.number}: {on_one_line(error)}")
+            self._tell_failed(error)
+        voice = None if asking.has_said_the_start else self._speaking
+        self._outcome = await self._ending.failed(stored, error, stale=stale, voice=voice)
+
+    async def _drop(self, why: str) -> None:
+        self._outcome = await self._ending.dropped(self._open_round.stored, why)
+
+    def _broken_off(self, error: Exception) -> "Deferred[None]":
+        """Close the turn that could not go on; what is not in the history is not said.
+
+        Who waits is shown that the NPC does not answer.
+        """
+        self._mind.begun(self.heard)  # whoever waits is not shown that the NPC still thinks
+        stored = self._open_round.stored
+        why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
+        self._log(f"turn {stored.number}: {why}")
+        self._tell_failed(error)
+        closed = self._commits.close(stored, why)
+        self._mind.unanswered(self.heard.event)
+        return closed
+
+    async def _unanswered(self, error: Exception) -> None:
+        """Say the fallback line where there is no turn to end."""
+        if self._is_stale():
+            return
+        self._tell_failed(error)
+        if problem := await self._ending.without_prompt(self._speaking):
+            self._log(problem)
+            self._mind.unanswered(self.heard.event)
+
+    def _again(self, error: Exception) -> None:
+        """Try later: the event is committed, the model was not asked."""
+        self._tries += 1
+        if self._tries >= MOST_TRIES:
+            self._log(f"given up, the prompt cannot be made or committed: {error}")
+            self._tell_failed(error)
+            self._mind.unanswered(self.heard.event)
+            return
+        self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
+        self._mind.put_back(self.heard, delay_seconds=RETRY_SECONDS)
+
+    def _tell_failed(self, error: Exception) -> None:
+        speaker_ref = self.heard.event.speaker_ref
+        self._live.watch.turn_failed(self._npc_ref, speaker_ref=speaker_ref, error=error)
+
+    def _is_stale(self) -> str:
+        """Why nobody waits for this turn any more, "" while somebody does."""
+        npc, event = self._mind.npc, self.heard.event
+        if self._cancelled:
+            return self._cancelled
+        if npc.pk is not None and not is_on(npc):
+            return "the NPC was switched off"
+        return why_gone(npc, event)
+
+    def _log(self, problem: str) -> None:
+        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: {problem}")

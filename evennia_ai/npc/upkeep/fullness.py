@@ -1,0 +1,82 @@
+"""Fullness: how much of a prompt's limit its history takes, and whether that is too much.
+
+Dialogue examples do not count as full: they give way to the history, so compacting for them gains
+nothing.
+"""
+
+from dataclasses import dataclass
+
+from evennia_ai.engine.history.compaction.planning import (
+    CompactionRules,
+    When,
+    is_due,
+    refuse_thrash,
+    tokens_since,
+)
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.pieces import Tier
+from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.engine.prompt.tokens import TokenCounter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fullness:
+    """Tokens of a history from its cut on, and of what else a prompt with it holds."""
+
+    history_tokens: int
+    other_tokens: int
+    limit_tokens: int
+    counter: TokenCounter
+
+    @property
+    def tokens(self) -> int:
+        """What a prompt with the whole history needs."""
+        return self.history_tokens + self.other_tokens
+
+    def is_due(self, rules: CompactionRules, when: When) -> bool:
+        """Whether the history is to be compacted."""
+        return is_due(
+            self.history_tokens,
+            limit_tokens=self.limit_tokens,
+            rules=rules,
+            when=when,
+            other_tokens=self.other_tokens,
+        )
+
+    def refuse_thrash(self, rules: CompactionRules) -> None:
+        """ThrashError if the history, which was just compacted, is due again at once."""
+        refuse_thrash(
+            self.history_tokens,
+            limit_tokens=self.limit_tokens,
+            rules=rules,
+            other_tokens=self.other_tokens,
+        )
+
+
+def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
+    """That of a prompt whose history was cut at `cut` by the one before."""
+    return _fullness(prompt, prompt.history, cut=cut, other_tokens=_beside_history(prompt))
+
+
+def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
+    """That of the next prompt, as far as it can be told: like `prompt`, with what was said since.
+
+    What the prompt answered is in the history now.
+    """
+    answered = sum(tokens for _, tokens in prompt.fixed)
+    other_tokens = _beside_history(prompt) - answered
+    return _fullness(prompt, history, cut=cut, other_tokens=other_tokens)
+
+
+def _beside_history(prompt: Prompt) -> int:
+    yielding = sum(p.tokens for p in prompt.pieces if p.claim.tier is Tier.YIELDING)
+    return prompt.tokens - prompt.fitted.history_tokens - yielding
+
+
+def _fullness(prompt: Prompt, history: History, *, cut: int, other_tokens: int) -> Fullness:
+    return Fullness(
+        history_tokens=tokens_since(cut, history, prompt.counter),
+        other_tokens=other_tokens,
+        limit_tokens=prompt.limit_tokens,
+        counter=prompt.counter,
+    )

@@ -1,0 +1,272 @@
+"""Remembering: what an NPC learns by itself is checked and kept, and what it asks for is found.
+
+For tools and for idle time; a builder's own words go past the rules of persona protection. What was
+learnt in private is kept as a matter of whoever told it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evennia.utils import logger
+
+from evennia_ai.engine.actors import Actor, trusted
+from evennia_ai.engine.history.role_markup import neutral
+from evennia_ai.engine.memory.learning import People, judged
+from evennia_ai.engine.memory.memories import (
+    MAX_TEXT,
+    OF_NPC,
+    USUAL_IMPORTANCE,
+    Memory,
+    compared_words,
+)
+from evennia_ai.engine.memory.recalling import (
+    MemorySettings,
+    Moment,
+    RecallRules,
+    Score,
+    is_open,
+    scored,
+)
+from evennia_ai.engine.memory.scenes import scene_of
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.names import without_mark
+from evennia_ai.engine.text.word_forms import Languages
+from evennia_ai.npc.inputs.facts import hours_now
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import bystanders, names_of, object_of, seen_here
+from evennia_ai.npc.senses.text import one_line, plain_name, unmarked
+from evennia_ai.store import memories
+from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.store.history.record_rows import ConversationRef
+from evennia_ai.store.history.windows import windows
+
+THE_NPC: Final = trusted(OF_NPC)
+"""The actor of what an NPC remembers and forgets by itself."""
+MOST_RECALLED: Final = 20
+SCENE_MESSAGES: Final = 12
+"""Newest messages among which those are that something was learnt from."""
+LEAST_SHARE: Final = 1 / 3
+"""Of what the memory that fits best says itself to what was asked: less is not found."""
+
+SWITCHED_OFF: Final = "nothing is remembered in this game (EVENNIA_AI_MEMORY)"
+EMPTY: Final = "there is no text"
+TOO_LONG: Final = f"it is over {MAX_TEXT} characters long; say one thing, shortly"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What became of something that was to be remembered; `refusal` says why it was not.
+
+    `dropped` is how many other memories had to make room.
+    """
+
+    memory: Memory | None = None
+    is_merged: bool = False
+    dropped: int = 0
+    refusal: str = ""
+
+    def __str__(self) -> str:
+        if self.memory is None:
+            return f"Not remembered: {self.refusal}."
+        known = " It was known already and counts more now." if self.is_merged else ""
+        return f"Remembered: {self.memory.text}{known}"
+
+
+def remember(
+    npc_ref: str,
+    text: str,
+    *,
+    importance: int = USUAL_IMPORTANCE,
+    about: str = "",
+    where: ConversationRef,
+    source: int = 0,
+    rules: MemorySettings,
+    lines: Sequence[Message] | None = None,
+) -> Remembered:
+    """Have an NPC remember something it learnt in a conversation, if it may.
+
+    `about` is the reference of a person, "" for the world; `source` the number of the turn; `lines`
+    are what it was learnt from, None for what was said last. In private it is about the partner,
+    whatever `about` says. StoreError: nothing was written.
+    """
+    new = considered(
+        npc_ref,
+        text,
+        importance=importance,
+        about=about,
+        where=where,
+        source=source,
+        rules=rules,
+        lines=lines,
+    )
+    if isinstance(new, str):
+        return Remembered(refusal=new)
+    return kept(npc_ref, new, by=THE_NPC, most=rules.kept)
+
+
+def considered(
+    npc_ref: str,
+    text: str,
+    *,
+    importance: int,
+    about: str,
+    where: ConversationRef,
+    source: int,
+    rules: MemorySettings,
+    lines: Sequence[Message] | None = None,
+) -> Memory | str:
+    """The memory that an NPC would have of it, as `remember` keeps it, or why it may not have it.
+
+    Objects of the game are asked, so this belongs to the reactor's thread.
+    """
+    if not rules.enabled:
+        return SWITCHED_OFF
+    is_private = where.kind == "private"
+    about = where.partner_ref if is_private else about
+    plain = plain_text(text)
+    if refusal := _unfit(plain):
+        return refusal
+    found = judged(plain, people_of(npc_ref, about=about))
+    told = _with_label(found.text, npc_ref, about=about)
+    if refusal := found.refusal or _unfit(told):
+        return refusal
+    now = hours_now()
+    return Memory(
+        id=memories.NEW,
+        text=told,
+        about=about,
+        importance=importance,
+        created_at=now,
+        recalled_at=now,
+        learnt="private" if is_private else "aloud",
+        place_ref=where.place_ref,
+        turn=source,
+        author=OF_NPC,
+        scene=_scene(told, npc_ref, where, lines, rules.recall.languages),
+    )
+
+
+def kept(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
+    """Keep a memory that was checked; what had to make room for it is logged."""
+    added = memories.add(npc_ref, new, by=by, most=most)
+    if added.dropped:
+        gone = ", ".join(memory.origin for memory in added.dropped)
+        logger.log_info(f"evennia_ai: NPC {npc_ref} has too many memories, dropped: {gone}")
+    return Remembered(memory=added.memory, is_merged=added.is_merged, dropped=len(added.dropped))
+
+
+def recall(
+    npc_ref: str,
+    query: str,
+    *,
+    about: str | None = None,
+    where: ConversationRef,
+    limit: int = 5,
+    rules: MemorySettings,
+) -> list[Memory]:
+    """What the NPC finds in its memory by these words, the best first; all of it without words.
+
+    `about` takes what is about one person, or "" about the world. What was whispered is found in
+    private with who whispered it alone. Being found counts as being recalled.
+    """
+    if not rules.enabled:
+        return []
+    moment = Moment(hours=hours_now(), confidant_ref=where.partner_ref)
+    found = [
+        memory
+        for memory in memories.held_by(npc_ref).memories
+        if is_open(memory, moment) and about in (None, memory.about)
+    ]
+    said = compared_words(query, rules.recall.languages)
+    ranked = _best(found, said, hours=moment.hours, rules=rules.recall)
+    best = ranked[: max(0, min(limit, MOST_RECALLED))]
+    with one_transaction(f"recalling memories of NPC {npc_ref}"):
+        memories.recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
+    return best
+
+
+def plain_text(text: str) -> str:
+    """A text as a memory may have it: one line, without markup of the game or of chat formats."""
+    return neutral(one_line(unmarked(text)))
+
+
+def people_of(npc_ref: str, *, about: str = "") -> People:
+    """The names of the NPC, and of those that it can speak of here."""
+    npc = object_of(npc_ref)
+    if npc is None:
+        return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
+    own = dict.fromkeys((*npc.ai.own_names, *names_of(npc)))
+    others = [name for other in bystanders(npc) for name in names_of(other)]
+    someone = object_of(about) if about else None
+    return People(
+        own_names=tuple(own),
+        other_names=tuple(dict.fromkeys([*others, *(names_of(someone) if someone else ())])),
+        is_about_somebody=bool(about),
+    )
+
+
+def _with_label(text: str, npc_ref: str, *, about: str) -> str:
+    """The text with the mark of whom it is about, where others bear their name by an older right.
+
+    A model leaves the mark out; read later, the text would be about those others.
+    """
+    npc, person = object_of(npc_ref), object_of(about)
+    label = label_of(npc, person) if npc is not None and person is not None else ""
+    name = without_mark(label)
+    if name == label or label in text:
+        return text
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: label, text, flags=re.IGNORECASE)
+
+
+def _scene(
+    text: str,
+    npc_ref: str,
+    where: ConversationRef,
+    lines: Sequence[Message] | None,
+    languages: Languages,
+) -> str:
+    """The words around what is learnt: of the place, of who is seen there, and of what was said.
+
+    Lines that lie back name who spoke; whoever is there by now need not have been.
+    """
+    npc, place = object_of(npc_ref), object_of(where.place_ref)
+    there = [] if place is None else [plain_name(place.key)]
+    if lines is None:
+        history = windows(where.id).history
+        lines = history.between(history.newest_from(SCENE_MESSAGES), history.stop)
+        there += [plain_name(other.key) for other in (seen_here(npc) if npc is not None else ())]
+    return scene_of(text, lines, there=there, languages=languages)
+
+
+def _unfit(text: str) -> str:
+    if not text:
+        return EMPTY
+    return TOO_LONG if len(text) > MAX_TEXT else ""
+
+
+def _best(
+    found: Sequence[Memory], said: frozenset[str], *, hours: float, rules: RecallRules
+) -> list[Memory]:
+    """The memories that have to do with these words, those that do most first.
+
+    One that itself says far less to them than another is not found; by its scene and its neighbours
+    alone one is where none says anything. Without words all are found, by their score.
+    """
+    scores = scored(found, hours=hours, said=said, rules=rules)
+    pairs = [*zip(found, scores, strict=True)]
+    if not said:
+        return [memory for memory, _ in sorted(pairs, key=_by_score)]
+    least = max((score.parts.own for score in scores), default=0.0) * LEAST_SHARE
+    fitting = [pair for pair in pairs if pair[1].relevance and pair[1].parts.own >= least]
+    return [memory for memory, _ in sorted(fitting, key=_by_relevance)]
+
+
+def _by_score(pair: tuple[Memory, Score]) -> tuple[float, int]:
+    memory, score = pair
+    return -score.total, memory.id
+
+
+def _by_relevance(pair: tuple[Memory, Score]) -> tuple[float, float, int]:
+    return -pair[1].relevance, *_by_score(pair)

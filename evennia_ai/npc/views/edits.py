@@ -1,0 +1,331 @@
+"""Edits that somebody thinks of making, applied to what past turns were made of; nothing is stored.
+
+A component or a lorebook that is there is changed by its key or name, another one is added; a card
+and a list of notes stand in for the ones there were. A file with an edit has some of the keys of a
+scenario: unknown keys and wrong values are errors that name their path, and paths count from the
+file's folder.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from evennia_ai.engine.errors import FormatError, TemplateError
+from evennia_ai.engine.foreign.documents import check_plain, read_document
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.entry import SourceName
+from evennia_ai.engine.lorebook.rules import PRESETS, ActivationRules, read_rules
+from evennia_ai.engine.lorebook.same_book import linked_world, with_own_book
+from evennia_ai.engine.prompt.compiled import Layout
+from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
+from evennia_ai.engine.prompt.contexts import PromptContext
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.formats import formatted
+from evennia_ai.engine.prompt.memo import Memo
+from evennia_ai.engine.prompt.messages import Trust
+from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
+from evennia_ai.engine.prompt.settled import check_settled
+from evennia_ai.engine.prompt.staying import BlocksMode
+from evennia_ai.engine.prompt.templates.clock import clock_values
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.components import CARD_KEYS, character_book
+from evennia_ai.formats.scenario.parts import COPIED, Files, NoteRow, read_components
+from evennia_ai.formats.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong
+from evennia_ai.npc.views.parse_cache import parsed_card
+from evennia_ai.npc.views.recomposing import CHARACTER, MOST_KEPT, PastInputs
+from evennia_ai.npc.views.view import (
+    CardTexts,
+    NPCView,
+    books_with,
+    card_facts,
+    card_texts,
+    components_of,
+    scanned_texts,
+    sources_of,
+    view_of,
+)
+from evennia_ai.services.settings.conf import conf
+
+Made = TypeVar("Made")
+
+
+class PerView(Generic[Made]):
+    """What was made for each of the last views; turns in a row share a view."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[int, Hashable], tuple[NPCView, Made]] = OrderedDict()
+
+    def get(self, view: NPCView, make: Callable[[], Made], *, key: Hashable = None) -> Made:
+        """What `make` gave for this very view, and for `key` where that matters."""
+        wanted = (id(view), key)
+        if wanted not in self._made:
+            self._made[wanted] = (view, make())  # with the view, whose id stays taken so
+            while len(self._made) > MOST_KEPT:
+                self._made.popitem(last=False)
+        return self._made[wanted][1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProposedEdit:
+    """What a file wants to be otherwise."""
+
+    components: tuple[PromptComponent, ...] = ()
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What each component names, by its key."""
+    card: Card | None = None
+    grants: Grants | None = None
+    """Those of the card, None where it keeps the ones of the card before."""
+    books: tuple[Lorebook, ...] = ()
+    notes: Notes | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """The lore rules it names, with their values."""
+    layout: Layout | None = None
+    blocks: BlocksMode | None = None
+    notices: tuple[str, ...] = ()
+    """What its author should know."""
+    _sets: PerView[ComponentSet] = field(default_factory=PerView)
+    _own_books: PerView[Lorebook | None] = field(default_factory=PerView)
+    _hung: dict[tuple[str, str], Lorebook] = field(default_factory=dict)
+
+    def __call__(self, past: PastInputs) -> Inputs:
+        """The inputs of a past turn with the edit made."""
+        inputs = past.inputs
+        values = {**inputs.values, "char": self.card.char} if self.card else inputs.values
+        texts = card_texts(self.card) if self.card else None
+        return replace(
+            inputs,
+            components=self._components(past),
+            rules=self._rules(inputs.rules),
+            notes=inputs.notes if self.notes is None else self.notes,
+            books=self._books(past),
+            values=values,
+            facts={**inputs.facts, **card_facts(self.card)},
+            sources=inputs.sources if texts is None else _scanned(inputs, texts, values),
+        )
+
+    def _components(self, past: PastInputs) -> ComponentSet:
+        if not self.components and self.card is None:
+            return past.inputs.components
+        before = past.inputs.components
+        context = PromptContext(name=before.context, off=before.off)
+        key = (context.name, context.off)
+        return self._sets.get(
+            past.view,
+            lambda: ComponentSet(
+                context.applied(formatted(self._edited(past), past.inputs.rules.assembly)),
+                context=context.name,
+                off=context.off,
+            ),
+            key=key,
+        )
+
+    def _edited(self, past: PastInputs) -> list[PromptComponent]:
+        known = self._known(past)
+        keys = {component.key for component in known}
+        changed = {
+            one.key: one.changed(**self.fields[one.key]) for one in known if one.key in self.fields
+        }
+        new = [one for one in self.components if one.key not in keys]
+        for component in (*changed.values(), *new):
+            check_settled(component)
+        return [*(changed.get(one.key, one) for one in known), *new]
+
+    def _known(self, past: PastInputs) -> list[PromptComponent]:
+        """The components there were, those of the card in the edit among them."""
+        sources = past.view.sources
+        if self.card is None:
+            return components_of(sources, parsed_card(sources.card) if sources.card else None)
+        known = components_of(sources, self.card, grants=self._grants(past))
+        for component in known:
+            if component.key in CARD_KEYS:
+                check_settled(component)
+        return known
+
+    def _grants(self, past: PastInputs) -> Grants:
+        if self.grants is not None:
+            return self.grants
+        card = past.view.sources.card
+        return card.grants if card else NO_GRANTS
+
+    def _rules(self, rules: ComposeRules) -> ComposeRules:
+        lore = replace(rules.lore, **self.rules)
+        return replace(
+            rules,
+            lore=lore,
+            layout=self.layout or rules.layout,
+            blocks=self.blocks or rules.blocks,
+        )
+
+    def _books(self, past: PastInputs) -> tuple[Lorebook, ...]:
+        books = list(past.inputs.books)
+        if self.card is not None:
+            own = self._own_books.get(past.view, lambda: self._own_book(past))
+            books = [book for book in books if book.attach != CHARACTER]
+            if own is not None:
+                books = [*with_own_book(own, books, world=linked_world(self.card.extensions))]
+        kept = {book.label for book in books}
+        edited = {book.label: book for book in self.books}
+        here = [
+            self._hung_like(book, edited[book.label]) if book.label in edited else book
+            for book in books
+        ]
+        return (*here, *(book for book in self.books if book.label not in kept))
+
+    def _own_book(self, past: PastInputs) -> Lorebook | None:
+        return character_book(self.card, grants=self._grants(past)) if self.card else None
+
+    def _hung_like(self, book: Lorebook, edited: Lorebook) -> Lorebook:
+        """The edited book where the book hung, without what is remembered of it elsewhere."""
+        place = (book.label, book.attach)
+        if place not in self._hung:
+            self._hung[place] = replace(edited, attach=book.attach, memo=Memo())
+        return self._hung[place]
+
+
+class AsOfToday:
+    """The edit that lets count what is in force today: components, card, books, notes, settings."""
+
+    def __init__(self) -> None:
+        self._views: PerView[NPCView] = PerView()
+
+    def __call__(self, past: PastInputs) -> Inputs:
+        """The inputs of a past turn with the sources of today."""
+        inputs = past.inputs
+        view = self._views.get(past.view, lambda: self._view(past))
+        values = {**inputs.values, "char": view.char_name}
+        lore = replace(view.rules.lore, greeting_index=inputs.rules.lore.greeting_index)
+        return replace(
+            inputs,
+            components=view.components_in(PromptContext(name=inputs.components.context)),
+            rules=replace(view.rules, dice=inputs.rules.dice, lore=lore),
+            notes=view.notes,
+            books=books_with(view, player_ref=past.speaker_ref),
+            values=values,
+            facts={**inputs.facts, **view.facts},
+            sources=_scanned(inputs, view.texts, values),
+        )
+
+    def _view(self, past: PastInputs) -> NPCView:
+        scopes = past.view.sources.scopes
+        tools = past.view.sources.tools
+        sources = sources_of(past.npc_ref, scopes, facts={}, conf=conf(), tools=tools)
+        return view_of(past.inputs.values.get("char", ""), sources)
+
+
+def _scanned(inputs: Inputs, texts: CardTexts, values: Mapping[str, str]) -> dict[SourceName, str]:
+    """The texts that lore may scan, with those of another card."""
+    room = inputs.sources.get("room", "")
+    values = {**values, **clock_values(inputs.now)}
+    return scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)
+
+
+KIND: Final = "edit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """The keys of an edit."""
+
+    components: Rows = None
+    card: Any = None
+    lorebooks: Rows = None
+    notes: Rows = None
+    settings: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    lore: Any = None
+    layout: Layout | None = None
+    blocks: BlocksMode | None = None
+    card_grants: Rows = None
+
+
+def read_edit_file(path: Path) -> ProposedEdit:
+    """The edit in a YAML or JSON file; its paths count from the file's folder.
+
+    FormatError: it cannot be read as an edit.
+    """
+    data = read_document(path, kind=KIND)
+    try:
+        return read_edit({} if data is None else data, folder=path.parent)
+    except FormatError as error:
+        shown = error.message if error.message.startswith(str(path)) else f"{path}: {error.message}"
+        raise FormatError(KIND, shown) from error
+
+
+def read_edit(data: object, *, folder: Path) -> ProposedEdit:
+    """The edit that `data` describes; `folder` is where its paths count from."""
+    check_plain(data, kind=KIND, where="the edit")
+    file = read_row(_File, data, path="")
+    keys = [one.name for one in fields(_File)]
+    if all(getattr(file, key) is None for key in keys):
+        raise FormatError(KIND, f"changes nothing; name one of {', '.join(keys)}")
+    settings = read_row(_Settings, file.settings or {}, path="settings")
+    rows = listed(file.components, path="components")
+    components = tuple(map(_of_a_builder, read_components(rows), (row for _, row in rows)))
+    for component, (path, _) in zip(components, rows, strict=True):
+        where = f"{path}: component '{component.key}'"
+        _check_text(component.content, trust=component.trust, where=where)
+    files = Files(folder, card_grants=NO_GRANTS)
+    return ProposedEdit(
+        components=components,
+        fields={
+            component.key: {name: row[name] for name in COPIED if name in row}
+            for component, (_, row) in zip(components, rows, strict=True)
+        },
+        card=None if file.card is None else files.card(file.card),
+        grants=_grants(settings),
+        books=files.books(None, listed(file.lorebooks, path="lorebooks"), rules="evennia_ai"),
+        notes=None if file.notes is None else Notes(_notes(file.notes)),
+        rules=_lore(settings),
+        blocks=settings.blocks,
+        layout=settings.layout,
+        notices=tuple(notice for notice in files.notices if not notice.startswith("the card has")),
+    )
+
+
+def _of_a_builder(component: PromptComponent, row: Mapping[str, Any]) -> PromptComponent:
+    """The component as a builder of the game would make it."""
+    return component if "trust" in row else component.changed(trust="builder")
+
+
+def _check_text(text: str, *, trust: Trust, where: str) -> None:
+    """FormatError: the game would refuse this text of a component or a note when it is saved."""
+    try:
+        compile_template(text, trust=trust)
+    except TemplateError as error:
+        raise FormatError(KIND, f"{where}: {error}") from error
+
+
+def _grants(settings: _Settings) -> Grants | None:
+    if settings.card_grants is None:
+        return None
+    rows = listed(settings.card_grants, path="settings.card_grants")
+    return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
+
+
+def _notes(given: list[Any]) -> tuple[AuthorsNote, ...]:
+    return tuple(_note(path, row) for path, row in listed(given, path="notes"))
+
+
+def _note(path: str, row: Any) -> AuthorsNote:
+    read = read_row(NoteRow, row, path=path)
+    _check_text(read.content, trust="builder", where=f"{path}: the author's note")
+    return AuthorsNote(**asdict(read))
+
+
+def _lore(settings: _Settings) -> dict[str, Any]:
+    """The rules of lore that the edit names; a preset names all that it sets."""
+    given = settings.lore
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise wrong("settings.lore", given, "a mapping")
+    read: ActivationRules = read_rules(given)
+    preset = PRESETS[read.rules] if "rules" in given else {}
+    return {name: getattr(read, name) for name in (*preset, *given)}

@@ -1,0 +1,162 @@
+"""What a preset that is assigned gives the view of an NPC: its prompts, its rules, its triggers.
+
+A file is read once, for whoever has the preset and however it is switched. Where a preset may not
+speak as the system before the history, its formats and headings do not either.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from evennia_ai.engine.prompt.assembly import NEW_CHAT, AssemblyRules
+from evennia_ai.engine.prompt.components import (
+    HISTORY_ID,
+    NO_GRANTS,
+    Grant,
+    Grants,
+    PromptComponent,
+)
+from evennia_ai.engine.prompt.contexts import AUTONOMOUS, BUILT_IN
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.components import CARD_KEYS, card_components
+from evennia_ai.formats.presets.mapping import default_texts, off_in, preset_assembly, with_texts
+from evennia_ai.formats.presets.preset import JAILBREAK, MAIN, OWN, Generation, Preset
+from evennia_ai.formats.presets.reading import read_preset
+from evennia_ai.formats.presets.switches import switched
+from evennia_ai.npc.views.parse_cache import MOST_PARSED, Parsed, compile_ahead
+from evennia_ai.store.authored.presets import StoredPreset
+
+# What SillyTavern would call it that an NPC acts by itself: nobody waits for what it says.
+_GENERATIONS: Final[Mapping[str, Generation]] = {AUTONOMOUS.name: "quiet"}
+_KEYS: Final = frozenset({*(own.key for own in OWN.values()), NEW_CHAT})
+# The fields of a card that take the place of a preset's texts, and the grants that they need.
+_REPLACED_BY: Final[Mapping[str, tuple[str, Grant]]] = {
+    OWN[MAIN].key: ("system_prompt", "system_prompt"),
+    OWN[JAILBREAK].key: ("post_history_instructions", "after_history"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _PresetText:
+    """The text of a preset, under its name, which its errors tell."""
+
+    name: str
+    sha256: str
+    source: str = field(compare=False, repr=False)
+
+
+_texts: Final = Parsed[_PresetText, Preset](
+    lambda text: read_preset(text.source, name=text.name), most=MOST_PARSED
+)
+
+
+def parsed_preset(stored: StoredPreset) -> Preset:
+    """The preset with what was switched in the game; FormatError: it cannot be read.
+
+    Its texts are compiled with it, so that whoever has it read in another thread has all of it.
+    """
+    return _presets(stored)
+
+
+def _parsed(stored: StoredPreset) -> Preset:
+    preset = _texts(_PresetText(stored.name, stored.sha256, stored.source))
+    for identifier, on in stored.switches:
+        preset = switched(preset, identifier, on)
+    compile_ahead((*(prompt.content for prompt in preset.prompts), *preset.texts.values()))
+    return preset
+
+
+_presets: Final = Parsed[StoredPreset, Preset](_parsed, most=MOST_PARSED)
+
+
+def is_preset_read(stored: StoredPreset) -> bool:
+    """True if a preset and its texts need not be read to be used."""
+    return stored in _presets
+
+
+def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
+    """Whether a component that no builder made is a preset's, where there is one.
+
+    `card` is what the NPC plays, with its grants: its own texts replace some of the preset's.
+    """
+    if key in _REPLACED_BY:
+        return not is_replaced(key, card, grants=grants)
+    return key not in CARD_KEYS and (key in _KEYS or key.startswith("st_"))
+
+
+def is_replaced(key: str, card: Card | None, *, grants: Grants) -> bool:
+    """Whether a card's own text stands where a preset's of this key would."""
+    if key not in _REPLACED_BY or card is None:
+        return False
+    field_name, needed = _REPLACED_BY[key]
+    return needed in grants and bool(getattr(card, field_name).strip())
+
+
+def plugged(
+    preset: Preset | None,
+    card: Card | None,
+    *,
+    preset_grants: Grants,
+    card_grants: Grants = NO_GRANTS,
+    post_history_depth: int,
+) -> tuple[PromptComponent, ...]:
+    """The components of a preset and of a card, whose texts stand where the preset has them."""
+    defaults = default_texts(preset, grants=preset_grants) if preset else {}
+    main, after = (defaults.get(key, "") for key in _REPLACED_BY)
+    of_card: Iterable[PromptComponent] = ()
+    if card is not None:
+        of_card = card_components(
+            card,
+            grants=card_grants,
+            default_system_prompt=main,
+            default_post_history=after,
+            post_history_depth=post_history_depth,
+        )
+    return with_texts(preset, of_card, grants=preset_grants) if preset else tuple(of_card)
+
+
+def around(
+    own: Iterable[PromptComponent], plugged: Iterable[PromptComponent]
+) -> list[PromptComponent]:
+    """The components of the game with those that are plugged in; a builder's own of a key wins.
+
+    The history alone can be switched off by a preset; it stays what it is in the game.
+    """
+    listed, known = [*own], [*plugged]
+    is_off = any(one.id == HISTORY_ID and not one.enabled for one in known)
+    if is_off:
+        listed = [one.changed(enabled=False) if one.id == HISTORY_ID else one for one in listed]
+    taken = {one.key for one in listed}
+    return [*listed, *(one for one in known if one.key not in taken)]
+
+
+def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> AssemblyRules:
+    """The game's rules with those of a preset over them, as far as it may.
+
+    What no preset says stays the game's: how a full history is cut, and whether examples are kept.
+    So do names, unless the preset names speakers always or never: where more than two may speak, as
+    in every room, the application names them, too.
+    """
+    given = replace(
+        preset_assembly(preset),
+        history_cut=rules.history_cut,
+        pin_examples=rules.pin_examples,
+        names=preset.names or rules.names,
+    )
+    if not {"fields", "roles"} <= grants:
+        given = replace(
+            given,
+            example_heading="",
+            scenario_format=None,
+            personality_format=None,
+            lore_format="",
+        )
+    return given if "after_history" in grants else replace(given, stand_in="")
+
+
+def triggered_off(preset: Preset) -> Mapping[str, frozenset[str]]:
+    """By the name of each context the keys of the prompts that are not sent in it."""
+    return {
+        context.name: off_in(preset, _GENERATIONS.get(context.name, "normal"))
+        for context in BUILT_IN
+    }

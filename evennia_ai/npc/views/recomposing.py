@@ -1,0 +1,402 @@
+"""Past turns composed again: their inputs read back from manifest, records and revisions of then.
+
+As it was, a turn must give the bytes that were sent; what cannot be read back is named. With an
+edit, what differs is what the edit would have changed; each turn is judged alone, with the history,
+the timers and the cut it had.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final, Literal, TypeVar
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.errors import EvenniaAIError, NotStoredError, ReplayError
+from evennia_ai.engine.history.projection import record_of
+from evennia_ai.engine.history.records import canonical_json, speaker_known_in
+from evennia_ai.engine.history.turn.replay import Difference, differences, shared_messages
+from evennia_ai.engine.history.turn.sending import storable_messages
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.engine.lorebook.activation.timers import Clock, state_from
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.conditions import Fact
+from evennia_ai.engine.lorebook.entry import SourceName
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.lorebook.same_book import with_label
+from evennia_ai.engine.memory.recalling import Moment, RecallRules
+from evennia_ai.engine.prompt.assembly import assembly_of
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
+from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.messages import Message, digest
+from evennia_ai.engine.prompt.placement import Anchor
+from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.engine.prompt.registry import ComponentRegistry
+from evennia_ai.engine.prompt.templates.clock import clock_values
+from evennia_ai.npc.views.parse_cache import attached_book, own_book
+from evennia_ai.npc.views.view import NPCView, Sources, policy_sha256, scanned_texts, view_of
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.services.settings.game import Conf
+from evennia_ai.store.authored.cards import StoredCard, card_then
+from evennia_ai.store.authored.components import revision as component_revision
+from evennia_ai.store.authored.lorebooks import StoredBook, book_revision
+from evennia_ai.store.authored.notes import note_then
+from evennia_ai.store.authored.presets import preset_then
+from evennia_ai.store.history.branches import npc_of
+from evennia_ai.store.history.past_turns import PastHistories
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.memories import memories_then
+
+K = TypeVar("K")
+V = TypeVar("V")
+CHARACTER: Final = "character"
+MOST_KEPT: Final = 64
+"""Sets of sources, and parts of them, that are kept read."""
+_OF_THE_VIEW: Final = ("scopes", "components", "card", "preset", "notes")
+_STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastInputs:
+    """What a past turn was composed from, and the view of the NPC that was a part of it."""
+
+    npc_ref: str
+    speaker_ref: str
+    """Who spoke in its event, "" where nobody did."""
+    inputs: Inputs
+    view: NPCView
+    hidden: tuple[str, ...] = ()
+    """What is hidden from who looks and is not in the inputs, in words."""
+
+
+class NotReadBackError(ReplayError):
+    """Something that a past turn was made of cannot be read back; the text says what."""
+
+
+class PastReader:
+    """Reads past turns back, best in their order; what turns in a row share is read once."""
+
+    def __init__(self) -> None:
+        self._histories = PastHistories()
+        self._views: OrderedDict[tuple[str, str], NPCView] = OrderedDict()
+        self._books: OrderedDict[tuple[str, str, int], StoredBook] = OrderedDict()
+
+    def forget_histories(self) -> None:
+        """Read histories anew from now on: words of them may have been erased meanwhile."""
+        self._histories = PastHistories()
+
+    def inputs(self, turn: StoredTurn) -> PastInputs:
+        """The inputs of a past turn; NotReadBackError says what of them is gone."""
+        if turn.manifest.erased:
+            raise NotReadBackError("the words of the turn were erased on request")
+        try:
+            view = self._view(turn)
+            inputs = self._inputs(turn, view)
+        except (NotStoredError, ReplayError) as error:
+            raise NotReadBackError(f"turn {turn.number}: {error}") from error
+        except KeyError as error:  # a transcript of elsewhere, or an import
+            raise NotReadBackError(
+                f"turn {turn.number} does not say what its prompt was made of ({error} is missing);"
+                " it can be replayed, but not composed again"
+            ) from error
+        return PastInputs(
+            npc_ref=npc_of(turn.npc_ref), speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
+        )
+
+    def _view(self, turn: StoredTurn) -> NPCView:
+        """The view of the NPC from the revisions that the turn names; lore decides no ties then."""
+        made_of = turn.manifest.inputs["made_of"]
+        told, policy = {name: made_of[name] for name in _OF_THE_VIEW}, made_of["policy"]
+        depth, ref = made_of["post_history_depth"], npc_of(turn.npc_ref)
+        assembly = {"rules": "evennia_ai", **turn.manifest.inputs["assembly"]}
+        key = (ref, canonical_json([told, policy, depth, assembly]))
+        then = replace(conf(), post_history_depth=depth, assembly=assembly)
+        return _kept(self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then))
+
+    def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
+        """The books in their order, each where it hung."""
+        for label, attach, number in made_of["books"]:
+            if attach == CHARACTER:
+                own = own_book(card) if card else None
+                # Beside a book of the same name the card's own had another label.
+                is_same = own is not None and f"{label} (card".startswith(f"{own.label} (card")
+                if own is None or not is_same:
+                    raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
+                yield with_label(own, label)
+            else:
+                key = (label, attach, number)
+                yield attached_book(_kept(self._books, key, partial(_book, *key)))
+
+    def _inputs(self, turn: StoredTurn, view: NPCView) -> Inputs:
+        told = turn.manifest.inputs
+        made_of, where = told["made_of"], turn.conversation.id
+        dice = Dice(**told["dice"])
+        return Inputs(
+            components=view.components_in(_context(made_of)),
+            rules=_rules(told, dice),
+            history=self._histories.history(
+                where,
+                told["history"],
+                event=told["event"],
+                newest_record=made_of["newest_record"],
+            ),
+            event=replace(
+                self._histories.event(where, told["history"]["segment"], told["event"]),
+                block="event",
+                origin="event",
+            ),
+            tools=tuple(self._tool_message(where, told, one) for one in told["tools"]),
+            notes=view.notes,
+            books=tuple(self._hung(made_of, view.sources.card)),
+            blocks=tuple(_blocks(told)),
+            values=told["values"],
+            cut=told["cut"],
+            anchors={origin: Anchor(*anchor) for origin, anchor in told["anchors"].items()},
+            lore_state=state_from(told["lore_state"]),
+            clock=Clock(**told["clock"]),
+            facts={name: _fact(fact) for name, fact in told["facts"].items()},
+            sources=_scanned(told, view, dice),
+            now=told["now"],
+            guidance=told["guidance"],
+            **_remembered(told["memories"]),
+        )
+
+    def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
+        """A call of a tool or what came of it, in an earlier round of the turn."""
+        message = self._histories.event(where, told["history"]["segment"], record_id)
+        return replace(message, block="tool", origin="tool")
+
+
+def _speaker_ref(inputs: Inputs) -> str:
+    record = record_of(inputs.event) if inputs.event else None
+    return speaker_known_in(record) if record else ""
+
+
+def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
+    budget = replace(CONVERSATION.budget(told["limit_tokens"]), keep_percent=told["keep_percent"])
+    memory = RecallRules()
+    if told["memories"]:
+        recall = told["memories"]["rules"]
+        memory = RecallRules(**{**recall, "languages": tuple(recall["languages"])})
+    return ComposeRules(
+        budget=budget,
+        layout=told["layout"],
+        blocks=told["blocks_mode"],
+        assembly=assembly_of(told["assembly"]),
+        lore=ActivationRules(**told["lore"]),
+        memory=memory,
+        dice=dice,
+    )
+
+
+def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the NPC could be reminded of.
+
+    NotStoredError: the words of a memory were erased since.
+    """
+    if not told:
+        return {}
+    wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
+    near = tuple((memory, cosine) for memory, cosine in told["near"])
+    return {"memories": memories_then(wanted), "moment": Moment(**told["moment"]), "near": near}
+
+
+def _context(made_of: Mapping[str, Any]) -> PromptContext:
+    """The context of the turn, with what was switched off in it then."""
+    return PromptContext(name=made_of["context"], off=frozenset(made_of["off"]))
+
+
+def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
+    """The facts of the request."""
+    for key, text in told["blocks"]:
+        depth, order = told["placed"].get(key, (None, 100))
+        fills = told["filled"].get(key, "")
+        yield DynamicBlock(key=key, text=text, component=fills, depth=depth, order=order)
+
+
+def _fact(told: Any) -> Fact:
+    return tuple(told) if isinstance(told, list) else told
+
+
+def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
+    """The texts lore could scan; those of the card are made again and must be the same."""
+    values = {**told["values"], **clock_values(told["now"])}
+    of_card = scanned_texts(view.texts, values=values, dice=dice, room="")
+    texts: dict[SourceName, str] = {}
+    for name, kept in told["sources"].items():
+        texts[name] = kept if isinstance(kept, str) else ""
+        if isinstance(kept, Mapping):
+            texts[name] = of_card.get(name, "")
+            found = sha256(texts[name].encode("utf-8", "surrogatepass")).hexdigest()
+            if found != kept["sha256"]:
+                raise NotReadBackError(f"the card's text {name} is not what it was")
+    return texts
+
+
+def _components(told: Mapping[str, Mapping[str, int]]) -> list[PromptComponent]:
+    found = []
+    for place, keys in told.items():
+        kind, _, ref = place.partition(":")
+        scope = Scope(kind=kind, ref=ref)  # type: ignore[arg-type]
+        found += [_component(scope, key, number) for key, number in keys.items()]
+    return found
+
+
+def _component(scope: Scope, key: str, number: int) -> PromptComponent:
+    if number == 0 and scope == GAME and key in _STATIC:
+        return _STATIC[key]
+    component = component_revision(key, number, scope=scope).new
+    if component is None:
+        raise NotReadBackError(f"revision {number} of component '{key}' removed it")
+    return component
+
+
+def _made_view(
+    npc_ref: str,
+    *,
+    scopes: Sequence[Sequence[Any]],
+    components: Mapping[str, Mapping[str, int]],
+    card: Sequence[Any] | None,
+    preset: Sequence[Any] | None,
+    notes: Sequence[Sequence[Any]],
+    policy: str,
+    then: Conf,
+) -> NPCView:
+    sources = Sources(
+        scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
+        facts={},
+        registry=ComponentRegistry(tuple(_components(components))),
+        card=card_then(*card) if card else None,
+        preset=preset_then(*preset) if preset else None,
+        books=(),
+        notes=tuple(note_then(npc_ref, key, number) for key, number in notes),
+        conf=then,
+        tools=_tools(policy),
+    )
+    return view_of("", sources)
+
+
+def _tools(policy: str) -> tuple[str, ...]:
+    """The tools of which the NPC was told how to use them."""
+    if policy not in ("", policy_sha256()):
+        raise NotReadBackError("what NPCs are told of looking things up was another text then")
+    return (KNOWLEDGE_TOOL,) if policy else ()
+
+
+def _book(name: str, attach: str, number: int) -> StoredBook:
+    """The book as this revision left it, attached to a scope of this kind."""
+    source = book_revision(name, number).source
+    if source is None:
+        raise NotReadBackError(f"revision {number} of lorebook '{name}' removed it")
+    return StoredBook(
+        name=name,
+        source=source,
+        sha256=sha256(source.encode()).hexdigest(),
+        revision=number,
+        scope=Scope(kind=attach) if attach != "global" else None,  # type: ignore[arg-type]
+    )
+
+
+def _kept(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
+    """What is kept under the key, made where it is not; the oldest falls out."""
+    if key not in kept:
+        kept[key] = make()
+        while len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
+    kept.move_to_end(key)
+    return kept[key]
+
+
+Outcome = Literal["unchanged", "changed", "unknown"]
+Edit = Callable[[PastInputs], Inputs]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What an edit would have made of one past turn."""
+
+    number: int
+    outcome: Outcome
+    """`unknown`: the turn cannot be composed again to the letter, or not with the edit."""
+    problem: str = ""
+    """Why the outcome is not known."""
+    tokens_before: int = 0
+    tokens: int = 0
+    shared_messages: int = 0
+    shared_tokens: int = 0
+    """The start of the prompt that stays as it was; there a provider's cache would have ended."""
+    sha256: str = ""
+    differences: tuple[Difference, ...] = ()
+
+
+def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
+    """The prompt of a past turn from what it was made of.
+
+    NotReadBackError: something of it is gone.
+    """
+    return compose(reader.inputs(turn).inputs)
+
+
+def compared(
+    turn: StoredTurn, edit: Edit, reader: PastReader, as_seen: Callable[[PastInputs], PastInputs]
+) -> Comparison:
+    """What `edit` would have changed in the prompt of this turn.
+
+    `as_seen` takes out of what the turn was composed from what is hidden from who asks: the edit is
+    then compared with the prompt that would have been sent without it.
+    """
+    try:
+        past = reader.inputs(turn)
+        seen = as_seen(past)
+        edited = compose(edit(seen))
+    except EvenniaAIError as error:
+        return _unknown(turn, str(error))
+    sent = storable_messages(edited.messages)
+    if not seen.hidden and digest(sent) == turn.manifest.sha256:
+        return _same(turn, turn.manifest.tokens, len(turn.manifest.messages))
+    again = compose(past.inputs)
+    if digest(storable_messages(again.messages)) != turn.manifest.sha256:
+        return _unknown(turn, "without the edit it would not be what was sent either")
+    prompt = compose(seen.inputs) if seen.hidden else again
+    before = storable_messages(prompt.messages)
+    if digest(before) == digest(sent):
+        return _same(turn, prompt.tokens, len(before))
+    shared = shared_messages(before, sent)
+    return Comparison(
+        number=turn.number,
+        outcome="changed",
+        tokens_before=prompt.tokens,
+        tokens=edited.tokens,
+        shared_messages=shared,
+        shared_tokens=sum(message.tokens(edited.counter) for message in sent[:shared]),
+        sha256=digest(sent),
+        differences=differences(before, sent),
+    )
+
+
+def whole(past: PastInputs) -> PastInputs:
+    """All that a turn was composed from, for who may see all of the game."""
+    return past
+
+
+def _same(turn: StoredTurn, tokens: int, messages: int) -> Comparison:
+    return Comparison(
+        number=turn.number,
+        outcome="unchanged",
+        tokens_before=tokens,
+        tokens=tokens,
+        shared_messages=messages,
+        shared_tokens=tokens,
+        sha256=turn.manifest.sha256,
+    )
+
+
+def _unknown(turn: StoredTurn, problem: str) -> Comparison:
+    tokens = turn.manifest.tokens
+    return Comparison(
+        number=turn.number, outcome="unknown", problem=problem, tokens_before=tokens, tokens=tokens
+    )

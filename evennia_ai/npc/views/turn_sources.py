@@ -1,0 +1,313 @@
+"""What a turn was made of, as JSON values for its manifest, and which revision a text came from.
+
+`npc/views/recomposing.py` reads it back. Small values are written down. Big ones (components,
+cards, presets, lorebooks, notes) have tables of revisions: a turn keeps which of them counted for
+it, in their order; so it does of memories, whose words may have to go, and of records by their
+ends. Texts of a card that lore may scan follow from its revision, the values and the dice: their
+hashes are kept, to tell whether they still do. Facts of a moment have no author and no revisions:
+what tells them apart is the function that told them and the hash of their words.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from hashlib import sha256
+from math import isfinite
+from typing import Any, Final
+
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.history.records import Record
+from evennia_ai.engine.history.turn.manifest import TurnManifest
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.engine.lorebook.conditions import Fact
+from evennia_ai.engine.lorebook.entry import SourceName
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.prompt.assembly import PLAIN
+from evennia_ai.engine.prompt.components import NO_GRANTS, Scope
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.formats.cards.card import card_from_text
+from evennia_ai.formats.cards.components import CARD_KEYS
+from evennia_ai.npc.views.presets import is_of_preset
+from evennia_ai.npc.views.view import NPCView, policy_sha256
+from evennia_ai.store.authored import card_revisions, components, lorebooks, preset_revisions
+from evennia_ai.store.authored.cards import card_then
+from evennia_ai.store.authored.notes import note_change
+from evennia_ai.store.core.authoring import Change
+from evennia_ai.store.core.snapshots import value_of
+
+_OF_THE_WORLD: Final = ("persona", "room")
+
+
+def recorded_turn(
+    view: NPCView,
+    inputs: Inputs,
+    *,
+    event: Record,
+    now: History,
+    newest_record: int,
+    reply_tokens: int,
+    context: str,
+    providers: Mapping[str, str],
+) -> dict[str, Any]:
+    """What a turn of `view` that answers `event` is made from: its values and its sources.
+
+    `now` is the conversation's whole window, `newest_record` the number of its newest record.
+    """
+    sources = _made_of(
+        view, inputs, context=context, newest_record=newest_record, providers=providers
+    )
+    values = recorded_inputs(inputs, event=event, now=now, reply_tokens=reply_tokens)
+    return {**values, "made_of": sources}
+
+
+def recorded_inputs(
+    inputs: Inputs, *, event: Record, now: History, reply_tokens: int
+) -> dict[str, Any]:
+    """The values of `inputs`, which answer `event`; `now` is the conversation's whole window."""
+    rules = inputs.rules
+    return {
+        "values": dict(inputs.values),
+        "dice": asdict(rules.dice),
+        "facts": {name: _json(fact) for name, fact in inputs.facts.items()},
+        "clock": asdict(inputs.clock),
+        "lore_state": inputs.lore_state.to_plain(),
+        "cut": inputs.cut,
+        "anchors": dict(inputs.anchors),
+        "layout": rules.layout,
+        "blocks_mode": rules.blocks,
+        "limit_tokens": rules.budget.limit_tokens,
+        "keep_percent": rules.budget.keep_percent,
+        "reply_tokens": reply_tokens,
+        "lore": _changed(rules.lore),
+        "blocks": [[block.key, block.text] for block in inputs.blocks],
+        "placed": {b.key: [b.depth, b.order] for b in inputs.blocks if b.depth is not None},
+        "filled": {block.key: block.component for block in inputs.blocks if block.component},
+        "sources": _sources(inputs.sources),
+        "history": _range(inputs.history, now, event),
+        "event": event.id,
+        "tools": [message.record for message in inputs.tools],
+        "memories": _memories(inputs) if inputs.memories else None,
+        "now": inputs.now,
+        "guidance": inputs.guidance,
+        "assembly": {} if rules.assembly is PLAIN else rules.assembly.changed,
+    }
+
+
+def _made_of(
+    view: NPCView,
+    inputs: Inputs,
+    *,
+    context: str,
+    newest_record: int,
+    providers: Mapping[str, str],
+) -> dict[str, Any]:
+    """The sources of `inputs`, made from `view` for `context`, by name and revision.
+
+    `newest_record` is the number of the newest record of the segment; `providers` are the paths of
+    the game's own functions by the keys of the blocks that they tell.
+    """
+    sources = view.sources
+    told = {block.key for block in inputs.blocks}
+    own = {key: path for key, path in providers.items() if key in told}
+    return {
+        "scopes": [[scope.kind, scope.ref] for scope in sources.scopes],
+        "components": _components(view),
+        "card": [sources.card.name, sources.card.revision] if sources.card else None,
+        "preset": [sources.preset.name, sources.preset.revision] if sources.preset else None,
+        "books": [[book.label, book.attach, book.revision] for book in inputs.books],
+        "notes": [[note.key, note.revision] for note in sources.notes],
+        "context": context,
+        "off": sorted(inputs.components.off),
+        "newest_record": newest_record,
+        "post_history_depth": sources.conf.post_history_depth,
+        "providers": own,
+        "policy": policy_sha256() if KNOWLEDGE_TOOL in sources.tools else "",
+    }
+
+
+def _components(view: NPCView) -> dict[str, dict[str, int]]:
+    """The revisions of the components that counted, by scope and key; the card's own are its."""
+    found: dict[str, dict[str, int]] = {}
+    for component in view.sources.registry.resolved(view.sources.scopes):
+        scope = component.scope
+        found.setdefault(f"{scope.kind}:{scope.ref}", {})[component.key] = component.revision
+    return found
+
+
+def _memories(inputs: Inputs) -> dict[str, Any]:
+    """The candidates by their revisions, and when each was recalled last."""
+    return {
+        "rules": asdict(inputs.rules.memory),
+        "moment": asdict(inputs.moment),
+        "held": [[memory.id, memory.revision, memory.recalled_at] for memory in inputs.memories],
+        "near": [[*one] for one in inputs.near],
+    }
+
+
+def _changed(rules: ActivationRules) -> dict[str, Any]:
+    """The rules of lore that are not as they are by default."""
+    usual = ActivationRules()
+    names = (field.name for field in fields(rules))
+    return {
+        name: value for name in names if (value := getattr(rules, name)) != getattr(usual, name)
+    }
+
+
+def _sources(texts: Mapping[SourceName, str]) -> dict[str, Any]:
+    """What the world says as it is, what a card says by its hash."""
+    return {
+        name: text if name in _OF_THE_WORLD else {"sha256": _sha256(text)}
+        for name, text in texts.items()
+    }
+
+
+def _range(history: History, now: History, event: Record) -> dict[str, Any]:
+    """Which records the history held: from the first to the last, but those that were left out."""
+    ids = [message.record for message in history]
+    left: list[str | None] = []
+    if len(now) != len(history) + 1:
+        held = {*ids, event.id}
+        left = [message.record for message in now if message.record not in held]
+    return {
+        "segment": history.segment,
+        "first": ids[0] if ids else None,
+        "last": ids[-1] if ids else None,
+        "left_out": left,
+        "earlier": [history.earlier, history.earlier_users, history.earlier_replies],
+    }
+
+
+def _json(fact: Fact) -> Any:
+    """The fact as JSON knows it; a number that is none as a text."""
+    if isinstance(fact, tuple):
+        return list(fact)
+    return fact if not isinstance(fact, float) or isfinite(fact) else str(fact)
+
+
+@lru_cache(maxsize=1024)
+def _sha256(text: str) -> str:
+    """The hash of a text; those of a card are the same in most turns."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A revision of something authored."""
+
+    what: str
+    number: int
+    changed_by: str
+    changed_at: float
+    """In epoch seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Where words that nobody stored came from."""
+
+    by: str
+    """A provider of facts, or this program."""
+    revision: str
+    """The start of the hash of the words."""
+
+
+def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
+    """What told a text of this origin: a block, blocks that fill a component, a text of ours.
+
+    Nothing for what somebody stored or said.
+    """
+    kind, _, key = origin.partition(":")
+    made_of = manifest.inputs.get("made_of") or {}
+    providers = made_of.get("providers", {})
+    if kind == "block":
+        yield Told(by=f"provider {providers.get(key, key)}", revision=_revision(text))
+    if kind != "component" or not made_of:
+        return
+    filled = manifest.inputs.get("filled", {})
+    for block, words in manifest.inputs.get("blocks", ()):
+        if filled.get(block) == key:
+            by = f"block:{block}, provider {providers.get(block, block)}"
+            yield Told(by=by, revision=_revision(words))
+    known = key in CARD_KEYS or any(key in keys for keys in made_of["components"].values())
+    if not known and not _is_of_preset(key, made_of):
+        yield Told(by="evennia_ai itself", revision=_revision(text))
+
+
+def _revision(text: str) -> str:
+    return _sha256(text)[:12]
+
+
+def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | None:
+    """Where the text of this origin came from when the turn was; None where it is not kept.
+
+    Facts of the moment, this program's own texts, the framing and what was said have none.
+    """
+    kind, _, key = origin.partition(":")
+    made_of = manifest.inputs.get("made_of")
+    if made_of is None or kind not in _KINDS:
+        return None
+    try:
+        return _KINDS[kind](key, made_of, npc_ref)
+    except NotStoredError:  # its revisions were taken out of the database
+        return None
+
+
+def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
+    for place, keys in made_of["components"].items():
+        if key in keys:
+            kind, _, ref = place.partition(":")
+            scope = Scope(kind=kind, ref=ref)
+            change = components.revision(key, keys[key], scope=scope)
+            return _source(f"component {key} of {scope}", change)
+    if _is_of_preset(key, made_of):
+        return _preset(made_of)
+    return _card(made_of) if key in CARD_KEYS else None
+
+
+def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
+    """Whether a component that no builder made was the preset's, and not the card's."""
+    if not made_of.get("preset"):  # or the transcript of elsewhere says nothing of it
+        return False
+    card = card_then(*made_of["card"]) if made_of["card"] else None
+    read = card_from_text(card.source) if card else None
+    return is_of_preset(key, read, grants=card.grants if card else NO_GRANTS)
+
+
+def _card(made_of: Mapping[str, Any]) -> Source | None:
+    if made_of["card"] is None:
+        return None
+    name, number = made_of["card"]
+    return _source(f"card {name}", card_revisions.revision(name, number)[0])
+
+
+def _preset(made_of: Mapping[str, Any]) -> Source:
+    name, number = made_of["preset"]
+    return _source(f"preset {name}", preset_revisions.revision(name, number)[0])
+
+
+def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
+    for label, attach, number in made_of["books"]:
+        if key.startswith(f"{label}#"):
+            if attach == "character":
+                return _card(made_of)
+            return _source(f"lorebook {label}", lorebooks.book_revision(label, number))
+    return None
+
+
+def _note(key: str, made_of: Mapping[str, Any], npc_ref: str) -> Source | None:
+    for name, number in made_of["notes"]:
+        if name == key:
+            return _source(f"note {key}", note_change(npc_ref, key, number))
+    return None
+
+
+def _source(what: str, change: Change) -> Source:
+    return value_of(Source, change, what=what)
+
+
+_KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], str], Source | None]]] = {
+    "component": _component,
+    "lore": _entry,
+    "note": _note,
+}

@@ -1,0 +1,408 @@
+"""NPCView: everything about an NPC that does not change from turn to turn, resolved once.
+
+Scopes, components, preset, card, lorebooks and notes become the compiled values a turn is composed
+from. A view stays until the store's snapshots change or the NPC stands somewhere else; what was
+parsed and counted for it stays with it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Final
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.inputs import ComposeRules
+from evennia_ai.engine.knowledge.meta_prompt import POLICY, RESTRICTED_POLICY
+from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
+from evennia_ai.engine.lorebook.entry import SourceName
+from evennia_ai.engine.lorebook.same_book import linked_world, with_own_book
+from evennia_ai.engine.prompt.assembly import read_assembly
+from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, PromptComponent, Scope
+from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.formats import formatted
+from evennia_ai.engine.prompt.names import bounded, short
+from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
+from evennia_ai.engine.prompt.registry import ComponentRegistry
+from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
+from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
+from evennia_ai.formats.cards.card import Card, notes_in
+from evennia_ai.formats.presets.preset import Preset
+from evennia_ai.npc.views.greeting import NOT_CHOSEN, Chosen, chosen
+from evennia_ai.npc.views.parse_cache import own_book, parsed_card, players_books, read_books
+from evennia_ai.npc.views.presets import (
+    around,
+    assembly_with,
+    parsed_preset,
+    plugged,
+    triggered_off,
+)
+from evennia_ai.services.settings.game import Conf
+from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of
+from evennia_ai.store.authored.components import registry
+from evennia_ai.store.authored.lorebooks import StoredBook, books_for
+from evennia_ai.store.authored.notes import NOTE, StoredNote, notes_for
+from evennia_ai.store.authored.presets import StoredPreset, preset_for
+
+KNOWLEDGE_POLICY: Final = PromptComponent(
+    id=1400,
+    key="knowledge_policy",
+    name="Knowledge policy",
+    description="How an NPC uses what it can look up; there where it has the tool.",
+    content=f"{POLICY}\n\n{RESTRICTED_POLICY}",
+)
+"""The same bytes in every prompt, whatever bases there are; a builder's own of this key wins."""
+
+CardTexts = Mapping[SourceName, Template]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What the store has for an NPC in its scopes; the same objects until they are changed."""
+
+    scopes: tuple[Scope, ...]
+    """Those that apply where the NPC is."""
+    facts: Facts
+    """Names, tags and zones of the NPC and its place."""
+    registry: ComponentRegistry
+    card: StoredCard | None
+    books: tuple[StoredBook, ...]
+    """The books that are attached to the scopes."""
+    notes: tuple[StoredNote, ...]
+    conf: Conf
+    preset: StoredPreset | None = None
+    """The one of the narrowest scope that has one."""
+    greeting: int | None = None
+    """The index of the card's greeting that the builder wants, None for none."""
+    limit_tokens: int | None = None
+    """What the model that the NPC speaks with leaves its prompts, None for that of the game."""
+    tools: tuple[str, ...] = ()
+    """The names of the tools that the NPC has."""
+    stand_ins: Mapping[str, Lorebook] = field(default_factory=dict)
+    """By its name what counts in the place of a book that is not read yet."""
+
+    def is_same(self, other: "Sources") -> bool:
+        """Whether nothing was changed between the two readings."""
+        return (
+            self.registry is other.registry
+            and self.card is other.card
+            and self.preset is other.preset
+            and self.notes is other.notes
+            and self.conf is other.conf
+            and self.limit_tokens == other.limit_tokens
+            and self.tools == other.tools
+            and self.greeting == other.greeting
+            and self.stand_ins == other.stand_ins
+            and self.scopes == other.scopes
+            and self.facts == other.facts
+            and len(self.books) == len(other.books)
+            and all(a is b for a, b in zip(self.books, other.books, strict=True))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NPCView:
+    """What turns of one NPC in one place are composed from."""
+
+    sources: Sources
+    char_name: str
+    """The name the card gives the NPC where it may, else its own."""
+    components: ComponentSet
+    books: tuple[Lorebook, ...]
+    notes: Notes
+    rules: ComposeRules
+    revisions: Mapping[str, str]
+    """Of the card and the attached books, those that cannot be read among them."""
+    facts: Facts
+    """The facts that stand still."""
+    texts: CardTexts
+    """Texts of the card that lore may scan."""
+    greetings: Chosen = NOT_CHOSEN
+    """What the NPC opens conversations with."""
+    triggered_off: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By context the keys of the preset's prompts that are not sent in it; without a preset none.
+    A context that is not here is as a conversation."""
+    problems: tuple[str, ...] = ()
+    """What of its sources cannot be read or said, for its builder."""
+    _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def components_in(self, context: PromptContext) -> ComponentSet:
+        """The components as this context and the preset's triggers want them.
+
+        Without anything that is off in it the same for all contexts.
+        """
+        by_trigger = self.triggered_off.get(context.name, self.triggered_off.get(CONVERSATION.name))
+        off = context.off | (by_trigger or frozenset())
+        if not off:
+            return self.components
+        key = (context.name, off)
+        if key not in self._in_context:
+            members = (one.component for one in self.components.compiled.members)
+            applied = replace(context, off=off).applied(members)
+            made = ComponentSet(applied, context=context.name, off=off)
+            kept = {k: v for k, v in self._in_context.items() if k[0] != context.name}
+            self._in_context.clear()
+            self._in_context.update(kept | {key: made})
+        return self._in_context[key]
+
+
+def sources_of(
+    npc_ref: str,
+    scopes: tuple[Scope, ...],
+    *,
+    facts: Facts,
+    conf: Conf,
+    limit_tokens: int | None = None,
+    tools: tuple[str, ...] = (),
+) -> Sources:
+    """What the store has now; a warm read makes no query."""
+    assigned = assignment_of(npc_ref)
+    return Sources(
+        scopes=scopes,
+        facts=facts,
+        registry=registry(),
+        card=card_of(npc_ref),
+        preset=preset_for(scopes),
+        books=books_for(scopes),
+        notes=notes_for(npc_ref),
+        conf=conf,
+        limit_tokens=limit_tokens,
+        tools=tools,
+        greeting=None if assigned is None else assigned.greeting,
+    )
+
+
+def view_of(npc_name: str, sources: Sources) -> NPCView:
+    """The view of an NPC for these sources."""
+    card, problems = _card(sources.card)
+    preset, unread = _preset(sources.preset)
+    books, refused = _books(sources, card)
+    greetings, unsaid = _greetings(sources, card, npc_name)
+    rules = _rules(sources, preset)
+    return NPCView(
+        sources=sources,
+        char_name=_char_name(npc_name, sources.card, card),
+        components=ComponentSet(formatted(components_of(sources, card), rules.assembly)),
+        books=books,
+        notes=Notes([_note(note, npc_name) for note in sources.notes if note.content]),
+        rules=rules,
+        revisions=_revisions(sources),
+        facts={**sources.facts, **card_facts(card)},
+        texts=card_texts(card),
+        greetings=greetings,
+        triggered_off=triggered_off(preset) if preset else {},
+        problems=(*problems, *unread, *refused, *unsaid),
+    )
+
+
+def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
+    """The books of a turn that answers this player: theirs, then those of the view.
+
+    A book counts once, in its narrowest scope. Warm, this makes no query.
+    """
+    stored = books_for([Scope(kind="player", ref=player_ref)]) if player_ref else ()
+    if not stored:
+        return view.books
+    own = players_books(stored)
+    taken = {book.name for book in stored}
+    in_card = [book for book in view.books if book.attach == "character"]
+    others = [b for b in view.books if b.attach != "character" and b.label not in taken]
+    # A card's book may be called like a player's; it is another one, and stays.
+    for book in in_card:
+        counted = with_own_book(book, (*own, *others))
+        in_card = [one for one in counted if one.attach == "character"]
+        attached = counted[len(in_card) :]
+        own, others = attached[: len(own)], [*attached[len(own) :]]
+    return (*own, *in_card, *others)
+
+
+def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
+    """Which version of card, preset and of each book a turn is made with, for its manifest.
+
+    A card's own book has the card's.
+    """
+    attached = (book for book in books if book.attach != "character")
+    return {**view.revisions, **_book_revisions((book.label, book.revision) for book in attached)}
+
+
+def components_of(
+    sources: Sources, card: Card | None, *, grants: Grants | None = None
+) -> list[PromptComponent]:
+    """The components of the scopes, the preset and `card`; a builder's own wins over their keys.
+
+    `grants` are what the card may do, None for those of the card the NPC plays.
+    """
+    own = [*sources.registry.resolved(sources.scopes)]
+    if KNOWLEDGE_TOOL in sources.tools and all(one.key != KNOWLEDGE_POLICY.key for one in own):
+        own.append(KNOWLEDGE_POLICY)
+    if grants is None:
+        grants = sources.card.grants if sources.card else NO_GRANTS
+    made = plugged(
+        _preset(sources.preset)[0],
+        card,
+        preset_grants=sources.preset.grants if sources.preset else NO_GRANTS,
+        card_grants=grants,
+        post_history_depth=sources.conf.post_history_depth,
+    )
+    return around(own, made)
+
+
+def policy_sha256() -> str:
+    """What tells the policy of knowledge from that of another version of this program."""
+    return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
+
+
+def card_facts(card: Card | None) -> dict[str, Fact]:
+    """Name and tags of the card an NPC plays."""
+    return {} if card is None else {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
+
+
+def card_texts(card: Card | None) -> dict[SourceName, Template]:
+    """The card's texts that may be scanned; empty ones are left out."""
+    if card is None:
+        return {}
+    written: dict[SourceName, str] = {
+        "char_description": card.description,
+        "char_personality": card.personality,
+        "char_depth_prompt": _depth_prompt(card),
+        "scenario": card.scenario,
+        "creator_notes": notes_in(card),
+    }
+    return {
+        name: compile_template(text, trust="imported")
+        for name, text in written.items()
+        if text.strip()
+    }
+
+
+def scanned_texts(
+    texts: CardTexts, *, values: Mapping[str, str], dice: Dice, room: str
+) -> dict[SourceName, str]:
+    """The texts that lore may scan, as they are this turn; `room` describes the place, if any."""
+    of_card = fill_each(texts, values, dice, Meter(SCANNED_WORK)) if texts else {}
+    return {**of_card, "room": room} if room else of_card
+
+
+def _depth_prompt(card: Card) -> str:
+    found = card.extensions.get("depth_prompt")
+    text = found.get("prompt") if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def char_name_of(npc_name: str, npc_ref: str) -> str:
+    """The name in the view of an NPC, for who needs no more of it. Warm, this makes no query."""
+    stored = card_of(npc_ref)
+    return _char_name(npc_name, stored, _card(stored)[0])
+
+
+def _char_name(npc_name: str, stored: StoredCard | None, card: Card | None) -> str:
+    """What `{{char}}` stands for, in the game's own system texts too.
+
+    So the name that a card gives counts where its fields may stand there; else the NPC's own does,
+    short and plain where it holds more than words: a game may let players name it.
+    """
+    if card is not None and stored is not None and "fields" in stored.grants:
+        return card.char
+    return npc_name if bounded(npc_name) == npc_name else short(npc_name)
+
+
+def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:
+    if stored is None:
+        return None, ()
+    try:
+        return parsed_card(stored), ()
+    except FormatError as error:
+        return None, (f"card '{stored.name}' is left out: {error}",)
+
+
+def _preset(stored: StoredPreset | None) -> tuple[Preset | None, tuple[str, ...]]:
+    if stored is None:
+        return None, ()
+    try:
+        return parsed_preset(stored), ()
+    except FormatError as error:
+        return None, (f"preset '{stored.name}' is left out: {error}",)
+
+
+def _greetings(
+    sources: Sources, card: Card | None, npc_name: str
+) -> tuple[Chosen, tuple[str, ...]]:
+    """What the NPC opens with, and what keeps it from opening as its builder wants."""
+    made = chosen(card, sources.greeting, npc_name=npc_name)
+    name = sources.card.name if sources.card else ""
+    return made, tuple(f"card '{name}': {problem}" for problem in made.problems)
+
+
+def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
+    """The attached books and the card's own; those that cannot be read as problems."""
+    books: list[Lorebook] = []
+    problems: list[str] = []
+    own: Lorebook | None = None
+    if sources.card is not None and card is not None:
+        try:
+            own = own_book(sources.card)
+        except FormatError as error:
+            problems.append(f"the lorebook of card '{card.name}' is left out: {error}")
+    for stored in sources.books:
+        attached, refused = _attached(stored, sources.stand_ins)
+        books += attached
+        problems += refused
+    if own is not None and card is not None:
+        books = [*with_own_book(own, books, world=linked_world(card.extensions))]
+    return tuple(books), tuple(problems)
+
+
+def _attached(
+    stored: StoredBook, stand_ins: Mapping[str, Lorebook]
+) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
+    stand_in = stand_ins.get(stored.name)
+    return read_books((stored,)) if stand_in is None else ((stand_in,), ())
+
+
+def _note(note: StoredNote, npc_name: str) -> AuthorsNote:
+    called = npc_name if note.key == NOTE else f"{npc_name}/{note.key}"
+    return AuthorsNote(
+        key=note.key,
+        content=note.content,
+        depth=note.depth,
+        order=note.order,
+        role=note.role,
+        every=note.every,
+        mode=note.mode,
+        place=note.place,
+        revision=note.revision,
+        off="" if note.enabled else f"off: note/on {called} turns it on",
+    )
+
+
+def _rules(sources: Sources, preset: Preset | None) -> ComposeRules:
+    conf, limit_tokens = sources.conf, sources.limit_tokens
+    if limit_tokens is None:
+        limit_tokens = conf.limit_tokens
+    assembly = read_assembly(conf.assembly, lore_rules=conf.lore.rules)
+    if preset is not None and sources.preset is not None:
+        assembly = assembly_with(assembly, preset, grants=sources.preset.grants)
+    return ComposeRules(
+        budget=CONVERSATION.budget(limit_tokens),
+        layout=conf.layout,
+        blocks=conf.dynamic_block,
+        assembly=assembly,
+        lore=conf.lore,
+        memory=conf.memory.recall,
+    )
+
+
+def _revisions(sources: Sources) -> dict[str, str]:
+    books = _book_revisions((book.name, book.revision) for book in sources.books)
+    kinds = (("card", sources.card), ("preset", sources.preset))
+    named = {f"{kind}:{one.name}": str(one.revision) for kind, one in kinds if one is not None}
+    return {**named, **books}
+
+
+def _book_revisions(books: Iterable[tuple[str, int]]) -> dict[str, str]:
+    return {f"book:{name}": str(revision) for name, revision in books}

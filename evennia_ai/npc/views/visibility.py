@@ -1,0 +1,199 @@
+"""The one place that says what somebody may see of what an NPC was sent, said and learnt.
+
+What an NPC knows does not depend on who looks at it, so its prompts and records hold texts that a
+lock hides from some builders. Their words come back under other names: a component may repeat what
+was whispered, a key of lore may look for it, a reason may quote it. So no finished prompt is
+cleaned. A `Seer` takes what is hidden out of the *inputs* of a prompt, and the prompt is composed
+of what is left: what somebody is shown is a function of what they may see (Devriese and Piessens,
+"Noninterference through secure multi-execution", 2010).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from evennia_ai.engine.history.projection import message_of, record_of
+from evennia_ai.engine.history.records import BOOKKEEPING, Record
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.memo import Memo
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.npc.views.withheld.knowledge import META_PROMPT, HiddenKnowledge
+from evennia_ai.npc.views.withheld.lore import HiddenLore, alias_of
+from evennia_ai.npc.views.withheld.pages import HiddenPages
+from evennia_ai.npc.views.withheld.viewer import Viewer
+from evennia_ai.npc.views.withheld.whispers import HiddenWhispers
+from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
+
+_LORE: Final = "lore:"
+_BLOCK: Final = "block:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The inputs of a prompt without what is hidden from somebody."""
+
+    inputs: Inputs
+    hidden: tuple[str, ...] = ()
+    """What was taken out, such as "2 entries of lore"; empty: these are the inputs themselves."""
+
+
+class Seer:
+    """What somebody may see of one NPC."""
+
+    def __init__(self, viewer: Viewer, npc_ref: str) -> None:
+        self._lore: Final = HiddenLore(viewer)
+        self._knowledge: Final = HiddenKnowledge(viewer, npc_ref)
+        self._whispers: Final = HiddenWhispers(viewer, npc_ref)
+
+    @cached_property
+    def may_hide(self) -> bool:
+        """Whether the game may hide from the viewer anything that the NPC was told.
+
+        In most games it hides nothing.
+        """
+        return self._lore.are_some or self._knowledge.is_there or self._whispers.are_hidden
+
+    def seen(self, inputs: Inputs) -> Seen:
+        """The inputs without what is hidden: words have a mark in their place, the rest is away.
+
+        What was said in private and may be read is written to the security log.
+        """
+        shown = [*inputs.history, *inputs.tools, *([inputs.event] if inputs.event else [])]
+        records = [record for message in shown if (record := record_of(message)) is not None]
+        if not self.may_hide:
+            self.note_reading(records)
+            return Seen(inputs=inputs)
+        now = {m.record: self._message(m, records) for m in shown if m.record}
+        messages = sum(now.get(m.record, m) is not m for m in shown)
+        texts = {record.id for record in records if self.leaves_out(record)}
+        books = tuple(map(self._book, inputs.books)) if self._lore.are_some else inputs.books
+        memories = tuple(memory for memory in inputs.memories if not self.memory(memory))
+        is_private = any(map(self._whispers.hides, records))
+        # A provider of facts is given what was said, so in private any of them may repeat it.
+        blocks = () if is_private else tuple(b for b in inputs.blocks if not self._hides_block(b))
+        gone = (
+            (messages, "message", "messages"),
+            (_entries(inputs.books) - _entries(books), "entry of lore", "entries of lore"),
+            (len(inputs.memories) - len(memories), "memory", "memories"),
+            (len(inputs.blocks) - len(blocks), "fact", "facts"),
+        )
+        hidden = [f"{n} {one if n == 1 else several}" for n, one, several in gone if n]
+        if texts:  # how many would tell whether a hidden text woke one that stays
+            hidden.append("texts of earlier prompts")
+        if not hidden:
+            return Seen(inputs=inputs)
+        history, left = inputs.history, {memory.id for memory in memories}
+        before_cut = history.between(history.earlier, max(history.earlier, inputs.cut))
+        without = replace(
+            inputs,
+            history=History(
+                [now.get(m.record, m) for m in history if m.record not in texts],
+                earlier=history.earlier,
+                earlier_users=history.earlier_users,
+                earlier_replies=history.earlier_replies,
+                segment=history.segment,
+            ),
+            cut=inputs.cut - sum(message.record in texts for message in before_cut),
+            anchors={},
+            event=inputs.event and now.get(inputs.event.record, inputs.event),
+            tools=tuple(now.get(message.record, message) for message in inputs.tools),
+            books=books,
+            memories=memories,
+            near=tuple(one for one in inputs.near if one[0] in left),
+            blocks=blocks,
+            lore_state=NO_STATE,  # hidden words may have woken an entry that stays or rests
+        )
+        return Seen(inputs=without, hidden=tuple(hidden))
+
+    def origin(self, origin: str) -> str:
+        """Return the origin of a text, with another name where its lore is hidden."""
+        is_hidden = origin.startswith(_LORE) and self._lore.covers(origin)
+        return alias_of(origin) if is_hidden else origin
+
+    def revisions(self, revisions: Mapping[str, str]) -> dict[str, str]:
+        """Return which revisions a prompt was made from, as far as they may be seen."""
+        return self._lore.shown_revisions(revisions)
+
+    def leaves_out(self, record: Record) -> bool:
+        """Whether no screen shows a record, because it is a text of an earlier prompt.
+
+        Hidden words may have become a part of such a text, and nobody knows any more what it was
+        made of. A text of facts alone is judged by its own words.
+        """
+        if record.kind not in BOOKKEEPING or record.is_erased or not self.may_hide:
+            return False
+        if self._whispers.hides(record):
+            return True
+        origins = [str(part[0]) for part in record.meta.get("parts", ())]
+        if origins and all(origin.startswith(_BLOCK) for origin in origins):
+            return bool(self._knowledge.mark_of_text(record.body))
+        return self._lore.are_some or self._knowledge.is_there
+
+    def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
+        """The record as it may be seen; `beside` are those that are shown with it."""
+        if record.kind in BOOKKEEPING:
+            return record
+        mark = self._knowledge.mark_of_record(record)
+        heard = self._whispers.without_words(record)
+        seen = self._knowledge.without_hidden_calls(heard, beside)
+        return replace(seen, body=mark) if mark else seen
+
+    def note_reading(self, records: Iterable[Record]) -> None:
+        """Write to the security log what of these records was said in private."""
+        for record in records:
+            self._whispers.without_words(record)
+
+    def memory(self, memory: Memory) -> str:
+        """What stands in place of a memory's text, "" where it may be seen."""
+        return self._whispers.mark_of_memory(memory) or self._knowledge.mark_of_memory(memory)
+
+    def search(self, search: StoredSearch) -> str:
+        """What stands in place of what is told of a search, "" where it may be seen."""
+        return self._knowledge.mark_of_search(search) if self._knowledge.is_there else ""
+
+    def hides_some(self, records: Iterable[Record]) -> bool:
+        """Whether something of these records may not be seen."""
+        known = tuple(records)
+        return any(self.leaves_out(one) or self.record(one, known) != one for one in known)
+
+    def _message(self, message: Message, records: Sequence[Record]) -> Message:
+        """A message of the conversation as it may be seen: the same object where all of it may."""
+        record = record_of(message)
+        if record is None:
+            return message
+        seen = self.record(record, records)
+        if seen == record:
+            return message
+        shown = message_of(replace(seen, memo=Memo()))
+        assert shown is not None  # a mark erases no record, and only erased ones are no message
+        return replace(shown, block=message.block, origin=message.origin, injected=message.injected)
+
+    def _book(self, book: Lorebook) -> Lorebook:
+        kept = tuple(entry for entry in book.entries if not self._lore.covers(entry.origin))
+        if len(kept) == len(book.entries):
+            return book
+        return replace(book, entries=kept, memo=Memo(), of_entries=Memo())
+
+    def _hides_block(self, block: DynamicBlock) -> bool:
+        if not self._knowledge.is_there:
+            return False
+        told = self._knowledge.mark_of_block(block.text) if block.origin == META_PROMPT else ""
+        return bool(told or self._knowledge.mark_of_text(block.text))
+
+
+def _entries(books: Iterable[Lorebook]) -> int:
+    return sum(len(book.entries) for book in books)
+
+
+def may_see_package(viewer: Viewer, context_meta: Mapping[str, Any]) -> bool:
+    """Whether somebody may see every page that the lorekeeper's model was shown for a text."""
+    pages = HiddenPages(viewer)
+    told = (*context_meta.get("pages", ()), *context_meta.get("dropped", ()))
+    of_bases = [(one["base"], one["page"]) for one in told if one["base"]]
+    return not any(pages.covers(base, page) for base, page in of_bases)

@@ -1,0 +1,208 @@
+"""What an NPC found in knowledge that somebody who looks may not see.
+
+The results of an NPC's searches are told apart by what the table of searches says they came from. A
+result of which that is not known is hidden from whoever may not see everything, and so are the
+words of its call, summaries of the conversation made afterwards, memories that were learnt with it
+before the NPC's eyes, and whatever else of the NPC's own repeats a passage of it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import Final
+
+from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.history.records import Record, RecordKind
+from evennia_ai.engine.knowledge.meta_prompt import TOOL, bases_told
+from evennia_ai.engine.knowledge.restricted.leaks import Protected, leak, protected
+from evennia_ai.engine.memory.memories import OF_NPC, Memory
+from evennia_ai.npc.views.withheld.pages import HiddenPages
+from evennia_ai.npc.views.withheld.viewer import Viewer, withheld
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.branches import npc_of
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
+
+META_PROMPT: Final = "block:kb_meta_prompt"
+_REPEATS: Final = ("words", "letters")
+_SAID_BY_OTHERS: Final = (RecordKind.USER, RecordKind.EVENT)
+
+
+class HiddenKnowledge:
+    """What of the knowledge of one NPC may not be seen by somebody."""
+
+    def __init__(self, viewer: Viewer, npc_ref: str) -> None:
+        self._viewer: Final = viewer
+        self._pages: Final = HiddenPages(viewer)
+        self._npc_ref: Final = npc_of(npc_ref)
+        self._turns: dict[int, bool] = {}
+
+    @cached_property
+    def is_there(self) -> bool:
+        """Whether anything at all has to be looked at; mostly nothing has."""
+        if not self._pages.may_cover(knowledge_searches.bases_of(self._npc_ref)):
+            return False
+        return bool(self._hidden) or self._pages.are_some
+
+    def mark_of_record(self, record: Record) -> str:
+        """What stands in place of what a record says, "" where it may be seen."""
+        if not self.is_there or record.is_erased or record.kind in _SAID_BY_OTHERS:
+            return ""
+        if record.kind is RecordKind.TOOL_RESULT:
+            return self._mark_of_result(record)
+        if record.kind is RecordKind.SUMMARY and self._was_told_before(record):
+            return withheld("a summary of what a knowledge base told")
+        return self.mark_of_text(record.body)
+
+    def mark_of_text(self, text: str) -> str:
+        """The same for words of the NPC's own: those that repeat a hidden passage are hidden."""
+        if not self.is_there or not text or not self._bodies:
+            return ""
+        if leak(text, _protected(self._bodies)) in _REPEATS:
+            return withheld("it repeats a page of a knowledge base")
+        return ""
+
+    def mark_of_memory(self, memory: Memory) -> str:
+        """The same for a memory; what a builder wrote is the builder's."""
+        if not self.is_there or memory.author != OF_NPC:
+            return ""
+        if memory.turn and self._is_of_hidden(memory.turn):
+            return withheld("learnt from a knowledge base")
+        return self.mark_of_text(memory.text)
+
+    def mark_of_block(self, text: str) -> str:
+        """The same for what a prompt tells of the bases there are for the NPC."""
+        hidden = [key for key in bases_told(text) if self._pages.covers_base(key)]
+        return withheld(_base(hidden[0])) if hidden else ""
+
+    def mark_of_search(self, search: StoredSearch) -> str:
+        """The same for a search: where it looked, what for, and how much was found."""
+        hidden = next((key for key in search.bases if self._pages.covers_base(key)), "")
+        return withheld(_base(hidden)) if hidden else self._why_hidden(search)
+
+    def without_hidden_calls(self, record: Record, results: Iterable[Record]) -> Record:
+        """The record of calls, the arguments of searches left out whose result is hidden.
+
+        `results` are the results that are at hand.
+        """
+        if not self.is_there or record.kind is not RecordKind.TOOL_CALL:
+            return record
+        seen = {
+            str(one.meta.get("tool_call_id"))
+            for one in results
+            if one.kind is RecordKind.TOOL_RESULT and self._search_of(one) is not None
+        }
+        calls = [
+            call
+            if call.get("name") != TOOL or str(call.get("id")) in seen
+            else {**call, "arguments": withheld("what was searched for")}
+            for call in record.meta.get("tool_calls", ())
+        ]
+        return replace(record, meta={**record.meta, "tool_calls": calls})
+
+    def _mark_of_result(self, record: Record) -> str:
+        if self._search_of(record) is not None:
+            return ""
+        if not self._is_search(record):
+            return self.mark_of_text(record.body)
+        for search in self._hidden:
+            if self._recorded(search) == record.body:
+                return self._why_hidden(search)
+        return withheld("what a knowledge base told, of which page is not known")
+
+    def _search_of(self, record: Record) -> StoredSearch | None:
+        """The search that gave this result and may be seen."""
+        return self._seen.get((record.conversation, record.body))
+
+    def _is_search(self, record: Record) -> bool:
+        """Whether it answers a search; where the call is gone it is taken for one."""
+        called = str(record.meta.get("tool_call_id", ""))
+        return record_rows.tool_called(record.conversation, called) in (TOOL, "")
+
+    def _was_told_before(self, record: Record) -> bool:
+        is_copy = record.conversation not in self._conversations
+        return any(
+            (is_copy or search.conversation.id == record.conversation)
+            and search.began_at <= record.created_at
+            for search in self._hidden
+        )
+
+    @cached_property
+    def _conversations(self) -> frozenset[int]:
+        """Those of the NPC itself. A branch's are others: whose summary it copied is not known."""
+        return frozenset(one.id for one in conversations.conversations_of(self._npc_ref))
+
+    def _is_of_hidden(self, number: int) -> bool:
+        """Whether the prompt of this turn has a result or a summary that is hidden."""
+        if number not in self._turns:
+            try:
+                shown = turns.turn(self._npc_ref, number).manifest.record_ids
+            except NotStoredError:
+                shown = ()
+            self._turns[number] = any(
+                self.mark_of_record(record)
+                for record in record_rows.records(shown)
+                if record.kind in (RecordKind.TOOL_RESULT, RecordKind.SUMMARY)
+            )
+        return self._turns[number]
+
+    @cached_property
+    def _searches(self) -> tuple[StoredSearch, ...]:
+        return knowledge_searches.all_of(self._npc_ref)
+
+    @cached_property
+    def _hidden(self) -> tuple[StoredSearch, ...]:
+        return tuple(search for search in self._searches if self._why_hidden(search))
+
+    @cached_property
+    def _seen(self) -> dict[tuple[int, str], StoredSearch]:
+        return {
+            (search.conversation.id, self._recorded(search)): search
+            for search in self._searches
+            if not self._why_hidden(search)
+        }
+
+    @cached_property
+    def _bodies(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(search.result for search in self._hidden if search.result))
+
+    def _recorded(self, search: StoredSearch) -> str:
+        """What a search told as the record of it has it."""
+        return self._viewer.as_recorded(search.result)
+
+    def _why_hidden(self, search: StoredSearch) -> str:
+        """What stands in place of what a search told, "" where all of it may be seen."""
+        for base, title in _sources(search):
+            if self._pages.covers_base(base):
+                return withheld(_base(base))
+            if title and self._pages.covers(base, title):
+                return withheld(f"a page of knowledge base '{base}'")
+        return ""
+
+
+def _base(key: str) -> str:
+    return f"knowledge base '{key}'"
+
+
+def _sources(search: StoredSearch) -> Iterator[tuple[str, str]]:
+    """The pages that a result is from: base and title, "" where a guarded page has no name."""
+    for source in search.sources:
+        yield str(source["base"]), "" if search.restricted else str(source["title"])
+    if search.restricted:
+        yield from _external(search.result)
+
+
+def _external(result: str) -> Iterator[tuple[str, str]]:
+    """The pages of open bases that are told beside a safe summary."""
+    try:
+        told = json.loads(result or "{}")
+    except ValueError:
+        return
+    for one in told.get("results", ()):
+        yield str(one["knowledge_base_id"]), str(one["title"])
+
+
+@lru_cache(maxsize=8)
+def _protected(bodies: tuple[str, ...]) -> Protected:
+    return protected(bodies)

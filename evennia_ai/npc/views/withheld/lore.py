@@ -1,0 +1,71 @@
+"""Which lore the locks of books and entries hide from somebody who looks."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final
+
+from django.utils.crypto import salted_hmac
+
+from evennia_ai.npc.views.withheld.viewer import Viewer
+from evennia_ai.store.authored import lorebooks
+
+_BOOK: Final = "book:"
+_LORE: Final = "lore:"
+_NOT_ALL: Final[frozenset[str]] = frozenset()
+_PLACE: Final = "evennia_ai.hidden_lore"
+
+
+def alias_of(origin: str) -> str:
+    """Return what a hidden entry is called in place of its book and uid.
+
+    It is the same on every screen of a game, so that two prompts can be compared; the game's
+    SECRET_KEY keeps anybody from trying names against it.
+    """
+    return f"{_LORE}(hidden {salted_hmac(_PLACE, origin).hexdigest()[:8]})"
+
+
+class HiddenLore:
+    """Which entries the locks of books and entries hide from somebody."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._may_view: Final = viewer.may_view
+
+    @cached_property
+    def _hidden(self) -> dict[str, frozenset[str] | None]:
+        """By its name each book of which something is hidden: these entries, or None for all."""
+        found: dict[str, frozenset[str] | None] = {}
+        for name, (locks, of_entries) in lorebooks.all_locks().items():
+            if not self._may_view(locks):
+                found[name] = None
+            elif hidden := [uid for uid, lock in of_entries.items() if not self._may_view(lock)]:
+                found[name] = frozenset(hidden)
+        return found
+
+    @property
+    def are_some(self) -> bool:
+        """Whether anything of the game's lorebooks is hidden; mostly nothing is."""
+        return bool(self._hidden)
+
+    def covers(self, origin: str) -> bool:
+        """Whether the entry of this origin may not be seen."""
+        label = origin.removeprefix(_LORE)
+        return any(
+            self._covers(label[:at], label[at + 1 :])
+            for at, letter in enumerate(label)
+            if letter == "#"
+        )
+
+    def _covers(self, book: str, uid: str) -> bool:
+        if book not in self._hidden:
+            return False
+        entries = self._hidden[book]
+        return entries is None or uid in entries
+
+    def shown_revisions(self, revisions: Mapping[str, str]) -> dict[str, str]:
+        """Return the revisions a prompt was made from, without those of hidden lore."""
+        return {what: nr for what, nr in revisions.items() if not self._names_hidden(what)}
+
+    def _names_hidden(self, what: str) -> bool:
+        if what.startswith(_BOOK):
+            return self._hidden.get(what.removeprefix(_BOOK), _NOT_ALL) is None
+        return what.startswith(_LORE) and self.covers(what)

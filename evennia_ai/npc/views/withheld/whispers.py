@@ -1,0 +1,87 @@
+"""What was said to an NPC in private, hidden from whoever may not read it."""
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from evennia_ai.engine.history.records import BOOKKEEPING, Record, RecordKind
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.npc.views.withheld.viewer import WHISPERED, Viewer
+from evennia_ai.store import memories
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.branches import npc_of
+
+# Texts of prompts, which a `Seer` judges by the turn they are of, and what builders did.
+_NOT_SAID: Final = BOOKKEEPING | {RecordKind.ERASURE, RecordKind.CONTROL}
+
+
+class HiddenWhispers:
+    """What was said to one NPC in private, from somebody who may not read it.
+
+    That there was a conversation, with whom and how long is told; its words are not, nor what the
+    NPC learnt from them. If somebody may read the words, each conversation that they read is
+    logged once.
+    """
+
+    def __init__(self, viewer: Viewer, npc_ref: str) -> None:
+        self._hides: Final = not viewer.hears_whispers
+        self._npc_ref: Final = npc_of(npc_ref)
+        self._note_reading: Final = viewer.note_reading
+        self._noted: Final[set[str]] = set()
+
+    @cached_property
+    def _kinds(self) -> dict[int, str]:
+        """The kinds of the NPC's conversations, and of those of its branches that were met."""
+        known = conversations.conversations_of(self._npc_ref)
+        return {one.id: one.kind for one in known}
+
+    @cached_property
+    def are_some(self) -> bool:
+        """True if anything was said in private, so that it must be hidden or its reading logged.
+
+        A branch copies what its NPC has.
+        """
+        return "private" in self._kinds.values()
+
+    @cached_property
+    def are_hidden(self) -> bool:
+        """Whether anything was said or learnt in private that may not be read."""
+        if not self._hides:
+            return False
+        learnt = memories.held_by(self._npc_ref).memories
+        return self.are_some or any(memory.learnt == "private" for memory in learnt)
+
+    def hides(self, record: Record) -> bool:
+        """Whether the record is of a conversation in private that may not be read."""
+        return self.are_hidden and self._is_private(record)
+
+    def _read(self, what: str) -> None:
+        """Log that words were read, once for each `what`."""
+        if what not in self._noted:
+            self._noted.add(what)
+            self._note_reading(f"{what} of NPC {self._npc_ref}")
+
+    def without_words(self, record: Record) -> Record:
+        """Return the record as it may be seen; log it if its words were said in private."""
+        if not self.are_some or record.kind in _NOT_SAID or not self._is_private(record):
+            return record
+        if not self._hides:
+            self._read(f"conversation {record.conversation}")
+            return record
+        calls = [{**call, "arguments": WHISPERED} for call in record.meta.get("tool_calls", ())]
+        meta = {**record.meta, "tool_calls": calls} if calls else record.meta
+        return replace(record, body=WHISPERED if record.body else "", meta=meta)
+
+    def _is_private(self, record: Record) -> bool:
+        if record.conversation not in self._kinds:
+            self._kinds[record.conversation] = conversations.numbered(record.conversation).kind
+        return self._kinds[record.conversation] == "private"
+
+    def mark_of_memory(self, memory: Memory) -> str:
+        """What stands in place of a memory's text, "" where it may be seen."""
+        if memory.learnt != "private":
+            return ""
+        if not self._hides:
+            self._read("memories")
+            return ""
+        return WHISPERED

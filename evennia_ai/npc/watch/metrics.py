@@ -1,0 +1,223 @@
+"""Metrics: what turns and models do, in numbers, for Prometheus to collect from this machine.
+
+Needs `prometheus-client` (the extra `telemetry`) and a port in `EVENNIA_AI_METRICS_PORT`. Names are
+those of the GenAI conventions of OpenTelemetry where they have one, else begin with `evennia_ai`.
+No label names a player or an NPC, and no text is in it. The page is made on the reactor's thread,
+by a site of Twisted that listens on loopback alone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from evennia.utils import logger
+from twisted.internet.error import CannotListenError
+from twisted.web.resource import Resource
+from twisted.web.server import Site
+
+from evennia_ai.npc.model_calls.limits import Refusal
+from evennia_ai.npc.model_calls.watching import (
+    Gauges,
+    TurnOutcome,
+    WatchedCall,
+    WatchedTurn,
+    Watcher,
+    WorkGauges,
+)
+from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.store.model_calls import NewCall
+
+LOOPBACK: Final = "127.0.0.1"
+RETRY_SECONDS: Final = 5.0
+SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
+TOKENS: Final = (16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144)
+BREAKER_STATES: Final = ("closed", "half_open", "open")
+
+_OF_CALL: Final = (
+    "gen_ai_operation_name",
+    "gen_ai_provider_name",
+    "gen_ai_request_model",
+    "evennia_ai_role",
+)
+
+
+class Metrics(Watcher):
+    """Counts; `gauges` is asked when somebody looks. Listens from `open` to `close`."""
+
+    def __init__(self, gauges: Callable[[], Gauges], *, port: int, reactor: Any) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Histogram
+
+        self._port_number: Final = port
+        self._reactor: Final = reactor
+        self._port: Any = None
+        self._retry: Any = None
+        self.registry: Final = CollectorRegistry()
+        self.registry.register(_Standing(gauges))
+        more: dict[str, Any] = {"registry": self.registry}
+        self._turns = Counter("evennia_ai_turns", "Turns that ended", ["outcome"], **more)
+        self._turn_seconds = Histogram(
+            "evennia_ai_turn_duration_seconds", "From begin to end", buckets=SECONDS, **more
+        )
+        self._calls = Counter(
+            "evennia_ai_model_calls", "Calls that ended", [*_OF_CALL, "outcome"], **more
+        )
+        self._tokens = Counter(
+            "evennia_ai_tokens", "Tokens by kind", ["gen_ai_request_model", "kind"], **more
+        )
+        self._used = Histogram(
+            "gen_ai_client_token_usage",
+            "Tokens of a call",
+            [*_OF_CALL, "gen_ai_token_type"],
+            buckets=TOKENS,
+            **more,
+        )
+        self._seconds = Histogram(
+            "gen_ai_client_operation_duration_seconds",
+            "Duration of a call",
+            [*_OF_CALL, "error_type"],
+            buckets=SECONDS,
+            **more,
+        )
+        self._first_piece = Histogram(
+            "gen_ai_client_operation_time_to_first_chunk_seconds",
+            "Until the first piece of a reply",
+            _OF_CALL,
+            buckets=SECONDS,
+            **more,
+        )
+        self._refusals = Counter("evennia_ai_refusals", "By limit", ["scope", "limit"], **more)
+        self._dropped = Counter("evennia_ai_dropped", "Waited for an answer in vain", **more)
+
+    def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
+        """A call with a reply."""
+        self._ended(call, row, error="")
+
+    def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
+        """A call without one."""
+        self._ended(call, row, error=type(error).__name__)
+
+    def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
+        """A turn."""
+        self._turns.labels(outcome).inc()
+        self._turn_seconds.observe(max(0.0, ended_at - turn.began_at))
+
+    def refused(self, npc_ref: str, refusal: Refusal) -> None:
+        """A limit that was reached."""
+        self._refusals.labels(refusal.scope, refusal.limit).inc()
+
+    def dropped(self, npc_ref: str, count: int, why: str) -> None:
+        """What nobody answers."""
+        self._dropped.inc(count)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, 0 while it does not."""
+        return self._port.getHost().port if self._port is not None else 0
+
+    def open(self) -> None:
+        """Listen, and where another process still has the port, again a little later."""
+        try:
+            self._port = self._reactor.listenTCP(
+                self._port_number, Site(MetricsPage(self)), interface=LOOPBACK
+            )
+        except CannotListenError as error:
+            logger.log_err(f"evennia_ai: metrics, tried again in {RETRY_SECONDS:.0f} s: {error}")
+            self._retry = self._reactor.callLater(RETRY_SECONDS, self.open)
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._retry is not None and self._retry.active():
+            self._retry.cancel()
+        if self._port is not None:
+            self._port.stopListening()
+            self._port = None
+
+    def page(self) -> bytes:
+        """What Prometheus reads."""
+        from prometheus_client import generate_latest
+
+        page: bytes = generate_latest(self.registry)
+        return page
+
+    def _ended(self, call: WatchedCall, row: NewCall, *, error: str) -> None:
+        labels = ("chat", call.provider, row.model, row.role)
+        self._calls.labels(*labels, row.outcome).inc()
+        self._seconds.labels(*labels, error).observe(row.seconds)
+        kinds = {"input": row.input_tokens, "output": row.output_tokens}
+        for kind, tokens in kinds.items():
+            self._used.labels(*labels, kind).observe(tokens)
+            self._tokens.labels(row.model, kind).inc(tokens)
+        self._tokens.labels(row.model, "cached").inc(row.cached_tokens or 0)
+        if row.first_piece_seconds is not None:
+            self._first_piece.labels(*labels).observe(row.first_piece_seconds)
+
+
+class _Standing:
+    """The numbers that are not counted but looked up."""
+
+    def __init__(self, gauges: Callable[[], Gauges]) -> None:
+        self._gauges = gauges
+
+    def describe(self) -> Iterable[Any]:
+        """Nothing is looked up before somebody asks."""
+        return ()
+
+    def collect(self) -> Iterator[Any]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        now = self._gauges()
+        waiting = "Utterances that wait for an answer"
+        yield GaugeMetricFamily("evennia_ai_queue_length", waiting, value=now.waiting)
+        under_way = "Turns under way"
+        yield GaugeMetricFamily("evennia_ai_turns_in_flight", under_way, value=now.in_flight)
+        stopped = "Whether the whole game is stopped"
+        yield GaugeMetricFamily("evennia_ai_stopped", stopped, value=float(now.is_stopped))
+        breakers = GaugeMetricFamily(
+            "evennia_ai_breaker_state", "1 for the state it is in", labels=["endpoint", "state"]
+        )
+        for endpoint, state in now.breakers.items():
+            for one in BREAKER_STATES:
+                breakers.add_metric([endpoint, one], float(one == state))
+        yield breakers
+        if now.work is not None:
+            yield from _of_work(now.work)
+
+
+def _of_work(work: WorkGauges) -> Iterator[Any]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    jobs = GaugeMetricFamily("evennia_ai_jobs", "Jobs of workers", labels=["kind", "state"])
+    for state, jobs_of in (("waiting", work.waiting), ("taken", work.taken)):
+        for kind, count in jobs_of.items():
+            jobs.add_metric([kind, state], count)
+    yield jobs
+    for name, told, number in (
+        ("workers", "Workers that gave a sign of life lately", work.workers),
+        ("jobs_lag_seconds", "How long the oldest job waits", work.lag_seconds),
+        ("jobs_set_aside", "Jobs that nobody tries again", work.set_aside),
+        ("jobs_unsent", "Jobs that the queue could not be given", work.unsent),
+    ):
+        yield GaugeMetricFamily(f"evennia_ai_{name}", told, value=number)
+
+
+class MetricsPage(Resource):
+    """`/metrics`, and nothing else."""
+
+    isLeaf = False  # noqa: N815 - Twisted's own name
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__()
+        self.putChild(b"metrics", _Page(metrics))
+
+
+class _Page(Resource):
+    isLeaf = True  # noqa: N815
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    def render_GET(self, request: Any) -> bytes:  # noqa: N802
+        from prometheus_client import CONTENT_TYPE_LATEST
+
+        request.setHeader(b"content-type", CONTENT_TYPE_LATEST.encode())
+        return self._metrics.page()

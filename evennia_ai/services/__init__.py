@@ -1,0 +1,1 @@
+"""Settings, HTTP, model clients, sentence vectors and wikis."""

@@ -1,0 +1,210 @@
+"""Arrival: whether the whole prompt reached the model, judged by the server's own token count.
+
+Many local servers drop the start of a prompt that is longer than their window and answer as if
+nothing had happened. Their count of the prompt gives them away. It cannot simply be compared with
+ours, because tokenizers differ (0.6 to 2.2 times our estimate) and a chat template adds tokens of
+its own. So four signs are looked for, and each must be one that whole prompts do not show:
+
+- The server says so (`truncated` of llama.cpp).
+- It counts less than half of what the words alone have: no tokenizer is that thrifty.
+- It counts exactly a usual window, or the same multiple of `BLOCK` for two different prompts.
+- It counts clearly less than shorter prompts of the same kind at the same server led to expect.
+
+A server that counted more tokens before has a larger window, so a smaller count is no cut: it may
+leave out what it had cached.
+"""
+
+import json
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+from typing import Final
+
+from evennia_ai.engine.prompt.memo import Slot
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
+
+LEAST_PROMPT_TOKENS: Final = 400
+"""Shorter prompts fit into every window; they are neither judged nor learned from."""
+
+LEAST_COUNT: Final = 128
+"""A server that counts fewer tokens for such a prompt does not count prompts."""
+
+MOST_TIMES: Final = 8
+"""So many times our count is no count of the prompt either."""
+
+REMEMBERED: Final = 48
+"""Prompts that are remembered of one model at one address."""
+
+MOST_MODELS: Final = 64
+
+BLOCK: Final = 256
+"""Servers round their windows to a multiple of it."""
+
+WINDOWS: Final = frozenset(2**power for power in range(11, 18))
+"""Windows that servers have by default, from 2,048 tokens to 131,072."""
+
+LEARNED_FROM: Final = 6
+"""So many shorter prompts tell what a token of ours is at this server."""
+
+MOST_SPREAD: Final = 1.3
+"""The largest of their ratios over the smallest; where it is more, they tell nothing."""
+
+OWN_SHARE: Final = 1 / 1.4
+"""What the words are of a prompt to which the chat template adds 40 %."""
+
+TOLERANCE: Final = 0.85
+NEAR: Final = 0.9
+_BYTES_A_TOKEN: Final = 9
+"""More bytes than a token of any language has on the average."""
+
+_TOKENS: Final[Slot[int]] = Slot("tokens of arrival")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What we know of a prompt that was sent."""
+
+    words: int
+    """Our count of its messages."""
+    beside: int
+    """Our count of its tools and schema, of which a server may show the model little."""
+    text_bytes: int
+    width: int
+    """Bytes a character, rounded: it tells alphabets apart, which tokenizers treat unlike."""
+
+    @property
+    def tokens(self) -> int:
+        return self.words + self.beside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """A prompt, and what the server counted of it."""
+
+    sent: Measure
+    counted: int
+    is_cut: bool
+
+    @property
+    def ratio(self) -> float:
+        return self.counted / self.sent.tokens
+
+
+def measure(request: ChatRequest) -> Measure:
+    """Count the prompt of a request."""
+    texts = [message.content for message in request.messages]
+    characters = sum(map(len, texts))
+    text_bytes = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    beside: list[object] = [[one.name, one.description, one.parameters] for one in request.tools]
+    if request.schema is not None:
+        beside.append(request.schema.schema)
+    return Measure(
+        words=sum(map(_tokens_of, request.messages)),
+        beside=ESTIMATE.recall(json.dumps(beside, default=dict)) if beside else 0,
+        text_bytes=text_bytes,
+        width=round(text_bytes / characters) if characters else 1,
+    )
+
+
+class Arrivals:
+    """What the prompts of this process were counted by the servers that were asked."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, deque[_Seen]] = OrderedDict()
+
+    def whole_tokens(self, where: str, request: ChatRequest, reply: ChatReply) -> int | None:
+        """Return the tokens that the prompt should have had, None unless it was cut.
+
+        In the server's tokens, as far as the ratio is known, and always more than it counted.
+
+        Args:
+            where: What tells this model at this address from others.
+            request: The request as it was sent.
+            reply: What came back. Without a credible count it is judged by nothing else than the
+                server's own word.
+        """
+        sent, counted = measure(request), counted_tokens(reply.usage)
+        seen = self._seen.setdefault(where, deque(maxlen=REMEMBERED))
+        self._seen.move_to_end(where)
+        while len(self._seen) > MOST_MODELS:
+            self._seen.popitem(last=False)
+        is_credible = LEAST_COUNT <= counted <= MOST_TIMES * sent.tokens
+        if sent.words < LEAST_PROMPT_TOKENS or not is_credible:
+            return max(sent.tokens, counted + 1) if reply.prompt_cut else None
+        shorter = _learned(sent, counted, seen)
+        ratio = median(one.ratio for one in shorter) if shorter else 1.0
+        is_cut = reply.prompt_cut or _is_cut(sent, counted, seen, shorter=shorter)
+        seen.append(_Seen(sent=sent, counted=counted, is_cut=is_cut))
+        return max(ceil(ratio * sent.tokens), counted + 1) if is_cut else None
+
+
+def counted_tokens(usage: Usage | None) -> int:
+    """Return what the server counted of the prompt, 0 where it told nothing.
+
+    Some servers count what they had cached apart from the rest.
+    """
+    if usage is None:
+        return 0
+    cached = usage.cached_tokens + usage.written_tokens
+    return usage.input_tokens if usage.input_tokens >= cached else usage.input_tokens + cached
+
+
+def _tokens_of(message: ChatMessage) -> int:
+    known = message.memo.get(_TOKENS)
+    if known is None:
+        calls = [text for call in message.tool_calls for text in (call.name, call.arguments)]
+        known = ESTIMATE.of_message(message.content, name=message.name, more=calls)
+        message.memo[_TOKENS] = known
+    return known
+
+
+def _learned(sent: Measure, counted: int, seen: Sequence[_Seen]) -> list[_Seen]:
+    """Whole prompts of the same kind that a window of `counted` tokens has not cut; or nothing."""
+    shorter = [
+        one
+        for one in seen
+        if not one.is_cut
+        and one.counted <= NEAR * counted
+        and (one.sent.width, one.sent.beside) == (sent.width, sent.beside)
+    ]
+    ratios = [one.ratio for one in shorter]
+    is_steady = len(ratios) >= LEARNED_FROM and max(ratios) <= MOST_SPREAD * min(ratios)
+    return shorter if is_steady else []
+
+
+def _is_cut(
+    sent: Measure, counted: int, seen: Sequence[_Seen], *, shorter: Sequence[_Seen]
+) -> bool:
+    same = [one.sent.words for one in seen if one.counted == counted]
+    is_lowest = all(counted / sent.tokens < one.ratio for one in seen if not one.is_cut)
+    is_other = any(abs(one - sent.words) > one / 20 for one in same)
+    if counted % BLOCK == 0 and is_other and is_lowest:
+        return True
+    if counted < NEAR * max((one.counted for one in seen), default=0):
+        return False
+    if counted < min(sent.words / 2, sent.text_bytes / _BYTES_A_TOKEN):
+        return True
+    if counted in WINDOWS and counted < TOLERANCE * sent.words:
+        return True
+    if not shorter:
+        return False
+    # What the template adds to a prompt counts for less in a longer one.
+    least = [
+        one.ratio * (OWN_SHARE + (1 - OWN_SHARE) * min(1.0, one.sent.tokens / sent.tokens))
+        for one in shorter
+    ]
+    return counted < TOLERANCE * median(least) * sent.tokens
+
+
+def cut_in_words(*, counted: int, whole: int, profile: str) -> str:
+    """Return what a builder reads of a cut prompt: what happened, and which setting helps."""
+    return (
+        f"the server read {counted} of about {whole} tokens of the prompt and dropped the rest,"
+        " mostly rules and card. Enlarge its window (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx;"
+        " llama.cpp: -c, which --parallel divides; LM Studio: the context length of the model),"
+        f" or lower context_tokens of the profile '{profile or 'default'}'; ai/check"
+        f" {profile or 'default'} asks the server how large it is"
+    )

@@ -1,0 +1,387 @@
+"""What a server's answer may hold: values of any kind, how much of each, and the errors in it.
+
+What does not fit counts as nothing. A server decides what it sends, and the size of a reply in
+bytes alone does not bound the work with it: a megabyte holds three hundred thousand calls of tools.
+What goes beyond a bound here is no reply, and the rest of it is not read. What a failure is worth
+is judged by `llm.failures`.
+"""
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from evennia_ai.engine.errors import Fault, ModelError, ModelRubbish, ModelUnavailable
+from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.services.llm.chat import (
+    ChatReply,
+    ChatRequest,
+    Thoughts,
+    Usage,
+    WrittenCall,
+    made_calls,
+)
+from evennia_ai.services.llm.clients.error_bodies import (
+    is_error,
+    readable_start,
+    status_of,
+    words_of,
+)
+from evennia_ai.services.llm.failures import ENDINGS, UNENDED, failure
+from evennia_ai.services.llm.profiles import Endpoint
+from evennia_ai.services.net.http import FailedAttempt, json_object, json_value, retry_after_seconds
+
+MOST_CALLS: Final = 64
+"""Calls of tools in one reply."""
+
+MOST_ARGUMENT_CHARACTERS: Final = 100_000
+"""Characters in the arguments of all calls of one reply."""
+
+MOST_BLOCKS: Final = 1_024
+"""Choices, parts of a message and blocks that stand in one list, or under indexes of their own."""
+
+MOST_PIECES: Final = 100_000
+"""Members of all lists that the events of one reply bring."""
+
+MOST_UNSEEN_TOKENS: Final = 4_096
+"""Tokens that a server may count beside what was sent: its own frames and instructions."""
+
+MOST_THOUGHT_CHARACTERS: Final = 1_000_000
+"""Characters of what a provider wants back with the calls of one reply."""
+
+LONG_PROMPT_BYTES: Final = 8_000
+"""Some servers answer nothing to a prompt that is longer than their window; LM Studio is one."""
+
+
+def text_of(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def count_of(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def object_of(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+_BLANKS: Final = re.compile(r"\s*")
+_CALL_MARK: Final = re.compile(r'[{}\[\]"\\]')
+
+
+@dataclass(slots=True, kw_only=True)
+class WrittenInPieces:
+    """What of a call, or of another block of a reply, has come so far."""
+
+    kind: str = ""
+    id: str = ""
+    name: str = ""
+    written: list[str] = field(default_factory=list)
+    """Text, of a call its arguments."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """Fields that go back with it as they came."""
+    _depth: int = 0
+    _in_string: bool = False
+    _escapes: bool = False  # the next character stands for itself
+
+    def write(self, piece: str) -> None:
+        """Add to the arguments of a call, and keep count of their brackets."""
+        if not piece:
+            return
+        self.written.append(piece)
+        at = 1 if self._escapes else 0
+        self._escapes = False
+        while mark := _CALL_MARK.search(piece, at):
+            at = mark.end()
+            if mark[0] == '"':
+                self._in_string = not self._in_string
+            elif mark[0] == "\\":
+                self._escapes = at == len(piece)
+                at += 1
+            elif not self._in_string:
+                self._depth += 1 if mark[0] in "{[" else -1
+
+    @property
+    def is_written(self) -> bool:
+        """True if the arguments are complete: all brackets that were opened are closed."""
+        return bool(self.written) and self._depth <= 0 and not self._in_string
+
+    def call(self) -> WrittenCall:
+        """Return the call.
+
+        Some servers send the arguments once more: whole at the end, empty at the start, or growing
+        from piece to piece. Of several objects side by side the last one counts.
+        """
+        arguments = "".join(self.written)
+        if self.written and json_object(arguments) is None:
+            last = self.written[-1] if json_object(self.written[-1]) is not None else ""
+            arguments = _last_object(arguments) or last or arguments
+        return WrittenCall(id=self.id, name=self.name, arguments=arguments)
+
+
+def _last_object(text: str) -> str:
+    """Return the last of the JSON objects side by side in `text`, "" if it has anything else."""
+    decoder, begun, at = json.JSONDecoder(), 0, 0
+    while at < len(text):
+        begun = at
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return ""
+        if not isinstance(value, dict):
+            return ""
+        blanks = _BLANKS.match(text, at)
+        at = blanks.end() if blanks else at
+    return text[begun:]
+
+
+class ReplyReader(ABC):
+    """Puts a reply together from one body, or from the events of a stream.
+
+    How a provider writes it is a subclass's matter. Lists are taken as long as they are not too
+    much; each method fails with a `ModelError` where what came is no reply.
+    """
+
+    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
+        self.request: Final = request
+        self.endpoint: Final = endpoint
+        self.model = ""
+        self.stop = ""
+        self.ended = False
+        self.notes: list[str] = []
+        """What an admin should know of the reply."""
+        self.prompt_cut = False
+        self._pieces = 0
+        self._thought_characters = 0
+        self._argument_characters = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing of the reply is missing."""
+        return self.ended or bool(self.stop)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether only the usage is still to come. Some servers name a reason to stop too early."""
+        return self.is_complete
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a stream that came to its end without an end mark has made a reply.
+
+        Some servers send neither a reason to stop nor an end mark.
+        """
+        calls = [call.arguments.strip() for call in self.written_calls()]
+        whole = all(not one or json_object(one) is not None for one in calls)
+        return whole and bool(calls or self.text().strip())
+
+    def whole(self, body: bytes, *, content_type: str = "") -> ChatReply:
+        """The reply in a body."""
+        answer = json_value(body)
+        if isinstance(answer, list):  # Gemini puts an error into a list
+            answer = next(iter(answer), None)
+        if not isinstance(answer, dict):
+            start = readable_start(body.decode("utf-8", "replace"))
+            kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
+            sent = f"status 200, {kind}: {words or 'nothing'}"
+            raise self.rubbish(f"the reply is not a JSON object ({sent})")
+        if is_error(answer):
+            raise self.own_error(answer)
+        self.take_answer(answer)
+        self.ended = True
+        return self.reply()
+
+    def heard(self, data: str) -> str:
+        """The text in one event, mostly a word or nothing. Data that is no object says nothing."""
+        if data[:1] != "{" and data.lstrip()[:1] != "{":
+            return ""  # `ping`, `null`, `[DONE]`
+        event = json_object(data)
+        if event is None:
+            raise self.rubbish("a piece of the stream is not a JSON object")
+        if is_error(event):
+            raise self.own_error(event)
+        return self.take_event(event)
+
+    def reply(self) -> ChatReply:
+        """The reply that all that came makes together, if it says or does anything."""
+        endpoint, text = self.endpoint, self.text()
+        calls = made_calls(self.written_calls(), self.request)
+        finish = self.finish(calls) if self.is_complete else UNENDED
+        ending = ENDINGS.get(finish.lower())
+        if isinstance(ending, Fault):
+            raise self.ended_early(ending, finish)
+        if not calls and not text.strip() and not self.request.may_be_empty:
+            why, fault = self.why_empty()
+            if not why and _sent_bytes(self.request) > LONG_PROMPT_BYTES:
+                why = ": the prompt may be longer than the server's window; ai/check asks it"
+            problem = f"the text is empty (finish reason '{finish}'){why}"
+            raise ModelRubbish(endpoint.name, problem, fault=fault)
+        if ending is None:
+            self.notes.append(
+                f"model '{endpoint.name}' ended a reply with '{finish}', a reason that is not"
+                " known here; the reply counts as complete"
+            )
+        return ChatReply(
+            text=text,
+            model=endpoint.api_key.quoted(self.model) or self.request.model or endpoint.model,
+            tool_calls=calls,
+            finish_reason=finish,
+            usage=self.usage(),
+            thoughts=self.thoughts() if calls else None,
+            prompt_cut=self.prompt_cut,
+        )
+
+    @abstractmethod
+    def take_answer(self, answer: Mapping[str, Any]) -> None:
+        """Take in a whole body."""
+
+    @abstractmethod
+    def take_event(self, event: Mapping[str, Any]) -> str:
+        """Take in one event; its text."""
+
+    @abstractmethod
+    def text(self) -> str: ...
+
+    @abstractmethod
+    def written_calls(self) -> Iterable[WrittenCall]: ...
+
+    @abstractmethod
+    def usage(self) -> Usage | None: ...
+
+    def thoughts(self) -> Thoughts | None:
+        """What goes back with the calls, None for nothing."""
+        return None
+
+    def finish(self, calls: Sequence[ToolCall]) -> str:
+        """How the reply ended, in the words that all clients use where the reason is known."""
+        reason = self.endpoint.api_key.quoted(self.stop, most=40)
+        ending = ENDINGS.get(reason.lower())
+        return reason if ending is None or isinstance(ending, Fault) else ending
+
+    def why_empty(self) -> tuple[str, Fault]:
+        """What is known of a reply without a text, behind a colon, and whose fault it is."""
+        return "", Fault.MALFORMED
+
+    def ended_early(self, fault: Fault, reason: str) -> ModelError:
+        """The error of a reply that ended for this reason: what came of it is no whole reply."""
+        name = self.endpoint.name
+        if fault is Fault.TEMPORARY:
+            return ModelUnavailable(name, f"it broke off (finish reason '{reason}')")
+        problem = (
+            f"the provider's filter ended it (finish reason '{reason}'); change the prompt, or"
+            " model of the profile"
+        )
+        return ModelRubbish(name, problem, fault=fault)
+
+    def own_error(
+        self, answer: Mapping[str, Any], *, otherwise: Fault = Fault.MALFORMED
+    ) -> ModelError:
+        """An error that came with status 200, or in the middle of a stream."""
+        extra, words = self.request.sampling.extra, words_of(answer)
+        return failure(
+            self.endpoint,
+            status=status_of(answer),
+            words=words,
+            body=answer,
+            extra=extra,
+            otherwise=otherwise,
+        )
+
+    def rubbish(self, problem: str) -> ModelRubbish:
+        """The error of an answer that is no reply."""
+        return ModelRubbish(self.endpoint.name, problem)
+
+    def listed(self, value: object, *, what: str, most: int = MOST_BLOCKS) -> list[dict[str, Any]]:
+        """The objects in a list, none where it is no list; ModelRubbish: there are too many."""
+        if not isinstance(value, list):
+            return []
+        self.checked(len(value), what=what, most=most)
+        self._pieces += len(value)
+        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
+        return [one for one in value if isinstance(one, dict)]
+
+    def taken_arguments(self, text: str) -> str:
+        """What is added to the arguments of a call; ModelRubbish: all of them are too long."""
+        self._argument_characters += len(text)
+        self.checked(
+            self._argument_characters, what="characters of arguments", most=MOST_ARGUMENT_CHARACTERS
+        )
+        return text
+
+    def thought(self, text: str) -> str:
+        """What is added to what goes back; ModelRubbish: all of it is too long."""
+        self._thought_characters += len(text)
+        self.checked(
+            self._thought_characters, what="characters of thoughts", most=MOST_THOUGHT_CHARACTERS
+        )
+        return text
+
+    def checked(self, count: int, *, what: str, most: int) -> None:
+        """Fail with ModelRubbish where there are more than `most`."""
+        if count > most:
+            problem = f"the reply has more than {most} {what}"
+            raise ModelRubbish(self.endpoint.name, problem, too_much=True)
+
+
+def with_believable_usage(
+    reply: ChatReply, request: ChatRequest, *, received_bytes: int
+) -> ChatReply:
+    """The reply, its tokens no more than what was sent and received can be.
+
+    A token is a byte at least. A model may reason unseen as far as the request lets it write.
+    """
+    if reply.usage is None:
+        return reply
+    most_read = _sent_bytes(request) + MOST_UNSEEN_TOKENS
+    most_written = max(0, request.max_tokens) + received_bytes
+    usage = Usage(
+        input_tokens=min(reply.usage.input_tokens, most_read),
+        output_tokens=min(reply.usage.output_tokens, most_written),
+        cached_tokens=min(reply.usage.cached_tokens, most_read),
+        written_tokens=min(reply.usage.written_tokens, most_read),
+    )
+    return reply if usage == reply.usage else replace(reply, usage=usage)
+
+
+def _sent_bytes(request: ChatRequest) -> int:
+    offered = [[tool.name, tool.description, tool.parameters] for tool in request.tools]
+    form = request.schema.schema if request.schema else None
+    beside = json.dumps([offered, form], default=dict).encode()
+    return len(beside) + sum(len(message.wire()) for message in request.messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRequest(FailedAttempt):
+    """A request to a model that got no reply."""
+
+    error: ModelError
+
+
+def failed_with_status(
+    endpoint: Endpoint,
+    status: int,
+    words: str,
+    headers: Mapping[str, str],
+    *,
+    body: object = None,
+    extra: Collection[str] = (),
+) -> FailedRequest:
+    """Return what an answer with a status of failure is.
+
+    Args:
+        endpoint: The server that answered.
+        status: The status of the answer.
+        words: The server's explanation, as people read it.
+        headers: Those of the answer, with names in small letters.
+        body: The answer as JSON, None where it is none.
+        extra: The further fields of the request.
+    """
+    wait = retry_after_seconds(headers)
+    error = failure(
+        endpoint, status=status, words=words, body=body, extra=extra, retry_in_seconds=wait
+    )
+    is_worth_it = error.fault is not None and error.fault.is_worth_a_retry
+    again = is_worth_it and headers.get("x-should-retry") != "false"
+    return FailedRequest(error=error, again=again, after_seconds=wait)

@@ -1,0 +1,123 @@
+"""Vectors of texts from a server, by OpenAI's `/embeddings`, which most model servers speak.
+
+It stands in for the packaged model (`services/llm/sentence_model.py`), and like it is asked in a
+thread.
+"""
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from evennia_ai.services.llm.profiles import Endpoint
+from evennia_ai.services.llm.sentence_model import SentenceModelError
+from evennia_ai.services.net.http import USER_AGENT, json_object
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_CHARACTERS: Final = 4_000
+"""What of a text is sent: small models for texts read a few hundred words."""
+
+MOST_BYTES: Final = 16_000_000
+"""What is read of an answer."""
+
+MOST_NUMBERS: Final = 8_192
+"""The longest vector that is taken."""
+
+
+class EmbeddingServer:
+    """The model of `endpoint`."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint: Final = endpoint
+        self._client: httpx2.Client | None = None
+        self._size = 0
+        """How many bytes its vectors have, 0 before the first."""
+
+    @property
+    def id(self) -> str:
+        """Another one for another address, name or length of vectors.
+
+        The first time the server is asked for one. SentenceModelError: it gives none.
+        """
+        if not self._size:
+            self.vectors(("a",))
+        where = f"{self._endpoint.base_url}\n{self._endpoint.model}\n{self._size}"
+        return hashlib.sha256(where.encode()).hexdigest()[:16]
+
+    def vectors(self, texts: Sequence[str]) -> list[bytes]:
+        """For each text a vector of length 1, as little-endian numbers of 4 bytes.
+
+        SentenceModelError: the server does not answer, or not with these vectors.
+        """
+        made = self._vectors(texts)
+        sizes = {self._size or len(made[0]), *map(len, made)} if made else set()
+        if len(sizes) > 1:
+            self._size = 0
+            raise self._problem("it has another model now, with vectors of another length")
+        self._size = sizes.pop() if sizes else self._size
+        return made
+
+    def _vectors(self, texts: Sequence[str]) -> list[bytes]:
+        body = self._asked({"model": self._endpoint.model, "input": [_sendable(t) for t in texts]})
+        rows = (json_object(body) or {}).get("data")
+        try:
+            found = {int(row["index"]): row["embedding"] for row in rows or ()}
+            return [_unit(found[number]) for number in range(len(texts))]
+        except (KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
+            words = self._endpoint.api_key.quoted(body[:400].decode("utf-8", "replace"))
+            raise self._problem(f"it answers without a vector for each text: {words}") from error
+
+    def _asked(self, body: dict[str, Any]) -> bytes:
+        """The body of the answer."""
+        import httpx2  # here, because its import takes a tenth of a second
+
+        endpoint = self._endpoint
+        if self._client is None:
+            self._client = httpx2.Client(
+                timeout=endpoint.timeout_seconds,
+                follow_redirects=False,  # a key would go to another server
+                headers={"User-Agent": USER_AGENT, "Content-Type": "application/json"},
+            )
+        key = endpoint.api_key
+        headers = {"Authorization": f"Bearer {key.reveal()}"} if key else {}
+        address = f"{endpoint.base_url.rstrip('/')}/embeddings"
+        came = bytearray()
+        try:
+            with self._client.stream(
+                "POST", address, content=json.dumps(body), headers=headers
+            ) as response:
+                for chunk in response.iter_bytes():
+                    came += chunk
+                    if len(came) > MOST_BYTES:
+                        raise self._problem(f"its answer is larger than {MOST_BYTES} bytes")
+        except httpx2.HTTPError as error:
+            raise self._problem(
+                type(error).__name__
+            ) from None  # httpx2's error holds the request and the key
+        if response.status_code != 200:
+            words = key.quoted(came[:2_000].decode("utf-8", "replace"))
+            raise self._problem(f"status {response.status_code}: {words or 'no reason given'}")
+        return bytes(came)
+
+    def _problem(self, why: str) -> SentenceModelError:
+        return SentenceModelError(f"{self._endpoint.name} gives no vectors of texts: {why}")
+
+
+def _sendable(text: str) -> str:
+    """Return the start of a text without lone surrogates. Servers refuse "", so it becomes " "."""
+    return text[:MOST_CHARACTERS].encode("utf-8", "replace").decode() or " "
+
+
+def _unit(numbers: Any) -> bytes:
+    """The vector with length 1. ValueError: it is none."""
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS:
+        raise ValueError("no vector")
+    values = [float(number) for number in numbers]
+    length = math.hypot(*values)
+    if not (length > 0 and math.isfinite(length)):
+        raise ValueError("no direction")
+    return struct.pack(f"<{len(values)}f", *(value / length for value in values))

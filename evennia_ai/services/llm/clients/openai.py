@@ -1,0 +1,380 @@
+"""An OpenAI-compatible server as a `ChatModel`: the body that asks it, the reply in its answer.
+
+What is not set is not sent. A "compatible" server may answer anything, so nothing is taken for
+granted. Reasoning has fields of its own (`reasoning_content`, `reasoning`), which are never part of
+the text. Some providers want theirs back with the calls that followed from it. `remote` does the
+rest.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any, Final
+
+from evennia_ai.engine.errors import MAX_CHARACTERS, Fault
+from evennia_ai.engine.prompt.messages import ToolCall, ToolSpec
+from evennia_ai.services.llm.chat import (
+    NO_THOUGHTS,
+    UNREADABLE,
+    AnswerSchema,
+    ChatMessage,
+    ChatRequest,
+    Thoughts,
+    Usage,
+    WrittenCall,
+    argument_object,
+    sendable,
+    sendable_json,
+)
+from evennia_ai.services.llm.clients.answers import (
+    MOST_CALLS,
+    ReplyReader,
+    WrittenInPieces,
+    count_of,
+    object_of,
+    text_of,
+)
+from evennia_ai.services.llm.clients.remote import NO_KEY, RemoteChat
+from evennia_ai.services.llm.profiles import Endpoint, Sampling
+
+
+def body_of(
+    request: ChatRequest, *, model: str, stream: bool, session: str | None = None
+) -> dict[str, Any]:
+    """Return the body; a field of `extra` never replaces what the request itself says."""
+    body: dict[str, Any] = {
+        "messages": [_wire(message, request) for message in request.messages],
+        **parameters_of(request, model=model),
+    }
+    if request.tools:
+        body["tools"] = [_wire_tool(tool) for tool in request.tools]
+    if session is not None:
+        body |= {"user": session, "prompt_cache_key": session}
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return {**request.sampling.extra, **body}
+
+
+def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
+    """Return what the body says beside messages and tools, without the fields of `extra`."""
+    parameters = {"model": request.model or model, **_sampling(request.sampling)}
+    parameters[request.sampling.reply_limit] = request.max_tokens
+    if request.schema is not None:
+        parameters["response_format"] = _wire_schema(request.schema)
+    return parameters
+
+
+def _sampling(sampling: Sampling) -> dict[str, Any]:
+    chosen = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "stop": list(sampling.stop) or None,
+        "seed": sampling.seed,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _wire(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": sendable(message.content)}
+    if message.name is not None:
+        wire["name"] = sendable(message.name)
+    if message.tool_call_id is not None:
+        wire["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        thoughts = request.thoughts.get(message.tool_calls[0].id, NO_THOUGHTS)
+        calls = zip(message.tool_calls, chain(thoughts.calls, repeat({})), strict=False)
+        wire |= thoughts.message
+        wire["tool_calls"] = [_wire_call(call, kept) for call, kept in calls]
+    return wire
+
+
+def _wire_call(call: ToolCall, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The call as it was made, with the fields that came with it.
+
+    Arguments no server could read go out inside a JSON object.
+    """
+    read = argument_object(call)
+    arguments = (
+        json.dumps(read, ensure_ascii=False) if UNREADABLE in read else call.arguments or "{}"
+    )
+    function = {"name": call.name, "arguments": sendable(arguments)}
+    beside = object_of(kept.get("function"))
+    return {**kept, "id": call.id, "type": "function", "function": {**beside, **function}}
+
+
+def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": sendable(tool.description),
+        "parameters": sendable_json(tool.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+def _wire_schema(schema: AnswerSchema) -> dict[str, Any]:
+    return {
+        "type": "json_schema",
+        "json_schema": {
+            "name": schema.name,
+            "schema": sendable_json(schema.schema),
+            "strict": _is_closed(schema.schema),
+        },
+    }
+
+
+def _is_closed(schema: object) -> bool:
+    """Whether every object in a schema has its fields and no others: strict servers want that."""
+    if isinstance(schema, list):
+        return all(map(_is_closed, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    fields = schema.get("properties")
+    if isinstance(fields, Mapping):
+        if schema.get("additionalProperties") is not False:
+            return False
+        if set(schema.get("required", ())) != set(fields):
+            return False
+    return all(map(_is_closed, schema.values()))
+
+
+STREAM_END: Final = "[DONE]"
+
+_TEXT_PARTS: Final = ("text", "output_text")
+_REASONING: Final = ("reasoning_content", "reasoning")
+# What a call is made of; all else that stands in one goes back with it.
+_OF_A_CALL: Final = frozenset({"id", "type", "index", "function"})
+_OF_A_FUNCTION: Final = frozenset({"name", "arguments"})
+
+
+class OpenAIReply(ReplyReader):
+    """A reply of such a server."""
+
+    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
+        super().__init__(request, endpoint)
+        self._texts: list[str] = []
+        self._calls: list[WrittenInPieces] = []
+        self._call_at: dict[int, int] = {}  # the index of a call -> its place among the calls
+        self._tool_names: Final = {tool.name for tool in request.tools}
+        self._has_deltas = False
+        self._stops_early = False
+        self._usage: Usage | None = None
+        self._reasoned = False
+        self._refusal = ""
+        self._reasoning: list[str] = []
+        self._details: list[dict[str, Any]] = []
+        self._beside: dict[str, Any] = {}
+
+    def take_answer(self, answer: Mapping[str, Any]) -> None:
+        choices = self.listed(answer.get("choices"), what="choices")
+        if not choices:
+            raise self.rubbish("the reply has no choices")
+        self._take_frame(answer, choices[0])
+        self._take_message(_message_of(choices[0]), is_whole=True)
+
+    def heard(self, data: str) -> str:
+        if data[:1] != "{" and data.strip() == STREAM_END:
+            self.ended = True
+            return ""
+        return super().heard(data)
+
+    def take_event(self, event: Mapping[str, Any]) -> str:
+        choice = next(iter(self.listed(event.get("choices"), what="choices")), {})
+        self._take_frame(event, choice)
+        message = object_of(choice.get("delta"))
+        self._has_deltas = self._has_deltas or bool(message)
+        if not self._has_deltas:  # beside deltas, `message` is all of the text once more
+            message = _message_of(choice)
+        pieces = self._pieces
+        text = self._take_message(message)
+        if text or pieces != self._pieces:  # some servers write "stop" into each piece
+            self._stops_early = self._stops_early or bool(self.stop)
+        return text
+
+    @property
+    def is_ending(self) -> bool:
+        has_begun = bool(self._calls) or any(self._texts)
+        return self.ended or (bool(self.stop) and has_begun and not self._stops_early)
+
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    def written_calls(self) -> Iterator[WrittenCall]:
+        return (call.call() for call in self._calls)
+
+    def usage(self) -> Usage | None:
+        return self._usage
+
+    def thoughts(self) -> Thoughts | None:
+        """What DeepSeek, Kimi (`reasoning_content`), OpenRouter and Google want back."""
+        message: dict[str, Any] = {**self._beside}
+        if reasoning := "".join(self._reasoning):
+            message["reasoning_content"] = reasoning
+        if self._details:
+            message["reasoning_details"] = self._details
+        calls = tuple(call.kept for call in self._calls)
+        return Thoughts(message=message, calls=calls) if message or any(calls) else None
+
+    def why_empty(self) -> tuple[str, Fault]:
+        if self._refusal:
+            said = self.endpoint.api_key.quoted(self._refusal)
+            return f": the model refused: {said}", Fault.POLICY
+        advice = ": the model only reasoned; allow more tokens: reply_tokens of the profile"
+        return advice * self._reasoned, Fault.MALFORMED
+
+    def _take_frame(self, answer: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
+        """What stands around the message: how it ended, which model, at what cost.
+
+        OpenRouter puts the error of a provider into the choice, with half a text beside it.
+        """
+        if choice.get("error"):
+            raise self.own_error({"error": choice["error"]}, otherwise=Fault.TEMPORARY)
+        self.model = text_of(answer.get("model")) or self.model
+        self.stop = text_of(choice.get("finish_reason")) or self.stop
+        self._usage = _usage(answer.get("usage")) or self._usage
+        self.prompt_cut = self.prompt_cut or answer.get("truncated") is True  # llama.cpp
+
+    def finish(self, calls: Sequence[ToolCall]) -> str:
+        return "tool_calls" if self.stop == "function_call" else super().finish(calls)
+
+    def _take_message(self, message: Mapping[str, Any], *, is_whole: bool = False) -> str:
+        """A message, or what a stream adds to it; its text."""
+        text = self._message_text(message.get("content"))
+        self._texts.append(text)
+        if len(self._refusal) < MAX_CHARACTERS:
+            self._refusal += text_of(message.get("refusal"))
+        self._reasoned = self._reasoned or any(message.get(name) for name in _REASONING)
+        self._reasoning.append(self.thought(text_of(message.get("reasoning_content"))))
+        self._take_details(message.get("reasoning_details"))
+        if beside := object_of(message.get("extra_content")):
+            self._beside["extra_content"] = beside
+        calls = self.listed(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
+        if not calls and isinstance(message.get("function_call"), dict):  # before there were tools
+            calls = [{"function": message["function_call"]}]
+        for place, piece in enumerate(calls):
+            self._take_call(place, piece, is_whole=is_whole)
+        return text
+
+    def _take_details(self, details: object) -> None:
+        """Parts of OpenRouter's reasoning; a stream sends the text of one part in pieces."""
+        for part in self.listed(details, what="parts of reasoning"):
+            last = self._details[-1] if self._details else {}
+            self.thought(json.dumps(part))
+            if not all(part.get(name) == last.get(name) for name in ("type", "index")):
+                self._details.append(dict(part))
+                continue
+            pieces = {
+                name: f"{text_of(last.get(name))}{part[name]}"
+                for name in ("text", "summary", "data")
+                if isinstance(part.get(name), str)
+            }
+            self._details[-1] = {**last, **part, **pieces}
+
+    def _take_call(self, place: int, piece: Mapping[str, Any], *, is_whole: bool) -> None:
+        """Take in a call, or a piece of one: id and name once, then arguments, if all is well.
+
+        Some servers send a new id with each piece, repeat the name, cut it in two, or send all
+        calls under index 0 without ids.
+        """
+        function = object_of(piece.get("function"))
+        call_id, name = text_of(piece.get("id")), text_of(function.get("name"))
+        arguments = self.taken_arguments(_argument_text(function.get("arguments")))
+        has_index = isinstance(piece.get("index"), int)
+        index = piece["index"] if has_index else place
+        at = self._call_at.get(index)
+        newest_first = range(len(self._calls) - 1, -1, -1)
+        if call_id and not has_index:
+            at = next((one for one in newest_first if self._calls[one].id == call_id), at)
+        elif at is None and arguments and not name and not call_id and self._calls:
+            # The index counts the pieces and not the calls.
+            at = None if self._calls[-1].is_written else newest_first[0]
+        call = None if at is None or is_whole else self._calls[at]
+        if call is None or self._begins_another(call, call_id, name, arguments):
+            self.checked(len(self._calls) + 1, what="tool calls", most=MOST_CALLS)
+            self._call_at[index] = len(self._calls)
+            call = WrittenInPieces()
+            self._calls.append(call)
+        call.id = call.id or call_id
+        if not name.startswith(call.name):  # the second half of a name
+            name = call.name + name if not call.written and name != call.name else call.name
+        call.name = name or call.name
+        call.write(arguments)
+        kept = {name: one for name, one in piece.items() if name not in _OF_A_CALL and one}
+        inner = {name: one for name, one in function.items() if name not in _OF_A_FUNCTION and one}
+        if inner:
+            kept["function"] = {**object_of(call.kept.get("function")), **inner}
+        if kept:
+            self.thought(json.dumps(kept))
+            call.kept |= kept
+
+    def _begins_another(
+        self, call: WrittenInPieces, call_id: str, name: str, arguments: str
+    ) -> bool:
+        """Whether a piece under the index of `call` is of another call."""
+        if not name or not call.name:
+            return False
+        has_other_id = bool(call_id and call.id and call_id != call.id)
+        if name != call.name:
+            both = {call.name, name} <= self._tool_names
+            is_rest = name.startswith(call.name) or call.name + name in self._tool_names
+            is_unknown = not self._tool_names and not has_other_id
+            return bool(call.written) or both or not (is_rest or is_unknown)
+        if not call.is_written:
+            return False
+        is_new = bool(arguments) and arguments != "".join(call.written)
+        return has_other_id or (not call_id and is_new)
+
+    def _message_text(self, content: object) -> str:
+        """The text of a message, which may be one string or a list of parts."""
+        if isinstance(content, str):
+            return content
+        parts = self.listed(content, what="parts of a message")
+        texts = [part for part in parts if part.get("type") in _TEXT_PARTS]
+        return "".join(text_of(part.get("text")) for part in texts)
+
+
+def _message_of(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """The message of a choice, by whichever name a server has for it."""
+    message = object_of(choice.get("message")) or object_of(choice.get("delta"))
+    return message or {"content": choice.get("text")}
+
+
+def _argument_text(arguments: object) -> str:
+    """The arguments as text; some servers send the object itself."""
+    if isinstance(arguments, dict):
+        try:
+            return json.dumps(arguments, ensure_ascii=False)
+        except RecursionError:
+            return ""
+    return text_of(arguments)
+
+
+def _usage(usage: object) -> Usage | None:
+    """Tokens; what was read from a cache has two names, what was written to one only with some."""
+    if not isinstance(usage, dict):
+        return None
+    details = object_of(usage.get("prompt_tokens_details"))
+    cached = count_of(details.get("cached_tokens"))
+    return Usage(
+        input_tokens=count_of(usage.get("prompt_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")),
+        cached_tokens=cached or count_of(usage.get("prompt_cache_hit_tokens")),
+        written_tokens=count_of(details.get("cache_write_tokens")),
+    )
+
+
+class OpenAIChat(RemoteChat):
+    """One endpoint that speaks the chat completions API."""
+
+    @property
+    def address(self) -> str:
+        return f"{self.endpoint.base_url.rstrip('/')}/chat/completions"
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.endpoint.api_key.reveal() or NO_KEY}"}
+
+    def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
+        session = self.session_of(request)
+        return body_of(request, model=self.endpoint.model, stream=stream, session=session)
+
+    def reader(self, request: ChatRequest) -> OpenAIReply:
+        return OpenAIReply(request, self.endpoint)

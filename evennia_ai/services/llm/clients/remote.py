@@ -1,0 +1,409 @@
+"""A model behind HTTP as a `ChatModel`: what the clients of all providers have in common.
+
+Everything below `complete` runs in the bridge's thread. One attempt has three limits: its whole
+time, the time in which nothing arrives, and the size of the reply. The reply is read here and
+judged by the provider's own module, because a server may send anything. Errors leave the thread as
+values and are raised last, so that nothing is chained to them: the HTTP library's own exceptions
+hold the request, and with it the key.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.errors import (
+    ModelError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener
+from evennia_ai.services.llm.clients.answers import (
+    FailedRequest,
+    ReplyReader,
+    failed_with_status,
+    with_believable_usage,
+)
+from evennia_ai.services.llm.clients.error_bodies import redirection, words_in
+from evennia_ai.services.llm.failures import setting_for
+from evennia_ai.services.llm.learned import Learned, without_fields
+from evennia_ai.services.llm.profiles import Endpoint
+from evennia_ai.services.net.bridge import AsyncBridge, PerLoop
+from evennia_ai.services.net.events import LARGEST_EVENT_BYTES, BodyStart, EventReader
+from evennia_ai.services.net.http import (
+    BrokenOff,
+    NoConnection,
+    TooLarge,
+    answered,
+    headers_of,
+    http_client,
+    json_value,
+    persistently,
+    reason_of,
+    receive,
+)
+from evennia_ai.services.net.secrets import KeyMask
+
+if TYPE_CHECKING:
+    import httpx2
+
+T = TypeVar("T")
+log: Final = logging.getLogger(__name__)
+
+ENDING_SECONDS: Final = 2.0
+"""How long a stream may go on in silence after the whole text: the usage comes last."""
+
+STREAM_OVERHEAD: Final = 20
+"""How many bytes of a stream may come for one of its text: a word travels in much JSON."""
+
+NO_KEY: Final = "none"
+"""Sent where no key is configured: a server may want the header and look at nothing in it."""
+
+
+class Attempt:
+    """One request on its way; with a listener the reply is asked for in pieces."""
+
+    def __init__(self, chat: "RemoteChat", request: ChatRequest, hear: Listener | None) -> None:
+        self._chat = chat
+        self._endpoint = chat.endpoint
+        self._reader = chat.reader(request)
+        self._is_streamed: bool | None = None  # None as long as too little came to tell
+        self._content_type = ""
+        self._start = BodyStart("")
+        self._request = request
+        self._hear = hear
+        self._idle = asyncio.timeout(self._endpoint.idle_seconds if hear else None)
+        self._events = EventReader(
+            limit_bytes=max(LARGEST_EVENT_BYTES, self._endpoint.max_reply_bytes)
+        )
+        self._unmasked = self._endpoint.api_key.mask.stream()
+        self._body = bytearray()
+        self._left_bytes = self._endpoint.max_reply_bytes
+        self._received_bytes = 0
+
+    async def outcome(self, client: "httpx2.AsyncClient") -> ChatReply | FailedRequest:
+        """The reply, or why there is none: as a value, to which nothing is chained."""
+        failed = await self._exchanged(client)
+        if failed is not None and not self._is_complete:
+            return failed
+        try:
+            return self._reply()
+        except ModelError as problem:
+            return _failed(problem)
+        finally:
+            self._chat.notes += self._reader.notes
+
+    @property
+    def _is_complete(self) -> bool:
+        return bool(self._is_streamed) and self._reader.is_complete
+
+    def _reply(self) -> ChatReply:
+        reader = self._reader
+        if self._is_streamed:
+            reply = reader.reply()
+        else:
+            reply = reader.whole(bytes(self._body), content_type=self._content_type)
+        received = self._received_bytes
+        believable = with_believable_usage(reply, self._request, received_bytes=received)
+        return _without_key(believable, self._endpoint.api_key.mask)
+
+    async def _exchanged(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
+        """Send and read within the limits of time; what went wrong."""
+        endpoint = self._endpoint
+        try:
+            async with asyncio.timeout(endpoint.timeout_seconds), self._idle:
+                return await self._read(client)
+        except TimeoutError:
+            return FailedRequest(error=self._too_slow())
+        except ModelError as problem:
+            return _failed(problem)
+        except NoConnection as problem:
+            why = endpoint.api_key.quoted(str(problem))
+            advice = "see whether the server runs, and base_url of the profile"
+            return self._unavailable(f"no connection ({why}); {advice}")
+        except BrokenOff as problem:
+            return self._unavailable(f"the connection broke off in the reply ({problem})")
+        except TooLarge as problem:
+            size = problem.problem or f"the reply is larger than {endpoint.max_reply_bytes} bytes"
+            return FailedRequest(error=ModelRubbish(endpoint.name, size, too_much=True))
+
+    async def _read(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
+        streams, extra = self._hear is not None, self._request.sampling.extra
+        body = self._chat.body(self._request, stream=streams)
+        request = client.build_request(
+            "POST",
+            self._chat.address,
+            headers=self._headers(),
+            json=without_fields(body, self._chat.learned.left_out(extra)),
+        )
+        async with answered(client, request) as response:
+            if not response.is_success:
+                said, headers = await reason_of(response), headers_of(response)
+                words = words_in(said)
+                if response.is_redirect:
+                    words = redirection(headers.get("location", ""))
+                return failed_with_status(
+                    self._endpoint,
+                    response.status_code,
+                    words,
+                    headers,
+                    body=json_value(said),
+                    extra=extra,
+                )
+            self._content_type = response.headers.get("content-type", "")
+            self._start = BodyStart(self._content_type)
+            self._arrived()
+            limit_bytes = self._endpoint.max_reply_bytes * STREAM_OVERHEAD
+            await receive(response, self._take, limit_bytes=limit_bytes)
+        if self._is_streamed is None:
+            self._is_streamed = self._start.at_the_end()
+        if self._is_streamed:
+            self._take_rest()
+        return None
+
+    def _headers(self) -> dict[str, str]:
+        sent = {"Accept": "application/json", **self._chat.headers()}
+        session, name = self._chat.session_of(self._request), self._endpoint.session_header
+        return {name: session, **sent} if name and session else sent
+
+    def _take(self, chunk: bytes) -> None:
+        self._received_bytes += len(chunk)
+        if not self._is_streamed:
+            self._body += chunk
+        if self._is_streamed is None:
+            self._is_streamed = self._start.is_stream(chunk)
+            if self._is_streamed:
+                chunk = bytes(self._body)
+        if self._is_streamed:
+            self._take_events(self._events.fed(chunk))
+        elif len(self._body) > self._endpoint.max_reply_bytes:
+            raise TooLarge
+        self._arrived()
+
+    def _take_rest(self) -> None:
+        """The last event may lack its blank line, or be cut in two."""
+        try:
+            self._take_events(self._events.ended())
+        except ModelRubbish as problem:
+            if problem.too_much:
+                raise
+            raise BrokenOff("half an event") from None
+        if not self._is_complete and not self._reader.is_enough:
+            raise BrokenOff("no end of the stream")
+        self._say(self._unmasked.ended())
+
+    def _take_events(self, events: Iterable[str]) -> None:
+        """Hand over the text of some events, as one piece."""
+        piece = "".join(map(self._reader.heard, events))
+        self._left_bytes -= len(piece.encode("utf-8", "replace"))
+        if self._left_bytes < 0:
+            raise TooLarge
+        self._say(self._unmasked.fed(piece))
+
+    def _say(self, piece: str) -> None:
+        if piece and self._hear is not None:
+            self._hear(piece)
+
+    def _arrived(self) -> None:
+        """Begin to wait anew; not for long where nothing but the usage is missing."""
+        idle_seconds = self._endpoint.idle_seconds
+        if self._is_streamed and self._reader.is_ending:
+            idle_seconds = min(idle_seconds, ENDING_SECONDS)
+        self._idle.reschedule(asyncio.get_running_loop().time() + idle_seconds)
+
+    def _too_slow(self) -> ModelTimeout:
+        if self._idle.expired():
+            return ModelTimeout(self._endpoint.name, self._endpoint.idle_seconds, "silent")
+        return ModelTimeout(self._endpoint.name, self._endpoint.timeout_seconds)
+
+    def _unavailable(self, why: str) -> FailedRequest:
+        return FailedRequest(error=ModelUnavailable(self._endpoint.name, why), again=True)
+
+
+def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
+    """The reply with the endpoint's own key hidden wherever the server sent it back."""
+    return replace(
+        reply,
+        text=mask.masked(reply.text),
+        tool_calls=tuple(
+            ToolCall(
+                id=mask.masked(call.id),
+                name=mask.masked(call.name),
+                arguments=mask.masked(call.arguments),
+            )
+            for call in reply.tool_calls
+        ),
+    )
+
+
+def _failed(error: ModelError) -> FailedRequest:
+    """What a server says inside a reply is worth another attempt where its status would be."""
+    return FailedRequest(
+        error=error, again=error.fault is not None and error.fault.is_worth_a_retry
+    )
+
+
+class RemoteChat(ABC):
+    """One endpoint, asked through the bridge in the way that a subclass has of its servers."""
+
+    offline: Final = False
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        bridge: AsyncBridge,
+        *,
+        learned: Learned | None = None,
+        tell: Callable[[str], object] = log.warning,
+    ) -> None:
+        """`learned` is shared by all who ask the model; `tell` gets what an admin should know."""
+        self.endpoint: Final = endpoint
+        self.learned: Final = learned or Learned()
+        self.notes: list[str] = []
+        self._tell: Final = tell
+        self._told: set[str] = set()
+        self._bridge = bridge
+        self._client = PerLoop(bridge, http_client, lambda client: client.aclose())
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where it is asked."""
+
+    @abstractmethod
+    def headers(self) -> dict[str, str]:
+        """With which key, among others."""
+
+    @abstractmethod
+    def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
+        """What it is asked."""
+
+    @abstractmethod
+    def reader(self, request: ChatRequest) -> ReplyReader:
+        """Who finds the reply in what comes back."""
+
+    def session_of(self, request: ChatRequest) -> str | None:
+        """The key by which a router finds the server that has the request's beginning cached."""
+        key = request.cache_key
+        return None if key is None else self.endpoint.session_key(key)
+
+    @property
+    def name(self) -> str:
+        return self.endpoint.name
+
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]:
+        """The server's reply; fails with a `ModelError`."""
+        if listener is None or not self.endpoint.stream:
+            asked = self._bridge.run(lambda: self.answer(request, None))
+        else:
+            asked = self._bridge.run_heard(lambda hear: self.answer(request, hear), listener)
+        return asked.addBoth(self._with_notes_told)
+
+    def prepare(self) -> Deferred[None]:
+        """Import the HTTP library and make the client ahead of the first request."""
+        return self._bridge.run(self._prepared)
+
+    def close(self) -> None:
+        """Close the connections, if there are any."""
+        self._client.close()
+
+    def _with_notes_told(self, outcome: T) -> T:
+        """The outcome, now that an admin was told of what came up, of each thing once."""
+        notes, self.notes = self.notes, []
+        for note in dict.fromkeys(notes):
+            if note not in self._told:
+                self._told.add(note)
+                self._tell(f"evennia_ai: {note}")
+        return outcome
+
+    async def aclose(self) -> None:
+        """Close the connections, in the thread of the bridge."""
+        await self._client.aclose()
+
+    async def _prepared(self) -> None:
+        self._client.now()
+
+    async def answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+        """Return the server's reply; raises a `ModelError`. In the thread of the bridge."""
+        answer = await self._asked(_Hearing(hear), request)
+        if isinstance(answer, ModelError):
+            raise answer
+        return answer
+
+    async def _asked(self, hearing: "_Hearing", request: ChatRequest) -> ChatReply | ModelError:
+        """Ask until there is a reply, it is no use, or the request's time is over."""
+        client, broken = self._client.now(), 0
+        now = asyncio.get_running_loop().time
+        until = now() + request.timeout_seconds
+
+        async def attempt() -> ChatReply | FailedRequest:
+            nonlocal broken
+            while True:
+                outcome = await Attempt(self, request, hearing.hear).outcome(client)
+                if isinstance(outcome, ChatReply):
+                    return outcome
+                # A server may name one field after the other; each is left out once.
+                if hearing.heard or not self._learned_from(outcome.error):
+                    break
+            broken += _is_broken(outcome.error)
+            is_worth_it = not hearing.heard and (request.schema is None or broken < 2)
+            return replace(outcome, again=outcome.again and is_worth_it)
+
+        try:
+            async with asyncio.timeout_at(until):
+                outcome = await persistently(
+                    attempt,
+                    max_retries=self.endpoint.max_retries,
+                    may_pause=lambda pause: now() + pause < until,
+                )
+        except TimeoutError:
+            return ModelTimeout(self.name, request.timeout_seconds)
+        return outcome if isinstance(outcome, ChatReply) else outcome.error
+
+    def _learned_from(self, error: ModelError) -> bool:
+        """True if the error names fields that are left out from now on."""
+        refused = error.refused if isinstance(error, ModelRefused) else {}
+        news = {
+            field: instead
+            for field, instead in refused.items()
+            if self.learned.learn_refusal(field, instead=instead)
+        }
+        for field, instead in news.items():
+            change = f"'{instead}' is sent instead" if instead else "it is left out"
+            setting = setting_for({field: instead})
+            self.notes.append(
+                f"model '{self.name}' refuses the field '{field}': {change} until the server"
+                f" restarts; to make it permanent, set {setting} in its profile"
+            )
+        return bool(news)
+
+
+class _Hearing:
+    """The listener of a request, and whether it heard anything: then nothing is said again."""
+
+    def __init__(self, listener: Listener | None) -> None:
+        self.heard = False
+        self._listener = listener
+
+    @property
+    def hear(self) -> Listener | None:
+        return None if self._listener is None else self._pass_on
+
+    def _pass_on(self, piece: str) -> None:
+        self.heard = True
+        if self._listener is not None:
+            self._listener(piece)
+
+
+def _is_broken(error: ModelError) -> bool:
+    """Whether a server broke down; one that may not end a reply to a schema does so each time."""
+    return isinstance(error, ModelUnavailable) and error.status == 500

@@ -1,0 +1,370 @@
+"""A model that says what it is to reply: for demos, and for tests of this library and of games.
+
+It can be as slow as a real one, be heard while it writes, call tools, and fail before or in the
+middle of a reply. Its lines come from code or from a script, a YAML or JSON file that an author
+writes: a list of entries, or an object with that list under `replies` and how all of them are told.
+An entry is a text, or an object: `reply`, `tool_calls`, `fail`, `delay_seconds`, and `when` for one
+that is said whenever these words stand in the newest message.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
+from twisted.internet.task import deferLater
+
+from evennia_ai.engine.errors import (
+    EndpointError,
+    FormatError,
+    ModelError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from evennia_ai.engine.foreign.documents import read_document
+from evennia_ai.engine.foreign.fields import own_words
+from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener, Usage
+from evennia_ai.services.llm.resilience import Clock
+
+FILES: Final = frozenset({".yaml", ".yml", ".json"})
+
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedReply:
+    """A reply and how it comes: after a delay, and with an `error` broken off behind its text."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    error: Exception | None = None
+    delay_seconds: float | None = None
+
+
+Line = str | ChatReply | Exception | ScriptedReply
+"""A reply's text, a whole reply, the error to fail with, or a reply with how it comes."""
+
+
+class ScriptedModel:
+    """Answers with the lines it was given, in order, or with what a callable makes of a request.
+
+    `requests` holds all that was asked. A listener hears a reply in pieces of so many characters,
+    one every `piece_seconds`. Delays need a `clock`. A script that has ended fails with
+    `ScriptEndedError`: nothing is made up.
+    """
+
+    offline: Final = False
+
+    def __init__(
+        self,
+        script: Iterable[Line] | Callable[[ChatRequest], Line],
+        *,
+        name: str = "scripted",
+        delay_seconds: float = 0.0,
+        piece_characters: int = 16,
+        piece_seconds: float = 0.0,
+        clock: Clock | None = None,
+    ) -> None:
+        if (delay_seconds or piece_seconds) and clock is None:
+            raise EndpointError(name, "clock", "is missing: a delay needs one")
+        if piece_characters < 1:
+            raise EndpointError(name, "piece_characters", "must be 1 or more")
+        self._line = script if callable(script) else _in_order(name, script)
+        self._name = name
+        self._delay_seconds = delay_seconds
+        self._piece_characters = piece_characters
+        self._piece_seconds = piece_seconds
+        self._clock = clock
+        self.requests: list[ChatRequest] = []
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]:
+        """The next line of the script, now or after its delay."""
+        self.requests.append(request)
+        line = maybeDeferred(self._line, request)
+        return line.addCallback(self._heard, request, listener)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _heard(
+        self, line: Line, request: ChatRequest, listener: Listener | None
+    ) -> Deferred[ChatReply]:
+        """The reply, after its delay and the pieces that the listener hears."""
+        reply = line if isinstance(line, ScriptedReply) else _plainly(line)
+        seconds = self._delay_seconds if reply.delay_seconds is None else reply.delay_seconds
+        coming = self._after(seconds)
+        for piece in self._pieces(reply.text) if listener else ():
+            coming.addCallback(lambda _, listen=listener, piece=piece: listen(piece))
+            if self._piece_seconds:
+                coming.addCallback(lambda _: self._after(self._piece_seconds))
+        ending = reply.error or (line if isinstance(line, ChatReply) else _reply(reply, request))
+        return coming.addCallback(lambda _: _come_to(ending))
+
+    def _pieces(self, text: str) -> list[str]:
+        size = self._piece_characters
+        return [text[start : start + size] for start in range(0, len(text), size)]
+
+    def _after(self, seconds: float) -> Deferred[None]:
+        if not seconds:
+            return succeed(None)
+        if self._clock is None:
+            return fail(EndpointError(self._name, "clock", "is missing: a delay needs one"))
+        return deferLater(self._clock, seconds, lambda: None)
+
+
+Failing = Literal["timeout", "unavailable", "refused", "rubbish"]
+"""How a call can fail, by the names of the errors."""
+
+_Seconds = Annotated[float, Field(ge=0, le=3600, strict=False)]
+_KIND: Final = "script"
+
+
+class _Written(BaseModel):
+    """An object of a script's file as it stands there."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class ScriptedCall(_Written):
+    """A call that a scripted reply makes."""
+
+    tool: Annotated[str, Field(min_length=1, max_length=64)]
+    arguments: dict[str, Any] | str = {}
+
+
+class ScriptEntry(_Written):
+    """One entry of a script; with `when` it is said each time, without it once, in order.
+
+    One that fails is told first, as far as it has a text: the call breaks off.
+    """
+
+    when: Annotated[str, Field(min_length=1)] | None = None
+    reply: str = ""
+    tool_calls: list[ScriptedCall] = []
+    fail: Failing | None = None
+    delay_seconds: _Seconds | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_text(cls, value: Any) -> Any:
+        return {"reply": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ScriptEntry":
+        if not (self.reply or self.tool_calls or self.fail):
+            raise ValueError("says nothing: give it a reply, tool_calls or fail")
+        return self
+
+
+class Script(_Written):
+    """What is said, and how a listener hears it.
+
+    With `repeat` the replies in order begin again when they are used up.
+    """
+
+    replies: Annotated[list[ScriptEntry], Field(min_length=1)]
+    repeat: bool = False
+    delay_seconds: _Seconds = 0.0
+    piece_characters: Annotated[int, Field(ge=1)] = 16
+    piece_seconds: _Seconds = 0.0
+
+    @property
+    def in_order(self) -> list[ScriptEntry]:
+        """Those that are said one after the other."""
+        return [entry for entry in self.replies if not entry.when]
+
+    @property
+    def on_cue(self) -> list[tuple[str, ScriptEntry]]:
+        """The others, each with its cue."""
+        return [(entry.when, entry) for entry in self.replies if entry.when]
+
+
+def read_script(path: Path) -> Script:
+    """The script in a file; FormatError says what is wrong with it, and where."""
+    values = read_document(path, kind=_KIND)
+    try:
+        return Script.model_validate({"replies": values} if isinstance(values, list) else values)
+    except ValidationError as error:
+        raise FormatError(_KIND, f"{path}: {_in_words(error)}") from None
+
+
+def _in_words(error: ValidationError) -> str:
+    """The first thing that is wrong, with its place counted from 1 as an author does."""
+    one = error.errors(include_url=False, include_input=False)[0]
+    steps = [f"{step + 1}" if isinstance(step, int) else str(step) for step in one["loc"]]
+    if not steps:
+        return "it must be a list of replies, or an object with that list under 'replies'"
+    if one["type"] == "extra_forbidden":
+        return f"{' '.join(steps)}: no such word; {_known(one['loc'])}"
+    wanted = "must be a text or an object" if one["type"] == "model_type" else own_words(one)
+    return f"{' '.join(steps)}: {wanted}"
+
+
+def _known(place: Sequence[int | str]) -> str:
+    """The words that may stand where a wrong one does."""
+    inside: type[BaseModel] = Script
+    if "tool_calls" in place:
+        inside = ScriptedCall
+    elif "replies" in place:
+        inside = ScriptEntry
+    what = {Script: "a script", ScriptEntry: "a reply", ScriptedCall: "a tool call"}[inside]
+    return f"{what} has {', '.join(inside.model_fields)}"
+
+
+class ScriptEndedError(AssertionError):
+    """A scripted model was asked more often than its script has lines."""
+
+
+def scripted_from(
+    script: str | Path, *, name: str = "scripted", clock: Clock | None = None
+) -> ScriptedModel:
+    """The model of a script: a `.yaml` or `.json` file, or what stands at a dotted path.
+
+    At a dotted path may be lines or a function of a request. EndpointError says what is wrong
+    with either. Delays are those of the `clock`, else of the reactor.
+    """
+    if Path(script).suffix.lower() not in FILES:
+        return ScriptedModel(_at_dotted_path(str(script), name), name=name, clock=_timed(clock))
+    try:
+        read = read_script(Path(script))
+    except FormatError as error:
+        raise EndpointError(name, "script", error.message) from error
+    return ScriptedModel(
+        _Cued(read, name),
+        name=name,
+        delay_seconds=read.delay_seconds,
+        piece_characters=read.piece_characters,
+        piece_seconds=read.piece_seconds,
+        clock=_timed(clock),
+    )
+
+
+class _Cued:
+    """The lines of a script from a file: the first whose cue was given, else the next in order."""
+
+    def __init__(self, script: Script, name: str) -> None:
+        self._on_cue, self._in_order = script.on_cue, script.in_order
+        self._repeats = script.repeat
+        self._name = name
+        self._said = 0
+        self._calls = count(1)
+
+    def __call__(self, request: ChatRequest) -> Line:
+        newest = _newest_text(request)
+        for cue, entry in self._on_cue:
+            if cue.casefold() in newest:
+                return self._line(entry)
+        entries, place = self._in_order, self._said
+        if entries and self._repeats:
+            place %= len(entries)
+        if place >= len(entries):
+            return _ended(self._name, request)
+        self._said += 1
+        return self._line(entries[place])
+
+    def _line(self, entry: ScriptEntry) -> ScriptedReply:
+        return ScriptedReply(
+            text=entry.reply,
+            tool_calls=tuple(map(self._call, entry.tool_calls)),
+            error=_error(entry.fail, self._name) if entry.fail else None,
+            delay_seconds=entry.delay_seconds,
+        )
+
+    def _call(self, act: ScriptedCall) -> ToolCall:
+        given = act.arguments
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return ToolCall(id=f"scripted{next(self._calls)}", name=act.tool, arguments=text)
+
+
+def _newest_text(request: ChatRequest) -> str:
+    """What the newest message of a player or a tool says; instructions are nobody's cue."""
+    heard = (one.content for one in reversed(request.messages) if one.role in ("user", "tool"))
+    return next(heard, "").casefold()
+
+
+def _in_order(name: str, script: Iterable[Line]) -> Callable[[ChatRequest], Line]:
+    lines = iter((script,) if isinstance(script, str) else tuple(script))
+    return lambda request: next(lines, _ended(name, request))
+
+
+def _ended(name: str, request: ChatRequest) -> ScriptEndedError:
+    return ScriptEndedError(f"model '{name}' has no line left for {request.question!r}")
+
+
+def _at_dotted_path(path: str, name: str) -> Iterable[Line] | Callable[[ChatRequest], Line]:
+    module, _, wanted = path.rpartition(".")
+    try:
+        found: Any = getattr(import_module(module), wanted) if _DOTTED.fullmatch(path) else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise EndpointError(name, "script", f"'{path}' is not there: {error}") from error
+    if not callable(found) and not isinstance(found, list | tuple):
+        wants = "the path of a .yaml or .json file, or the dotted path of lines or a function"
+        raise EndpointError(name, "script", f"'{path}' is no script: it must be {wants}")
+    lines: Iterable[Line] | Callable[[ChatRequest], Line] = found
+    return lines
+
+
+def _timed(clock: Clock | None) -> Clock:
+    """The clock, else the reactor, which is imported late: importing it installs it."""
+    if clock is not None:
+        return clock
+    from twisted.internet import reactor
+
+    running: Any = reactor
+    timed: Clock = running
+    return timed
+
+
+def _come_to(ending: ChatReply | Exception) -> ChatReply:
+    if isinstance(ending, Exception):
+        raise ending
+    return ending
+
+
+def _plainly(line: str | ChatReply | Exception) -> ScriptedReply:
+    if isinstance(line, Exception):
+        return ScriptedReply(error=line)
+    return ScriptedReply(text=line if isinstance(line, str) else line.text)
+
+
+def _reply(reply: ScriptedReply, request: ChatRequest) -> ChatReply:
+    return ChatReply(
+        text=reply.text,
+        model=request.model,
+        tool_calls=reply.tool_calls,
+        finish_reason="tool_calls" if reply.tool_calls else "stop",
+        usage=_usage(request, reply.text),
+    )
+
+
+def _usage(request: ChatRequest, text: str) -> Usage:
+    """Words, for want of tokens: the same request always costs the same."""
+    said = sum(len(message.content.split()) for message in request.messages)
+    return Usage(input_tokens=said, output_tokens=len(text.split()))
+
+
+def _error(failing: Failing, name: str) -> ModelError:
+    """A new error each time: one that was raised keeps where it was."""
+    made: dict[Failing, Callable[[], ModelError]] = {
+        "timeout": lambda: ModelTimeout(name, 0),
+        "unavailable": lambda: ModelUnavailable(name, "the script says so"),
+        "refused": lambda: ModelRefused(name, 400, "the script says so"),
+        "rubbish": lambda: ModelRubbish(name, "the script says so"),
+    }
+    return made[failing]()

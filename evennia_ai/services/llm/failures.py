@@ -1,0 +1,417 @@
+"""Why a model gave no reply: one reading of what servers say, whatever protocol they speak.
+
+A server says what is wrong by a status, by words for a code, or only in a sentence. `failure` finds
+whose fault it is (`errors.Fault`) and which setting helps; everything that follows (a retry, the
+next profile, the breaker, a shorter prompt) is decided by that. `ENDINGS` does the same for the
+reasons with which a reply can end. Sentences are matched because many servers give nothing else:
+llama.cpp answers with 500 to an error of a chat template, and several providers with 400 to all
+else. The patterns quote the servers they were taken from.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from evennia_ai.engine.errors import Fault, ModelRefused, ModelRubbish, ModelUnavailable
+from evennia_ai.services.llm.learned import INNER_FIELDS
+from evennia_ai.services.llm.profiles import Endpoint
+
+MOST_READ: Final = 500
+"""Values of an error's body that are looked at."""
+
+MOST_CHARACTERS: Final = 8_000
+"""Characters of an error's body that are looked at."""
+
+Ending = Literal["stop", "length", "tool_calls"] | Fault
+
+UNENDED: Final = "unended"
+"""The reason of a stream that came to its end without one: the last words may be missing."""
+
+ENDINGS: Final[Mapping[str, Ending]] = {
+    UNENDED: "length",
+    **dict.fromkeys(("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "end"), "stop"),
+    **dict.fromkeys(("complete", "completed", "finished", "finish_reason_stop"), "stop"),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call", "tool_call"), "tool_calls"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+    **dict.fromkeys(("model_context_window_exceeded", "max_completion_tokens"), "length"),
+    **dict.fromkeys(("content_filter", "content-filter", "content_filtered"), Fault.POLICY),
+    **dict.fromkeys(("refusal", "sensitive", "safety", "recitation", "blocklist"), Fault.POLICY),
+    **dict.fromkeys(("prohibited_content", "spii", "guardrail_intervened"), Fault.POLICY),
+    **dict.fromkeys(("error", "network_error", "abort", "aborted", "timeout"), Fault.TEMPORARY),
+    **dict.fromkeys(("insufficient_system_resource", "overloaded"), Fault.TEMPORARY),
+}
+"""What a reason to end a reply stands for, by its lower-case word."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CODES: Final[Mapping[Fault, frozenset[str]]] = {
+    Fault.TOO_LONG: _words(
+        """
+        context_length_exceeded exceed_context_size_error request_too_large input_too_long
+        context_window_exceeded prompt_too_long tokens_limit_reached
+        """
+    ),
+    Fault.POLICY: _words(
+        """
+        content_filter content_policy_violation responsibleaipolicyviolation moderation safety
+        data_inspection_failed refusal prohibited_content sensitive guardrail_intervened
+        moderation_blocked
+        """
+    ),
+    Fault.ACCOUNT: _words(
+        """
+        authentication_error invalid_api_key permission_error permission_denied unauthenticated
+        unauthorized forbidden billing_error insufficient_quota billing_not_active
+        billing_hard_limit_reached insufficient_credits payment_required not_found_error
+        not_found model_not_found account_deactivated access_terminated insufficient_balance
+        model_not_available
+        """
+    ),
+    Fault.TEMPORARY: _words(
+        """
+        server_error internal_error internal_server_error internalservererror internal
+        unavailable service_unavailable unavailable_error overloaded overloaded_error
+        engine_overloaded rate_limit_exceeded rate_limit_error rate_limit too_many_requests
+        resource_exhausted timeout timeout_error gateway_timeout bad_gateway deadline_exceeded
+        api_error api_connection_error aborted network_error provider_error
+        insufficient_system_resource
+        """
+    ),
+    Fault.PROMPT: _words(
+        """
+        invalid_request_error badrequesterror invalid_argument bad_request unsupported_parameter
+        unsupported_value unknown_parameter invalid_value
+        """
+    ),
+}
+
+_TRANSIENT: Final = frozenset({408, 409, 425, 429})
+_ACCOUNT: Final = frozenset({401, 402, 403, 404, 405, 410})
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE | re.DOTALL)
+
+
+_TOO_LONG: Final = _any(
+    r"maximum (?:context|prompt) length",  # OpenAI, vLLM, OpenRouter; xAI
+    r"context[ _](?:length|size|window|limit)\b.{0,80}?(?:exceed|overflow|only|too )",
+    r"exceed\w*.{0,60}?context[ _](?:length|size|window|limit)",  # llama.cpp, Ollama
+    r"(?:prompt|input|message|request(?: body)?)s?(?: is| are)? too (?:long|large)",  # Anthropic
+    r"too many (?:input |prompt )?tokens",  # Cohere
+    r"input token count|input tokens exceed|exceeds the maximum number of tokens",  # Gemini, OpenAI
+    r"reduce (?:the length of|your (?:prompt|message))",  # Groq
+    r"longer than the model|context the overflows|context shift is disabled",  # SGLang, LM Studio
+    r"max_new_tokens`? must be <|range of input length|max_seq_len|max_model_len",  # TGI, Qwen
+)
+_WINDOWS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:context|prompt) length (?:is|of)(?: only)? \(?(\d[\d,]*)",
+        r"with (\d[\d,]*) maximum context",
+        r"context[ _](?:length|size|window|limit)[^.\d]{0,30}?(\d[\d,]*)",
+        r"> ?(\d[\d,]*)",
+        r"(?:tokens allowed|must be <=?|configured limit of)\D{0,3}(\d[\d,]*)",
+        r"(?:max size:|cannot exceed) (\d[\d,]*)",
+        r"\blimit:? (\d[\d,]*)",
+        r"max_(?:seq|model)_len\D{0,6}(\d[\d,]*)",
+        r"input length should be \[\d+, ?(\d[\d,]*)",
+    )
+)
+_COUNTED: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(\d[\d,]*) (?:in the messages|of text input|input tokens|`inputs` tokens)",
+        r"(?:resulted in|request contains|you requested(?: about)?|prompt contains) (\d[\d,]*)",
+        r"(\d[\d,]*)(?: tokens)? >",
+        r"(?:request|input|input token count|input length|prompt length) ?\(?(\d[\d,]*)",
+        r"\brequested:? (\d[\d,]*)|received (\d[\d,]*)|keep the first (\d[\d,]*)",
+    )
+)
+_WINDOW_NAMES: Final = ("n_ctx", "max_model_len", "max_context_length", "context_length")
+_COUNT_NAMES: Final = ("n_prompt_tokens", "prompt_tokens", "input_tokens")
+
+_POLICY: Final = _any(
+    r"content (?:policy|management policy|filter)|usage polic|safety system|acceptable use",
+    r"(?:was|were|been|be) flagged|requires moderation|content exists risk",  # OpenRouter, DeepSeek
+    r"inappropriate content|prohibited[ _]content|blocked by (?:safety|our|the) ",
+)
+_NO_CREDIT: Final = _any(
+    r"insufficient[ _](?:credit|quota|balance|funds)|credit balance|out of credits?",
+    r"exceeded your current quota|quota (?:has been )?exceeded|billing|payment required|arrears",
+)
+_BAD_KEY: Final = _any(
+    r"(?:invalid|incorrect|missing|no|expired|unauthorized) (?:api|access|authentication)[ _-]?key",
+    r"api[ _-]?key (?:is |was )?(?:not valid|invalid|missing|required|expired|not found)",
+    r"(?:invalid|missing|no) (?:auth\w*|credentials|bearer)",
+)
+_COMES_BACK: Final = _any(r"retry in|try again in|retry after|per (?:minute|second)|rate.?limit")
+_NO_MODEL: Final = _any(
+    r"\bmodel\b.{0,80}?(?:not found|not exist|not a valid|not loaded|decommissioned|no longer)",
+    r"(?:unknown|invalid|no such|not a valid) model|no models? (?:is |are )?loaded",
+)
+_NO_ADDRESS: Final = _any(r"unexpected endpoint|no route|not found|cannot (?:post|get)|invalid url")
+_NO_TOOLS: Final = _any(
+    r"does(?: not|n't) support (?:tool|function)|support(?:s)? tool use|--jinja",
+    r"(?:tool|function)s?(?:[ _-](?:use|call\w*|choice|param))?\b.{0,30}?"
+    r"(?:not supported|unsupported|not available|not enabled|requires)",
+    r"enable-auto-tool-choice",
+)
+_NO_SYSTEM: Final = _any(
+    r"system (?:role|message|prompt|instruction)s?\b.{0,30}?"
+    r"(?:not supported|unsupported|not allowed)",
+    r"(?:not|n't) support(?: the)? system|developer instruction is not enabled",
+)
+_ROLES: Final = _any(
+    r"roles? must alternate|alternat\w+.{0,20}?(?:user|role)|conversation roles",
+    r"system (?:role|message)s?\b.{0,40}?(?:must be|beginning|first|only)|unexpected role",
+    r"expected last role|after the optional system|consecutive (?:user|assistant) messages",
+)
+_TEMPLATE: Final = _any(r"jinja|chat[ _]template|template (?:error|exception|render)|raise_except")
+_NO_SCHEMA: Final = _any(
+    r"response_format|json[ _]schema|structured output|grammar|tool_choice forces",
+)
+_NO_STREAM: Final = _any(
+    r"\bstream(?:ing)?['\"`]?\b.{0,30}?(?:not supported|unsupported|not available|not allowed)",
+    r"(?:not|n't) support stream",
+)
+_PAST_CALLS: Final = _any(
+    r"missing.{0,20}?(?:thought_signature|reasoning)|(?:thought_signature|reasoning\w*).{0,5} ?"
+    r"(?:is |field )?(?:missing|required|must be)|expected `?(?:thinking|redacted_thinking)",
+)
+
+_REFUSES: Final = _any(
+    r"unknown|unrecogni[sz]ed|unsupported|not supported|n't supported|not? (?:longer )?support",
+    r"not permitted|not allowed|forbidden|unexpected|deprecated|cannot find field|extra inputs",
+    r"invalid (?:field|parameter|argument|property|key)|no such|not accepted|may only be set",
+)
+# Behind these words a server lists what it does take.
+_TAKES: Final = _any(
+    r"expected one of[^\n]*|(?:valid|allowed|supported|known) (?:\w+ )?are[^\n]*",
+    r"\buse [^\n]*",
+)
+_OURS: Final = _words(
+    """
+        prompt_cache_key user stream_options temperature top_p stop seed stop_sequences metadata
+        max_tokens max_completion_tokens
+        """
+)
+LIMITS: Final = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""The two names of the field that bounds a reply, each with the other one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Said:
+    """What the body of an error holds, whatever its shape."""
+
+    text: str
+    codes: frozenset[str]
+    numbers: Mapping[str, int]
+    places: tuple[str, ...]
+    """The fields that it points at."""
+
+
+def failure(
+    endpoint: Endpoint,
+    *,
+    status: int | None,
+    words: str,
+    body: object = None,
+    extra: Collection[str] = (),
+    retry_in_seconds: float | None = None,
+    otherwise: Fault = Fault.MALFORMED,
+) -> ModelRefused | ModelRubbish | ModelUnavailable:
+    """Return the error of a call that a server answered with an error.
+
+    Args:
+        endpoint: The server that was asked.
+        status: The status of the answer, None for an error inside a good answer.
+        words: The server's explanation, as people read it.
+        body: The answer as JSON, None where it is none.
+        extra: The further fields of the request, which the server may refuse by name.
+        retry_in_seconds: How long the server asks to wait, None where it does not.
+        otherwise: Whose fault it is where neither codes nor words say.
+    """
+    said = _said(words, body)
+    if status is None:
+        status = next((int(one) for one in said.codes if re.fullmatch(r"[345]\d\d", one)), None)
+    quoted = endpoint.api_key.quoted(words) or "no reason given"
+    told = quoted if status is None else f"status {status}: {quoted}"
+    refused = _refused(said, extra) if status is None or status < 500 else {}
+    found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
+    fault = Fault.PROMPT if refused else found
+    if fault is Fault.TEMPORARY:
+        return ModelUnavailable(
+            endpoint.name, told, status=status, retry_in_seconds=retry_in_seconds
+        )
+    if fault is Fault.MALFORMED:
+        return ModelRubbish(endpoint.name, f"the server sent an error: {quoted}")
+    window = counted = None
+    if fault is Fault.TOO_LONG:
+        window = _number(said, _WINDOW_NAMES, _WINDOWS)
+        counted = _number(said, _COUNT_NAMES, _COUNTED)
+    return ModelRefused(
+        endpoint.name,
+        status,
+        quoted,
+        fault=fault,
+        advice=_advice(fault, said, status, refused=refused, window_tokens=window),
+        window_tokens=window,
+        counted_tokens=counted,
+        refused=refused,
+        wants_past_thoughts=fault is Fault.PROMPT and bool(_PAST_CALLS.search(said.text)),
+    )
+
+
+def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
+    """Whose fault an error is: the first line of the table that is true, None for none."""
+    text = said.text
+    coded = next((fault for fault, codes in _CODES.items() if codes & said.codes), None)
+    of_prompt = (_TEMPLATE, _ROLES, _NO_SYSTEM, _NO_TOOLS)
+    of_account = (_NO_CREDIT, _BAD_KEY, _NO_MODEL)
+    is_spent = status == 429 and (_NO_CREDIT.search(text) or "insufficient_quota" in said.codes)
+    known = 0 if status is None else status
+    table = (
+        (coded is Fault.TOO_LONG or status == 413, Fault.TOO_LONG),
+        (status != 429 and _TOO_LONG.search(text), Fault.TOO_LONG),
+        # llama.cpp and Ollama answer so with 500, whoever is asked next.
+        (any(one.search(text) for one in of_prompt), Fault.PROMPT),
+        # Google says "quota" of a limit per minute too.
+        (is_spent and not comes_back and not _COMES_BACK.search(text), Fault.ACCOUNT),
+        (known in _TRANSIENT or known >= 500, Fault.TEMPORARY),
+        (coded is Fault.POLICY or _POLICY.search(text), Fault.POLICY),
+        (status in _ACCOUNT or any(one.search(text) for one in of_account), Fault.ACCOUNT),
+        (0 < known < 400, Fault.ACCOUNT),  # a redirect: the address is another one
+        (known, Fault.PROMPT),
+        (coded is not None, coded),
+        (_NO_ADDRESS.search(text), Fault.ACCOUNT),
+    )
+    return next((fault for is_so, fault in table if is_so and fault), None)
+
+
+def _advice(
+    fault: Fault,
+    said: _Said,
+    status: int | None,
+    *,
+    refused: Mapping[str, str],
+    window_tokens: int | None,
+) -> str:
+    """What an admin can change, with the name of the setting: the first line that is true."""
+    text, size = said.text, f" to {window_tokens}" if window_tokens else ""
+    prompts, accounts = fault is Fault.PROMPT, fault is Fault.ACCOUNT
+    no_key = status in (401, 403) or _BAD_KEY.search(text)
+    no_model = _NO_MODEL.search(text) or "model_not_found" in said.codes
+    table = (
+        (refused, f"to leave it out for good, set {setting_for(refused)} in the profile"),
+        (
+            fault is Fault.TOO_LONG,
+            f"set context_tokens of the profile{size}, or give the server a larger window",
+        ),
+        (
+            fault is Fault.POLICY,
+            "the provider's filter stopped it: change the prompt, or model of the profile",
+        ),
+        (prompts and _PAST_CALLS.search(text), 'set past_calls of the profile to "told"'),
+        (prompts and _NO_SYSTEM.search(text), "set system_role of the profile to False"),
+        (prompts and _ROLES.search(text), "set strict_roles of the profile to True"),
+        (prompts and _NO_TOOLS.search(text), 'set tools of the profile to "schema" or "none"'),
+        (prompts and _NO_SCHEMA.search(text), 'set schema of the profile to "text"'),
+        (prompts and _NO_STREAM.search(text), "set stream of the profile to False"),
+        (
+            prompts and _TEMPLATE.search(text),
+            "set strict_roles of the profile to True, or system_role to False",
+        ),
+        (accounts and no_key, "check the key: api_key_env of the profile names its variable"),
+        (
+            accounts and (status == 402 or _NO_CREDIT.search(text)),
+            "check the credit of the account, or name another profile for the role",
+        ),
+        (accounts and no_model, "check model of the profile"),
+        (accounts, "check base_url of the profile (is /v1 missing?), and its model"),
+    )
+    other = "check tools, schema, strict_roles, reply_tokens and extra of the profile"
+    return next((advice for is_so, advice in table if is_so), other)
+
+
+def setting_for(refused: Mapping[str, str]) -> str:
+    """Return the setting of a profile that leaves refused fields out for good."""
+    settings = [f'reply_limit to "{instead}"' for instead in refused.values() if instead]
+    extra = {field: None for field, instead in refused.items() if not instead}
+    return " and ".join([*settings, *([f"extra to {extra}"] if extra else [])])
+
+
+def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
+    """The fields that a server refuses by name, each with the field to send instead.
+
+    Only fields without which the request is still the same: a server cannot name others away.
+    """
+    text = _TAKES.sub("", said.text)
+    found: dict[str, str] = {}
+    if not _REFUSES.search(f"{text} {' '.join(said.codes)}"):
+        return found
+    for field in sorted(_OURS | INNER_FIELDS | set(extra)):
+        name = re.escape(field)
+        # A plain word such as "user" must be quoted, or be called a field.
+        is_word = "_" not in field
+        bare = rf"(?:argument|parameter|field|name|property|key|input)s?(?: supplied)?:? {name}\b"
+        spelt = rf"(?<!role )[\"'`]{name}[\"'`]|{bare}|\b{name}(?:: extra|`? (?:is|does|may))"
+        pattern = spelt if is_word else rf"\b{name}\b"
+        sentences = re.split(r"\n|\. ", text)
+        is_named = any(
+            re.search(pattern, one, re.IGNORECASE) and _REFUSES.search(one) for one in sentences
+        )
+        if is_named or field in said.places:
+            found[field] = LIMITS.get(field, "")
+    return found
+
+
+def _said(words: str, body: object) -> _Said:
+    """The texts, codes, numbers and places in an error, however its members are nested."""
+    texts, codes, numbers, places = [words], set[str](), dict[str, int](), list[str]()
+    for name, value in _members(body):
+        if isinstance(value, str) and value:
+            texts.append(value)
+        if name in ("code", "type", "status", "reason", "error_code", "error_type"):
+            codes.add(str(value).lower())
+        if name in ("param", "field", "parameter") and isinstance(value, str):
+            places.append(value)
+        if name == "loc" and isinstance(value, list) and value:
+            places.append(str(value[-1]))
+        if isinstance(value, int):
+            numbers[name] = value
+    text = "\n".join(dict.fromkeys(texts))[:MOST_CHARACTERS]
+    return _Said(text=text, codes=frozenset(codes), numbers=numbers, places=tuple(places))
+
+
+def _members(body: object) -> Iterator[tuple[str, object]]:
+    """The members of a JSON value and of all in it, each with its name, so many at most."""
+    left: list[tuple[str, object]] = [("", body)]
+    for _ in range(MOST_READ):
+        if not left:
+            return
+        name, value = left.pop(0)
+        yield name, value
+        if isinstance(value, dict):
+            left += [(str(inner), one) for inner, one in value.items()]
+        elif isinstance(value, list):
+            left += [(name if name != "loc" else "", one) for one in value[:MOST_READ]]
+
+
+def _number(
+    said: _Said, names: Collection[str], patterns: Collection[re.Pattern[str]]
+) -> int | None:
+    """A number that an error names: by its member, else the first that a sentence gives."""
+    for name in names:
+        if name in said.numbers:
+            return said.numbers[name]
+    for pattern in patterns:
+        found = pattern.search(said.text)
+        if found is not None:
+            digits: Any = next(filter(None, found.groups()))
+            return int(digits.replace(",", "")[:12])
+    return None

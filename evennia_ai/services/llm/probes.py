@@ -1,0 +1,127 @@
+"""Probes: small requests to a model's server that are no calls of the model, and its model lists.
+
+What a server sends is looked at within bounds: a list of models has some megabytes at most, and it
+is read in the thread of the bridge.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from json import loads
+from typing import TYPE_CHECKING, Any, Final
+
+from evennia_ai.services.net.http import (
+    BrokenOff,
+    NoConnection,
+    TooLarge,
+    answered,
+    headers_of,
+    http_client,
+    receive,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_BYTES: Final = 8_000_000
+"""Of one answer: routers list many hundred models."""
+
+MOST_LOCATION: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A request that is no call of the model."""
+
+    address: str
+    body: Mapping[str, Any] | None = None
+    """What is posted; None: the address is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back; `problem` says why nothing did, and then the rest says nothing."""
+
+    status: int = 0
+    json: Any = None
+    location: str = ""
+    """Where a redirect leads."""
+    problem: str = ""
+
+
+Fetch = Callable[[Sequence[Probe], float], Awaitable[Sequence[Answer]]]
+"""Sends requests at the same time and gives their answers in order, within so many seconds."""
+
+
+async def send_probes(
+    probes: Sequence[Probe], *, headers: Mapping[str, str], seconds: float
+) -> tuple[Answer, ...]:
+    """Send all at the same time; their answers in order. In the thread of the bridge.
+
+    Args:
+        probes: What is asked.
+        headers: They hold the key, so all addresses must be of the server that it is for.
+        seconds: How long each may take.
+    """
+    client = http_client()
+    try:
+        sent = [_answer(client, probe, headers=headers, seconds=seconds) for probe in probes]
+        return tuple(await asyncio.gather(*sent))
+    finally:
+        await client.aclose()
+
+
+async def _answer(
+    client: "httpx2.AsyncClient", probe: Probe, *, headers: Mapping[str, str], seconds: float
+) -> Answer:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            request = client.build_request(
+                "GET" if probe.body is None else "POST",
+                probe.address,
+                headers={"Accept": "application/json", **headers},
+                json=probe.body,
+            )
+            async with answered(client, request) as response:
+                await receive(response, body.extend, limit_bytes=MOST_BYTES)
+    except TimeoutError:
+        return Answer(problem=f"no answer within {seconds:.1f} seconds")
+    except NoConnection as problem:
+        return Answer(problem=str(problem))
+    except BrokenOff as problem:
+        return Answer(problem=f"the connection broke off ({problem})")
+    except TooLarge as problem:
+        return Answer(problem=str(problem) or f"the answer is larger than {MOST_BYTES} bytes")
+    try:
+        found = loads(bytes(body))
+    except (ValueError, RecursionError):
+        found = None
+    location = headers_of(response).get("location", "")[:MOST_LOCATION]
+    return Answer(status=response.status_code, json=found, location=location)
+
+
+def is_list(answer: Answer) -> bool:
+    """True if an answer is a list of models; some servers answer any path with status 200."""
+    found = answer.json
+    listed = found.get("data", found.get("models")) if isinstance(found, dict) else found
+    return 200 <= answer.status < 300 and isinstance(listed, list)
+
+
+def entries_of(listed: Any) -> list[Mapping[str, Any]]:
+    """Return the models in a list of any server's form."""
+    if isinstance(listed, dict):
+        listed = listed.get("data", listed.get("models"))
+    entries = listed if isinstance(listed, list) else []
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def name_of(entry: Mapping[str, Any]) -> str:
+    """Return the name by which a listed model is asked for, "" where it has none."""
+    name = entry.get("id") or entry.get("name") or entry.get("model")
+    return name if isinstance(name, str) else ""
+
+
+def is_called(name: str, model: str) -> bool:
+    """True if a request for `model` is answered by the listed model of this name."""
+    return name in (model, f"{model}:latest", f"models/{model}")

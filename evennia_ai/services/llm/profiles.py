@@ -1,0 +1,393 @@
+"""Model profiles and endpoints: which model is asked, where and how, under the name of a profile.
+
+Pure. pydantic reads what an admin wrote into the game's settings; everything after that is a
+`ModelProfile`. A key is in no profile: a profile has the name of the environment variable that
+holds it. An `Endpoint` is the profile's server as a client asks it, with the key as a `SecretText`,
+which nothing can show.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import Annotated, Any, Final, Literal, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from evennia_ai.engine.errors import EndpointError, FormatError
+from evennia_ai.engine.foreign.fields import door, near, own_words
+from evennia_ai.formats.presets.secrets import without_secrets
+from evennia_ai.services.llm.learned import NEEDED_FIELDS
+from evennia_ai.services.net.http import is_address
+from evennia_ai.services.net.secrets import SecretText
+
+ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
+Client = Literal["openai", "anthropic", "scripted", "offline"]
+ToolsBy = Literal["native", "schema", "none"]
+SchemaBy = Literal["native", "text"]
+PastCalls = Literal["native", "told"]
+ReplyLimit = Literal["max_tokens", "max_completion_tokens"]
+
+MODEL_ROLES: Final[tuple[ModelRole, ...]] = get_args(ModelRole)
+DEFAULT: Final = "default"
+"""The profile that is there in every game: the settings without a profile's name make it."""
+
+SUMMARISER: Final = "summariser"
+"""The role, and the profile that a setting for summaries alone makes."""
+
+IDLE_SECONDS: Final = 30.0
+ANTHROPIC_URL: Final = "https://api.anthropic.com"
+ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+# What says where a profile's model is: without any of them it is where that of `default` is.
+_WHERE: Final = ("client", "base_url", "script")
+_SAMPLING: Final = ("temperature", "top_p", "stop", "seed", "reply_limit", "extra")
+# What a request says itself.
+_NOT_EXTRA: Final = NEEDED_FIELDS | {"max_completion_tokens", *_SAMPLING}
+
+
+def _an_address(value: str) -> str:
+    if value and not is_address(value):
+        raise ValueError("must be an http or https address without a name, a password or a query")
+    return value
+
+
+def _a_name(value: str) -> str:
+    if value and not value.isidentifier():
+        raise ValueError(
+            "must be the NAME of an environment variable that holds the key, never the key"
+        )
+    return value
+
+
+def _can_be_sent(value: dict[str, Any]) -> dict[str, Any]:
+    given = {name for name, one in value.items() if one is not None}
+    if taken := sorted(_NOT_EXTRA & given):
+        hint = "; name it in reply_limit" if "max_completion_tokens" in taken else ""
+        raise ValueError(f"cannot have {', '.join(taken)}: a request says that itself{hint}")
+    if needed := sorted(NEEDED_FIELDS & set(value)):
+        raise ValueError(f"cannot leave out {', '.join(needed)}: no request is without it")
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("must be plain JSON: texts, numbers, lists, dictionaries") from None
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How a model picks its words; None leaves it to the server."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    stop: Annotated[tuple[str, ...], Field(strict=False, max_length=8)] = ()
+    seed: int | None = None
+    reply_limit: ReplyLimit = "max_tokens"
+    """The field that bounds a reply; newer models of OpenAI want the other one."""
+    extra: Annotated[dict[str, Any], AfterValidator(_can_be_sent)] = field(default_factory=dict)
+    """Further fields of the request's body, for what one server alone knows.
+
+    None leaves a field out that is sent otherwise, such as `user`.
+    """
+
+
+USUAL: Final = Sampling()
+
+
+# Names of fields that hold a key: `x-api-key`, `auth_token`, but not `eos_token` or `max_tokens`.
+_OF_A_KEY: Final = re.compile(
+    r"(?:^|[_-])(?:key|(?<!eos_)(?<!bos_)(?<!pad_)(?<!stop_)token)$", re.I
+)
+
+
+def recorded_extra(
+    extra: Mapping[str, Any], *, keys: Iterable[SecretText]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the further fields of a request without secrets, and the paths of these secrets.
+
+    A field is a secret if its name is one of a key or a password, or if a text in it holds one of
+    `keys`. Names of members become texts, as JSON has them.
+    """
+    if not extra:
+        return {}, ()
+    masks = [key for key in keys if key]
+
+    def is_secret(name: str, value: Any) -> bool:
+        if _OF_A_KEY.search(name) is not None and isinstance(value, str):
+            return True
+        texts = [name, *([value] if isinstance(value, str) else [])]
+        return any(key.hidden_in(text) != text for key in masks for text in texts)
+
+    safe, paths = without_secrets(json.loads(json.dumps(dict(extra))), is_secret=is_secret)
+    for key in masks:
+        paths = tuple(map(key.hidden_in, paths))
+    return safe, paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelProfile:
+    """A model and how it is asked; what the settings say of one, under the same names."""
+
+    name: str
+    client: Client = "openai"
+    base_url: Annotated[str, AfterValidator(_an_address)] = ""
+    model: str = ""
+    api_key_env: Annotated[str, AfterValidator(_a_name)] = ""
+    sampling: Sampling = USUAL
+    reply_tokens: Annotated[int, Field(ge=1)] = 400
+    context_tokens: Annotated[int, Field(ge=256)] = 8192
+    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    """Of a whole call."""
+    idle_seconds: Annotated[float, Field(gt=0)] = IDLE_SECONDS
+    """How long not a byte of the reply may come."""
+    max_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    max_concurrent: Annotated[int, Field(ge=1, le=1000)] = 4
+    stream: bool = True
+    speaks_early: bool = False
+    """Whether an NPC says the first sentences of a reply before the rest of it is there.
+
+    Nothing for a model that writes its reasoning into its text without a mark before it.
+    """
+    strict_roles: bool = False
+    """For servers that take one system message and then user and assistant in turn."""
+    system_role: bool = True
+    """Whether the server knows the role system; without it the first user message begins so."""
+    past_calls: PastCalls = "native"
+    """Whether calls of tools of earlier turns are sent as calls, or told as text.
+
+    Some servers refuse a call without what its model thought, which is kept for one turn alone.
+    """
+    tools: ToolsBy = "native"
+    """Whether the server takes tools, is told of them in the prompt (`schema`), or gets none."""
+    schema: SchemaBy = "native"
+    """The same for the form of an answer."""
+    script: str = ""
+    """What the scripted client says."""
+
+    @property
+    def limit_tokens(self) -> int:
+        """What a prompt may have: the reply gets the rest of the context."""
+        return self.context_tokens - self.reply_tokens
+
+
+Given = Mapping[str, Any]
+"""The fields of one profile that the settings have, each one checked."""
+
+
+def is_open(address: str) -> bool:
+    """Whether everybody on the way to this address reads what is sent: http, to another machine."""
+    parts = urlsplit(address)
+    host = (parts.hostname or "").rstrip(".")
+    if parts.scheme != "http" or host == "localhost" or host.endswith(".localhost"):
+        return False
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:  # a name
+        return True
+
+
+FIELDS: Final = tuple(
+    one.alias or name for name, one in door(ModelProfile).model_fields.items() if name != "name"
+)
+"""What a profile may say."""
+
+# What an admin may have written a key or a password into is not repeated in a log.
+_UNSHOWN: Final = frozenset({"base_url", "api_key_env", "extra"})
+
+
+def read_profiles(given: Any, *, where: str) -> dict[str, Given]:
+    """The profiles in a setting, each with what it says; FormatError names profile and field."""
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary of profiles")
+    problems: list[str] = []
+    read: dict[str, Given] = {}
+    for name, fields in given.items():
+        try:
+            read[name] = _read_profile(name, fields, where=f"{where}[{name!r}]")
+        except FormatError as error:
+            problems.append(error.message)
+    if problems:
+        raise FormatError("setting", "; ".join(problems))
+    return read
+
+
+def read_roles(given: Any, *, where: str) -> dict[ModelRole, tuple[str, ...]]:
+    """The names of each role's profiles, in the order in which they are asked."""
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary of roles")
+    return {
+        _role(role, where=where): _names(names, where=f"{where}[{role!r}]")
+        for role, names in given.items()
+    }
+
+
+def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, ModelProfile]:
+    """All profiles, `default` first; `game` is what the settings without a name make.
+
+    A profile that does not say where its model is, is `default` with what it says otherwise. One
+    that does takes nothing from it, least of all the key; its limits are those of the game.
+    """
+    default = _filled(replace(game, name=DEFAULT), given.get(DEFAULT, {}))
+    elsewhere = ModelProfile(
+        name="",
+        reply_tokens=game.reply_tokens,
+        context_tokens=game.context_tokens,
+        timeout_seconds=game.timeout_seconds,
+        idle_seconds=min(IDLE_SECONDS, game.timeout_seconds),
+        max_concurrent=game.max_concurrent,
+    )
+    profiles = {DEFAULT: default}
+    for name, fields in given.items():
+        if name != DEFAULT:
+            base = elsewhere if set(_WHERE) & set(fields) else default
+            profiles[name] = _filled(replace(base, name=name), fields)
+    return profiles
+
+
+def problem_of_profile(profile: ModelProfile) -> str:
+    """Why a profile whose fields are right each cannot be used, "" where it can."""
+    asks_a_server = profile.client in ("openai", "anthropic")
+    if asks_a_server and not profile.base_url:
+        return "has no base_url: say where its model is"
+    if asks_a_server and not profile.model:
+        return "has no model: name the model to ask for at its address"
+    if profile.client == "scripted" and not profile.script:
+        return "has no script: name the file that the scripted client reads"
+    if profile.reply_tokens >= profile.context_tokens:
+        told = f"{profile.reply_tokens} are not fewer than {profile.context_tokens}"
+        return f"leaves the prompt no room: its reply_tokens {told}, its context_tokens"
+    return ""
+
+
+def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        wanted = "letters, digits, '_', '-' and '.', at most 40"
+        raise FormatError("setting", f"{where}: a profile's name has {wanted}")
+    if not isinstance(fields, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    given = {field: fields[field] for field in FIELDS if fields.get(field) is not None}
+    wrong: list[str] = []
+    try:
+        read = door(ModelProfile).model_validate({**given, "name": name})
+        given = read.model_dump(include={*given, "schema_"}, exclude_unset=True, by_alias=True)
+    except ValidationError as error:
+        wrong = [f"{where}{_in_words(one)}" for one in error.errors()]
+    wrong += [f"{where}{_unknown(str(field))}" for field in fields if field not in FIELDS]
+    if wrong:
+        raise FormatError("setting", "; ".join(wrong))
+    return given
+
+
+def _in_words(error: ErrorDetails) -> str:
+    """What is wrong with one field, without the value where that might be a secret."""
+    field = str(error["loc"][0])
+    return f".{field}: {own_words(error, shows_value=field not in _UNSHOWN)}"
+
+
+def _unknown(field: str) -> str:
+    if "key" in field.lower():
+        return f".{field}: a key never stands in settings; name its variable in api_key_env"
+    return f": there is no field {field!r}{near(field, FIELDS)}"
+
+
+def _role(role: Any, *, where: str) -> ModelRole:
+    for known in MODEL_ROLES:
+        if role == known:
+            return known
+    raise FormatError("setting", f"{where}: there is no role {role!r}{near(role, MODEL_ROLES)}")
+
+
+def _names(names: Any, *, where: str) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else names
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise FormatError("setting", f"{where}: must be a profile's name or a list of them")
+    if not listed:
+        raise FormatError("setting", f"{where}: names no profile; take it out or name one")
+    return tuple(dict.fromkeys(listed))
+
+
+def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
+    """The profile with these fields instead of its own."""
+    own = {name: value for name, value in fields.items() if name not in _SAMPLING}
+    picked = {name: value for name, value in fields.items() if name in _SAMPLING}
+    if "client" not in own and set(_WHERE) & set(own):
+        own["client"] = "scripted" if "script" in own else "openai"
+    if own.get("client") == "anthropic" and "base_url" not in own:
+        own = {"api_key_env": ANTHROPIC_KEY, **own, "base_url": ANTHROPIC_URL}
+    return replace(base, **own, sampling=replace(base.sampling, **picked))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A server, one model on it, and what the two can do; a request's own time bounds it all."""
+
+    name: str
+    base_url: str
+    model: str
+    api_key: SecretText = field(default_factory=SecretText)
+    timeout_seconds: float = 60.0
+    """Of one attempt."""
+    max_retries: int = 2
+    """How many follow a failed one; a `Retry-After` of the server is obeyed."""
+    idle_seconds: float = 20.0
+    """How long nothing may arrive in an attempt.
+
+    Before the headers it counts for streams alone: a server that does not stream is silent while it
+    writes.
+    """
+    max_concurrent: int = 4
+    max_reply_bytes: int = 1_000_000
+    """What is read of one reply."""
+    stream: bool = True
+    """Whether the reply of a request that has a listener is read while it is written."""
+    game_id: str = ""
+    """Tells this game's requests from those of others at the same router."""
+    session_header: str = ""
+    """The header that has the session key too, "" for none."""
+
+    def session_key(self, cache_key: str) -> str:
+        """What a router knows a request's `cache_key` by: 32 hex digits.
+
+        A hash, because some routers compare keys by their beginnings: `npc-1` and `npc-12` would be
+        nearly one.
+        """
+        return sha256(f"{self.game_id}\0{cache_key}".encode()).hexdigest()[:32]
+
+    def __post_init__(self) -> None:
+        if problem := _address_problem(self.base_url):
+            raise EndpointError(self.name, "base_url", problem)
+        if not self.api_key.fits_a_header():
+            raise EndpointError(
+                self.name, "api_key", "has characters no key has; look for a space or line break"
+            )
+        if not self.model:
+            raise EndpointError(self.name, "model", "is empty: give the model's name")
+        for limit in ("timeout_seconds", "idle_seconds"):
+            if not (getattr(self, limit) > 0 and math.isfinite(getattr(self, limit))):
+                raise EndpointError(self.name, limit, "must be a number over 0")
+        for limit, least in (("max_retries", 0), ("max_concurrent", 1), ("max_reply_bytes", 1)):
+            if getattr(self, limit) < least:
+                raise EndpointError(self.name, limit, f"must be {least} or more")
+
+
+def _address_problem(address: str) -> str:
+    """What is wrong with a base address, or nothing; the address is never quoted."""
+    wanted = "it must look like http://127.0.0.1:8080/v1"
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return f"is not an address; {wanted}"
+    if not address.isprintable() or " " in address:
+        return f"has a space or a character nobody can see; {wanted}"
+    if parts.scheme not in ("http", "https") or not host:
+        return f"is not an http or https address; {wanted}"
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        return f"must not hold a name, a key or a question mark; {wanted}"
+    return ""

@@ -1,0 +1,246 @@
+"""What a model wrote to itself, in every form known, told apart from what it wrote for others.
+
+Pairs of marks, code fences, the channels of some formats, and preambles that end in "Response:".
+Where it is not certain what a text is, it is hidden: nobody may hear an NPC think. A hostile text
+costs no more than its length.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, Literal
+
+from evennia_ai.engine.text.chat_markup import (
+    BEGINS,
+    ROLES,
+    THOUGHT_WORDS,
+    THOUGHTS,
+    made_harmless,
+    patterns,
+)
+
+LateEnd = Literal["hides_all_before", "hides_nothing"]
+"""What an end mark, or the head of a channel, does to the text before it where no mark began it.
+
+A model whose prompt ends in an opening mark writes the end alone: all before it was reasoning. Of
+a model that always opens what it closes it is a slip of the pen."""
+
+_CHANNELS: Final = (
+    r"<\|channel\|>\s{0,8}(?P<channel>\w{0,20})"
+    r"(?:[^<\n]{0,80}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>)?"
+)
+_FENCES: Final = rf"^[ \t]{{0,8}}```[ \t]{{0,8}}(?P<fence>{THOUGHT_WORDS}|analysis)\b"
+
+_TAG: Final = re.compile(THOUGHTS, re.IGNORECASE)
+_CHANNEL: Final = re.compile(_CHANNELS, re.IGNORECASE)
+_ROLE: Final = re.compile(ROLES, re.IGNORECASE)
+_MARK: Final = re.compile(
+    rf"{BEGINS}(?:{THOUGHTS}|{_CHANNELS}|{ROLES})|{_FENCES}", re.IGNORECASE | re.MULTILINE
+)
+_FENCE: Final = re.compile(r"^[ \t]{0,8}```", re.MULTILINE)
+_OTHER_MARK: Final = re.compile(
+    rf"{BEGINS}(?:{patterns('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}"
+    rf"|<{THOUGHT_WORDS}\s?/>)",
+    re.IGNORECASE,
+)
+# What may be the start of a tag, at the end of what has come so far.
+_UNFINISHED_TAG: Final = re.compile(r"(?:<[^<>\n]{0,160}|\[/?\w{0,12}|◁/?\w{0,6})\Z")
+# Where a text stops being plain: at any mark, or at what may become one of those that have no "<".
+_PLAIN_ENDS: Final = re.compile(
+    rf"[<◁`{{\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{patterns('tokens', 'switches')})"
+    r"|\(\s{0,8}(?:\w{1,40}\s{0,8}=|[)\"'])"  # a call written as in Python
+    r"|(?P<unfinished>"
+    r"(?:\[[^\[\]\n]{0,64}|\]~?!?b?|/\w{0,8}|\(\s{0,8}\w{0,40}\s{0,8})\Z)",
+    re.IGNORECASE,
+)
+_BLANKS: Final = re.compile(r"\s*")
+
+_SPOKEN_CHANNELS: Final = frozenset({"final", "response"})
+
+# A preamble's beginning, and the line or word that ends it: only both together are certain.
+_LEAD: Final = r"\A[\s*_#>]*"
+_PREAMBLES: Final = tuple(
+    (re.compile(_LEAD + begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE))
+    for begins, ends in (
+        (r"(?:assistant)?analysis(?=\S)", r"assistantfinal"),
+        (r"here(?: is|['’]s) my thought process:", r"here(?: is|['’]s) my response:"),
+        (
+            rf"(?:{THOUGHT_WORDS}|analysis)(?: process)?[*_ ]{{0,4}}:",
+            r"^[ \t*_#>]{0,8}(?:(?:final|my) )?(?:answer|response|reply)[*_ ]{0,4}:[*_ ]{0,4}",
+        ),
+    )
+)
+_FIRST_WORDS: Final = (
+    *("analysis", "assistantanalysis", "reason", "reflection", "think", "thought"),
+    *("here is my thought", "here's my thought", "here’s my thought"),
+)
+# Each word, or a text that ends within it.
+_MAY_BE_PREAMBLE: Final = re.compile(
+    _LEAD
+    + "(?:"
+    + "|".join((*_FIRST_WORDS, *(rf"{w[:n]}\Z" for w in _FIRST_WORDS for n in range(len(w)))))
+    + ")",
+    re.IGNORECASE,
+)
+
+
+def without_reasoning(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
+    """The text without reasoning and without the control marks of chat formats.
+
+    An opening mark without its end hides all that follows. Where channels are used, only the
+    final one was written for others. A reply ends where the model takes another role.
+    """
+    return without_marks(without_thoughts(text, late_end=late_end))
+
+
+def without_thoughts(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
+    """Return the text without reasoning, up to where the model takes another role."""
+    kept = _Kept(text[_preamble_end(text) :], late_end)
+    kept.walk()
+    return "".join(kept.parts)
+
+
+def without_marks(text: str) -> str:
+    """Return the text without the control marks of chat formats."""
+    said, count = _OTHER_MARK.subn("", text)
+    # What is taken out may leave a new mark, written around it on purpose.
+    return made_harmless(_OTHER_MARK, said) if count else said
+
+
+def takes_another_role(text: str) -> bool:
+    """True if the text goes on as somebody else: as the system, a user or a tool."""
+    return any(mark["other"] for mark in _ROLE.finditer(text))
+
+
+def may_be_preamble(start: str) -> bool:
+    """Whether a text that begins like this may turn out to have a preamble of reasoning."""
+    return _MAY_BE_PREAMBLE.match(start) is not None
+
+
+def plain_start(text: str) -> tuple[str, str]:
+    """How far a text has no mark that this module or a terminal obeys, and what may become one.
+
+    The second is "" at a mark: behind it nothing is plain any more.
+    """
+    mark = _PLAIN_ENDS.search(text)
+    if mark is None:
+        return text, ""
+    return text[: mark.start()], mark["unfinished"] or ""
+
+
+def _preamble_end(text: str) -> int:
+    """Where the text behind a preamble begins; 0 where there is none, or none that is certain."""
+    for begins, ends in _PREAMBLES:
+        begun = begins.match(text)
+        if begun:
+            return max((found.end() for found in ends.finditer(text, begun.end())), default=0)
+    return 0
+
+
+class _Kept:
+    """A walk over a text that keeps what is no reasoning; each step goes on from the last mark."""
+
+    def __init__(self, text: str, late_end: LateEnd) -> None:
+        self.parts: list[str] = []
+        self._text = text
+        self._late_end = late_end
+        self._at = 0
+        self._in_channels = False
+
+    def walk(self) -> None:
+        while mark := _MARK.search(self._text, self._at):
+            self.parts.append(self._text[self._at : mark.start()])
+            self._at = mark.end()
+            kind = mark.lastgroup or ""
+            _STEPS.get(kind, _Kept._tag)(self, mark)
+        self.parts.append(self._text[self._at :])
+
+    def _tag(self, mark: re.Match[str]) -> None:
+        """Pass over what a tag opens, tags within it included; an end alone hides all before."""
+        if _closes(mark):
+            self._unopened()
+            return
+        depth = 1
+        while depth and (inner := _TAG.search(self._text, self._at)):
+            depth += -1 if _closes(inner) else 1
+            self._at = inner.end()
+        if depth:
+            self._end()
+
+    def _channel(self, mark: re.Match[str]) -> None:
+        """Pass over the channels that are not spoken."""
+        if not self._in_channels:
+            self._unopened()
+        self._in_channels = True
+        self.parts.append("\n")
+        head: re.Match[str] | None = mark
+        while head and head["channel"].casefold() not in _SPOKEN_CHANNELS:
+            head = _CHANNEL.search(self._text, self._at)
+            self._at = head.end() if head else len(self._text)
+
+    def _fence(self, mark: re.Match[str]) -> None:
+        closed = _FENCE.search(self._text, self._at)
+        if closed is None:
+            self._end()
+            return
+        self._at = self._text.find("\n", closed.end()) + 1 or len(self._text)
+
+    def _unopened(self) -> None:
+        if self._late_end == "hides_all_before":
+            self.parts.clear()
+
+    def _end(self) -> None:
+        self._at = len(self._text)
+
+
+_STEPS: Final[dict[str, Callable[[_Kept, re.Match[str]], None]]] = {
+    "channel": _Kept._channel,
+    "other": lambda kept, _: kept._end(),
+    "own": lambda kept, _: None,
+    "fence": _Kept._fence,
+}
+
+
+def _closes(tag: re.Match[str]) -> bool:
+    return "/" in (tag["angle"], tag["square"], tag["triangle"]) or tag["end"] is not None
+
+
+class LeadingReasoning:
+    """Passes over the reasoning that a streamed reply begins with.
+
+    What comes behind it is given on as it comes, without blanks before it; marks further on are
+    no concern of this.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._depth = 0
+        self._is_over = False
+
+    def feed(self, piece: str) -> str:
+        """What of the text so far is behind the reasoning, and was not given out before."""
+        if self._is_over:
+            return piece
+        text, at = self._held + piece, 0
+        while self._depth or (tag := self._another(text, at)):
+            if self._depth:
+                tag = _TAG.search(text, at)
+            if tag is None:
+                unfinished = _UNFINISHED_TAG.search(text, at)
+                self._held = unfinished[0] if unfinished else ""
+                return ""
+            self._depth += -1 if _closes(tag) else 1
+            at = tag.end()
+        start = _after_blanks(text, at)
+        self._is_over = start < len(text) and not _UNFINISHED_TAG.match(text, start)
+        self._held = "" if self._is_over else text[start:]
+        return text[start:] if self._is_over else ""
+
+    def _another(self, text: str, at: int) -> re.Match[str] | None:
+        """The opening tag that stands next but for blanks."""
+        tag = _TAG.match(text, _after_blanks(text, at))
+        return None if tag is None or _closes(tag) else tag
+
+
+def _after_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at

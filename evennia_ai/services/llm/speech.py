@@ -1,0 +1,433 @@
+"""Makes speech of a model's raw text: no hidden reasoning, no label, no quotes, no control, short.
+
+What is left is still untrusted: the game escapes it for Evennia's markup. Each step walks the
+text once, so a hostile reply costs no more than its length.
+
+`SpokenStart` gives out the first sentences while the model still writes. Nothing that was said can
+be taken back, so each is given out only when nothing that may still come can change it: all of
+them, one after another, are the start of what the whole reply says in the end. An end mark of
+reasoning without its beginning hides all before it, so nothing may be said before the end of a
+reply, unless the model is known always to open what it closes (`early`). Then reasoning that the
+reply begins with is passed over, and what follows is said up to the first character that may begin
+a mark of any kind; the rest waits for the end.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from evennia_ai.engine.text.chat_markup import (
+    OTHER_HEADINGS,
+    OTHER_ROLES,
+    OTHER_ROLES_IN_LINE,
+    OWN_HEADINGS,
+    OWN_ROLES,
+)
+from evennia_ai.services.llm.reasoning import (
+    LateEnd,
+    LeadingReasoning,
+    may_be_preamble,
+    plain_start,
+    without_marks,
+    without_thoughts,
+)
+from evennia_ai.services.llm.text_calls import without_calls
+
+MOST_WRITTEN: Final = 100_000
+"""Characters of a reply, hidden reasoning included, in which marks are looked for."""
+
+LOOKED_AT_CHARACTERS: Final = 8_000
+"""How much of a reply, its hidden reasoning apart, is looked at at all."""
+
+LABELS_IN_A_ROW: Final = 3
+"""How often a line may begin with a label of the speaker."""
+
+MAX_CHARACTERS: Final = 600
+MAX_LINES: Final = 4
+"""How much of a reply is said aloud, where nothing else was chosen."""
+
+SPEECH_LINES: Final = 12
+"""How many lines of its reply an NPC says: those of a list among them."""
+
+# Bounded: a name may itself be made of these marks, and a line of nothing else.
+_MARKS_AROUND: Final = 8
+_OPENED: Final = rf"(?P<opened>[\"'“‘„«*_\[(# ]{{0,{_MARKS_AROUND}}})"
+_CLOSED: Final = rf"(?P<closed>[\"'”’“»*_\]) ]{{0,{_MARKS_AROUND}}})"
+_HEAD_CHARACTERS: Final = 4
+_ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_BLANKS: Final = re.compile(r"[^\S\n]+")
+SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)|[。！？][」』”’）]*")
+
+_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "»", "»": "«", "「": "」"}
+_APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
+_JOINERS: Final = frozenset("\u200c\u200d")  # they spell words and emoji
+_SHAPELESS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+# Roles that a template, or a server that drops its special tokens, leaves as plain lines.
+_OTHER_ROLE_LINE: Final = re.compile(
+    rf"[*_> ]{{0,8}}#{{1,6}} ?(?i:{'|'.join(OTHER_HEADINGS)})[*_ ]{{0,4}}[:：]|(?:user|system)$"
+)
+_OWN_ROLE_LINE: Final = re.compile(
+    rf"^(?:[*_> ]{{0,8}}#{{1,6}} ?(?i:{'|'.join(OWN_HEADINGS)})[*_ ]{{0,4}}[:：][*_ ]*|assistant$)"
+)
+_OTHER_ROLE_IN_LINE: Final = re.compile(rf"(?<=[^\w\n])(?:{'|'.join(OTHER_ROLES_IN_LINE)}):")
+_CLOSING: Final = str.maketrans({"[": "]", "(": ")", "“": "”", "‘": "’", "«": "»", "„": "“"})
+_SILENT_MARKS: Final = re.compile(r"[\s.…\-–—]+")
+_SAYS_NOTHING: Final = re.compile(
+    r"[(\[*<]+\s*(?:silence|silent|(?:is|stays?|remains?) silent|says? nothing)[.\s]*[)\]*>]+",
+    re.IGNORECASE,
+)
+_BLANKS_AND_QUOTES: Final = " \t\r\n\"'“”„«»"
+
+
+def spoken_text(
+    text: str,
+    *,
+    own_names: Iterable[str],
+    other_names: Collection[str] = (),
+    max_characters: int = MAX_CHARACTERS,
+    max_lines: int = MAX_LINES,
+    late_end: LateEnd = "hides_all_before",
+) -> str:
+    """What of a reply is said aloud; empty when nothing is.
+
+    A line may begin with one of the names the speaker goes by. One that begins with the label of
+    one of `other_names`, or of another role (`User:`), ends the speech: there the model went on to
+    speak for somebody else.
+    `late_end` says what an end mark of reasoning does that nothing opened.
+    """
+    names = tuple(own_names)
+    own: list[str] = []
+    for line in visible(written_text(text, late_end=late_end)).split("\n"):
+        part = own_part(line.strip(), names, other_names)
+        own.append(part.text)
+        if part.is_last:
+            break
+    said = _unquoted("\n".join(filter(None, own)))
+    return _capped("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
+
+
+def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
+    """Return the start of what a reply writes for others, cut before anything inspects it.
+
+    Calls of tools that it writes as text are for nobody's ears.
+    A reply over `MOST_WRITTEN` characters is cut before the marks of reasoning are looked for.
+    Where an end mark behind the cut could hide all before it, nothing is left.
+    """
+    if len(text) > MOST_WRITTEN:
+        text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
+    said = without_calls(without_thoughts(text, late_end=late_end))
+    return without_marks(said).lstrip()[:LOOKED_AT_CHARACTERS]
+
+
+def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
+    """What of `text` is said by who goes by `own_names`, "" where that is nothing.
+
+    `other_names` are those of bystanders, for whom nobody else speaks.
+    """
+    return spoken_text(
+        text,
+        own_names=tuple(dict.fromkeys(own_names)),
+        other_names=other_names,
+        max_lines=SPEECH_LINES,
+    )
+
+
+def is_silence(text: str) -> bool:
+    """Whether a reply chooses to say nothing: "-", "...", "(silence)" and what looks like them.
+
+    No text at all is no choice.
+    """
+    said = text.strip(_BLANKS_AND_QUOTES)
+    return bool(_SILENT_MARKS.fullmatch(said) or _SAYS_NOTHING.fullmatch(said))
+
+
+def visible(text: str) -> str:
+    """With one kind of line break, single blanks, and nothing a terminal would obey."""
+    broken = LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
+    broken = broken if broken.isascii() else _SHAPELESS.sub("", broken)
+    return _BLANKS.sub(" ", "".join(letter for letter in broken if _is_visible(letter)))
+
+
+def _is_visible(letter: str) -> bool:
+    if letter == "\n" or " " <= letter <= "~":
+        return True
+    if letter in _JOINERS:
+        return True
+    return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Cn", "Co")
+
+
+class OwnPart(NamedTuple):
+    """What the speaker says in one line, without labels."""
+
+    text: str
+    is_last: bool
+    """True if somebody else speaks from there on."""
+
+
+def own_part(line: str, own_names: Collection[str], other_names: Collection[str]) -> OwnPart:
+    """Return the part of a line that the speaker says.
+
+    Roles of chat templates count as names of the speaker or of others, unless the speaker goes by
+    such a name.
+    """
+    known = {name.casefold() for name in own_names}
+    others = (name for name in (*other_names, *OTHER_ROLES) if name.casefold() not in known)
+    if is_labelled(line, others) or _OTHER_ROLE_LINE.match(line):
+        return OwnPart("", is_last=True)
+    role = _OTHER_ROLE_IN_LINE.search(line)
+    line = line[: role.start()].rstrip() if role else line
+    line = _OWN_ROLE_LINE.sub("", line)
+    names = (*own_names, *OWN_ROLES)
+    for _ in range(LABELS_IN_A_ROW):
+        bare = [rest for name in names if (rest := _without_label(line, name)) is not None]
+        if not bare:
+            break
+        line = _unquoted(bare[0])
+    return OwnPart(line, is_last=role is not None)
+
+
+def is_labelled(line: str, names: Iterable[str]) -> bool:
+    """Whether a line begins with the label of one of these names."""
+    return any(_without_label(line, name) is not None for name in names)
+
+
+def may_be_labelled(start: str, name: str) -> bool:
+    """Whether a line that begins like this may turn out to have the label of `name`."""
+    if not name or len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
+        return False
+    head = name[:_HEAD_CHARACTERS]
+    short = len(start) < _MARKS_AROUND + len(head)
+    return short or re.match(_OPENED + re.escape(head), start, re.IGNORECASE) is not None
+
+
+def _without_label(line: str, name: str) -> str | None:
+    """The rest of a line that begins with `name:`, plain, bold or quoted; None for any other.
+
+    Marks that open before the name close behind it, behind the colon, or at the line's end.
+    """
+    label = _label(name).match(line) if name and _may_hold_label(line, name) else None
+    if label is None:
+        return None
+    rest = line[label.end() :]
+    closing = label["opened"].strip()[::-1].translate(_CLOSING)
+    if not closing or closing in label["closed"]:
+        return rest
+    if rest.startswith(closing):
+        return rest.removeprefix(closing).lstrip()
+    return rest.removesuffix(closing).rstrip()
+
+
+def _may_hold_label(line: str, name: str) -> bool:
+    """Whether a colon stands where a label of `name` would end: without one none is looked for.
+
+    A pattern is made for each name, and a game has more names than patterns are kept.
+    """
+    start = line[: len(name) + 2 * _MARKS_AROUND + 1]
+    return ":" in start or "：" in start
+
+
+@lru_cache(maxsize=256)
+def _label(name: str) -> re.Pattern[str]:
+    return re.compile(f"{_OPENED}{re.escape(name)}{_CLOSED}[:：] *", re.IGNORECASE)
+
+
+def _unquoted(text: str) -> str:
+    """Without the one pair of quotes that holds all of `text`."""
+    closing = _QUOTES.get(text[:1])
+    if closing is None or len(text) < 2 or text[-1] != closing:
+        return text
+    inner = text[1:-1]
+    marks = _APOSTROPHE.sub("", inner)
+    return text if text[0] in marks or closing in marks else inner.strip()
+
+
+def keeps_its_quotes(start: str) -> bool:
+    """Whether no pair of quotes can hold all of a text that begins like this."""
+    closing = _QUOTES.get(start[:1])
+    if closing is None:
+        return bool(start)
+    inner = _APOSTROPHE.sub("x", start[1:])[:-1]  # its last character may be the pair's end
+    return start[0] in inner or closing in inner
+
+
+def _capped(text: str, max_characters: int) -> str:
+    """`text` up to its last sentence that fits, or the last word where none of some length does.
+
+    No sentence that fits is cut into, be it as short as it may.
+    """
+    if len(text) <= max_characters:
+        return text
+    if max_characters < 2:
+        return ""
+    ends = [end.end() for end in SENTENCE_END.finditer(text[: max_characters + 1])]
+    whole = max((end for end in ends if end <= max_characters), default=0)
+    if whole and whole >= max_characters // 4:
+        return text[:whole]
+    words, blank, _ = text[whole : max_characters - 1].rpartition(" ")
+    cut = words.rstrip(" ,;:-") if blank else text[whole : max_characters - 1]
+    return f"{text[:whole]}{cut}…"
+
+
+def whole_sentences(text: str) -> str:
+    """Return a text that was cut off, up to its last whole sentence.
+
+    One without a whole sentence ends with an ellipsis, in the place of a word that may be half.
+    """
+    whole = begin = 0
+    for end in SENTENCE_END.finditer(text):
+        if _is_whole(text[begin : end.end()], followed_by=text[end.end() :]):
+            whole = begin = end.end()
+    if whole:
+        return text[:whole]
+    words, blank, last = text.rstrip().rpartition(" ")
+    return f"{(words if blank else last).rstrip(' ,;:.-')}…" if text.strip() else ""
+
+
+MORE_CHARACTERS: Final = 600
+"""How much more than can be said is looked at for early sentences: labels, blank lines."""
+
+_ABBREVIATIONS: Final = frozenset(
+    [
+        *("capt", "col", "dr", "e.g", "etc", "gen", "i.e", "jr", "lt", "mr", "mrs", "ms", "prof"),
+        *("rev", "sgt", "sr", "st", "vs"),
+    ]
+)
+_SAME: Final = '"*_'  # marks that open and close alike
+_PAIRS: Final = ("()", "[]", "“”", "«»", "「」")
+
+
+class SpokenStart:
+    """What of one reply may be said already; it is fed the raw pieces in their order.
+
+    `own_names` are the names the NPC goes by, `other_names` those for whom nobody else speaks.
+    `said` is all that was given out.
+    """
+
+    def __init__(
+        self,
+        own_names: Iterable[str],
+        other_names: Collection[str] = (),
+        *,
+        early: bool = False,
+        max_characters: int = MAX_CHARACTERS,
+        max_lines: int = MAX_LINES,
+    ) -> None:
+        self.said = ""
+        self._own_names = tuple(own_names)
+        self._other_names = tuple(other_names)
+        self._early = early
+        self._max_characters = max_characters
+        self._max_lines = max(0, max_lines)
+        self._leading = LeadingReasoning()
+        self._held = ""  # may become a mark
+        self._lines: list[str] = []  # whole ones, without labels
+        self._line = ""  # the one that is being written, as it is
+        self._fed_characters = 0
+        self._raw_characters = 0
+        self._seen_characters = 0
+        self._another_speaks = False
+        self._is_over = not early or max_characters < 2  # then nothing but all may fit
+
+    def feed(self, piece: str) -> list[str]:
+        """The whole sentences that may be said now, each with the blank before it.
+
+        A sentence never ends within `*an action*`, quotes or brackets.
+        """
+        piece = piece[: max(0, MOST_WRITTEN - self._fed_characters)]
+        self._fed_characters += len(piece)
+        if self._is_over or not self._take(self._leading.feed(piece)):
+            return []
+        text = self._certain()
+        if may_be_preamble(text) or not keeps_its_quotes(text):
+            return []
+        return list(self._whole_sentences(text))
+
+    def whole(self, final_text: str) -> str:
+        """All that the reply says, `said` included; what belongs into the history."""
+        return spoken_text(
+            final_text,
+            own_names=self._own_names,
+            other_names=self._other_names,
+            max_characters=self._max_characters,
+            max_lines=self._max_lines,
+            late_end="hides_nothing" if self._early else "hides_all_before",
+        )
+
+    def rest(self, final_text: str) -> str:
+        """What is left to say when the whole reply is there."""
+        self._is_over = True
+        return self.whole(final_text).removeprefix(self.said)
+
+    def _take(self, text: str) -> bool:
+        """Take in what is behind leading reasoning; whether something new can be seen."""
+        text = self._held + text
+        plain, self._held = plain_start(text)
+        self._raw_characters += len(plain)
+        if self._raw_characters > LOOKED_AT_CHARACTERS:
+            self._is_over = True
+            return False
+        new = visible(plain)
+        self._seen_characters += len(new)
+        at_a_mark = len(plain) + len(self._held) < len(text)
+        self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
+        *whole, self._line = (self._line + self._parted(new)).split("\n")
+        for line in map(str.strip, whole):
+            self._end_line(line)
+        return bool(new.strip(" "))
+
+    def _parted(self, new: str) -> str:
+        """New text without a second blank behind the last one."""
+        return new.removeprefix(" ") if self._line.endswith(" ") else new
+
+    def _end_line(self, line: str) -> None:
+        """Take in a whole line, up to the first of somebody else."""
+        if self._another_speaks or len(self._lines) >= self._max_lines:
+            self._is_over = True
+            return
+        part = own_part(line, self._own_names, self._other_names)
+        self._another_speaks = part.is_last
+        self._lines += [part.text] if part.text else []
+
+    def _certain(self) -> str:
+        """What is said so far whatever comes: whole lines, and the last one if it has no label."""
+        start = "" if self._another_speaks else self._unlabelled(self._line.strip())
+        certain = [*self._lines, start] if start else self._lines
+        return "\n".join(certain[: self._max_lines])
+
+    def _unlabelled(self, start: str) -> str:
+        """The start of a line, or "" as long as a label may be what it is."""
+        names = (*self._own_names, *self._other_names, *OTHER_ROLES, *OWN_ROLES)
+        if is_labelled(start, names) or any(may_be_labelled(start, name) for name in names):
+            return ""
+        part = own_part(start, self._own_names, self._other_names)
+        return start if part.text == start else ""
+
+    def _whole_sentences(self, text: str) -> Iterable[str]:
+        for end in SENTENCE_END.finditer(text, len(self.said)):
+            if end.end() >= len(text) or end.end() > self._max_characters:
+                return
+            sentence = text[len(self.said) : end.end()]
+            if _is_whole(sentence, followed_by=text[end.end() :]):
+                self.said += sentence
+                yield sentence
+
+
+def _is_whole(sentence: str, *, followed_by: str) -> bool:
+    """Whether a listener takes it for a sentence: no abbreviation, nothing left open."""
+    if any(sentence.count(mark) % 2 for mark in _SAME):
+        return False
+    if any(sentence.count(opens) != sentence.count(closes) for opens, closes in _PAIRS):
+        return False
+    if followed_by.startswith("\n"):
+        return True
+    if followed_by.lstrip()[:1].islower():
+        return False
+    *_, word = ("", *sentence.lower().split())
+    word = word.strip("\"'“‘(*")
+    bare = word.rstrip(".")
+    return bare == word or not (bare in _ABBREVIATIONS or len(bare) == 1)

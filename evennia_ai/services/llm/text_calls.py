@@ -1,0 +1,319 @@
+"""Calls of tools that a model wrote as text: found, read, and taken out of what it says.
+
+A server turns what its model writes into calls. Where it does not know the model's format, the
+calls come as text. `evennia_ai.engine.text.chat_markup` lists the marks around them. Between the
+marks stands one of the forms of `call_forms`, a name followed by JSON, or tags with parameters. The
+same forms may stand in a code fence, or without any marks.
+
+What begins like a call and cannot be read is no speech either: it is left out up to its end mark,
+or to the end of the text. Each step goes on from the last one, so a hostile text costs no more
+than its length.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evennia_ai.engine.text.chat_markup import BEGINS, patterns
+from evennia_ai.services.llm.call_forms import (
+    ARGUMENTS,
+    NAME,
+    NAMES,
+    WRAPPERS,
+    Call,
+    Offered,
+    balanced_end,
+    calls_in,
+    colon_at,
+    is_python,
+    json_at,
+    known_name,
+    python_at,
+    value_of,
+)
+
+MOST_BEGINNINGS: Final = 64
+"""How many calls of one text are read; what stands behind them is left out."""
+
+_KEYS: Final = "|".join(dict.fromkeys((*NAMES, *ARGUMENTS, *WRAPPERS, "id", "type")))
+_PYTHON: Final = rf"{NAME}\(\s{{0,8}}(?:\w{{1,40}}\s{{0,8}}=|[)\"'])"
+_FENCE: Final = r"^[ \t]{0,8}```[ \t]{0,8}"
+
+_BEGIN: Final = re.compile(
+    rf"(?P<fence>{_FENCE}(?:tool_code|tool_calls?|tool_use|function_calls?)\b)"
+    rf"|{BEGINS}(?P<mark>{patterns('call_begins')})"
+    rf"|(?P<json>(?:{_FENCE}\w{{0,12}}\s{{0,8}})?(?:\[\s{{0,8}})?"
+    rf"\{{\s{{0,8}}[\"'](?:{_KEYS})[\"']\s{{0,8}}:)"
+    rf"|(?P<list>\[\s{{0,8}}{_PYTHON})"
+    rf"|(?P<line>(?:{_FENCE}\w{{0,12}}\n)?^[ \t]{{0,8}}{_PYTHON})"
+    rf"|(?P<colon>\bcall:{NAME}\{{)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BEGIN_MARK: Final = re.compile(f"{BEGINS}(?:{patterns('call_begins')})", re.IGNORECASE)
+_END_MARK: Final = re.compile(f"{BEGINS}(?:{patterns('call_ends')})", re.IGNORECASE)
+_OPENED_FENCE: Final = re.compile(rf"{_FENCE}\w{{0,12}}\s{{0,8}}")
+_END_FENCE: Final = re.compile(rf"{_FENCE}$", re.MULTILINE)
+_BETWEEN: Final = re.compile(
+    rf"\[CALL_ID\][\w-]{{0,40}}|{BEGINS}(?:{patterns('tokens')})|[\s,;\[\]]+|```\w{{0,12}}",
+    re.IGNORECASE,
+)
+_NAME_IN_MARK: Final = re.compile(
+    rf"(?:function|invoke)\s?(?:=|\s.{{0,20}}?name\s?=)\s?[\"']?({NAME})", re.IGNORECASE
+)
+_KEY_IN_MARK: Final = re.compile(
+    rf"parameter\s?(?:=|\s.{{0,20}}?name\s?=)\s?[\"']?({NAME})", re.IGNORECASE
+)
+_TEXT_IN_MARK: Final = re.compile(r"string\s?=\s?[\"']?true", re.IGNORECASE)
+_HEADER: Final = re.compile(rf"({NAME})(?::\d{{1,4}})?")
+# gpt-oss: a message to a tool, in a channel that is not spoken.
+_TO_TOOL: Final = re.compile(
+    rf"\bto=({NAME})[^{{}}\n]{{0,120}}<\|message\|>\s{{0,8}}(?=\{{)", re.IGNORECASE
+)
+_BLANKS: Final = re.compile(r"\s*")
+_LIST_END: Final = re.compile(r"\s*\]")
+_OPENING: Final = re.compile(r"[\[{(]")
+# What a text that was cut may end in: the beginning of a mark, or of a call without marks.
+_CUT: Final = re.compile(
+    r"(?:<(?:[/|｜][\w▁:｜|]{0,40}|[a-zA-Z]\w{0,20}(?:[:=\s][^<>\n]{0,80})?)?"
+    rf"|\[/?\w{{0,40}}|(?:\[\s{{0,8}}|^[ \t]{{0,8}}){NAME}\([^()\n]{{0,40}}"
+    rf"|(?:{_FENCE}\w{{0,12}}\s{{0,8}})?(?:\[\s{{0,8}})?"
+    r"\{\s{0,8}(?:[\"']\w{0,20}[\"']?\s{0,8})?|\bcall:\w{1,64}"
+    rf"|^[ \t]{{0,8}}`{{1,2}}|{_FENCE}\w{{1,12}}\s{{0,8}}"
+    rf"|{_FENCE}(?:python|py|json|xml|tool_\w{{1,12}})\b[^`]*)\Z",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCall:
+    """A call as a model wrote it: the name of an offered tool, and arguments as unchecked JSON."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCalls:
+    """The calls in a text, and `rest`, which is what of the text is none.
+
+    `dropped` are the names of tools that were not offered, and beginnings of what was unreadable.
+    """
+
+    rest: str
+    calls: tuple[TextCall, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+def read_calls(
+    text: str, offered: Offered, *, is_cut: bool = False, bare_json: bool = True
+) -> TextCalls:
+    """Read the calls in a text from which hidden reasoning was taken out.
+
+    Where the text `is_cut` by the length of the reply, a last call without its end mark is not
+    whole. JSON without marks may be left in the text (`bare_json`).
+    """
+    walk = _Walk(text, offered, is_cut)
+    at = kept_from = 0
+    parts: list[str] = []
+    while begun := _BEGIN.search(text, at):
+        if begun["json"] is not None and not bare_json:
+            at = begun.end()
+            continue
+        at, is_call = walk.read(begun)
+        if is_call:
+            parts.append(text[kept_from : begun.start()])
+            kept_from = at
+        if len(walk.calls) + len(walk.dropped) >= MOST_BEGINNINGS:
+            kept_from = len(text)
+            break
+    parts.append(text[kept_from:])
+    # A blank between the parts: nothing new comes of what stood around a call.
+    rest = _CUT.sub("", " ".join(parts))
+    if rest.count("```") % 2:  # a fence that was opened last
+        rest = rest.rstrip().removesuffix("```")
+    return TextCalls(rest=rest, calls=tuple(walk.calls), dropped=tuple(walk.dropped))
+
+
+def channel_calls(text: str, offered: Offered) -> TextCalls:
+    """Read the calls in the channels of a raw reply, of which nothing is said (harmony)."""
+    walk = _Walk(text, offered, is_cut=True)
+    at = 0
+    while (begun := _TO_TOOL.search(text, at)) and len(walk.calls) < MOST_BEGINNINGS:
+        found = json_at(text, begun.end())
+        at = found[1] if found else begun.end()
+        if found:
+            walk.keep((begun[1], found[0]), at)
+    return TextCalls(rest="", calls=tuple(walk.calls), dropped=tuple(walk.dropped))
+
+
+def without_calls(text: str) -> str:
+    """Return the text without calls of tools, whatever tools there are."""
+    return read_calls(text, {}).rest
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Reads what begins like a call. `name` and `arguments` are of a call that is not whole yet."""
+
+    text: str
+    offered: Offered
+    is_cut: bool
+    calls: list[TextCall] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    name: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    is_fenced: bool = False
+    read_to: int = 0
+    """The place behind the last whole call of a beginning, 0 if there is none."""
+
+    def read(self, begun: re.Match[str]) -> tuple[int, bool]:
+        """Return where to go on, and whether what lies before that is no speech."""
+        self.name, self.arguments, self.read_to = "", {}, 0
+        is_marked = begun["mark"] is not None or begun["fence"] is not None
+        if not is_marked and (past := self._is_something_else(begun)):
+            return past, False
+        opened = _OPENED_FENCE.match(begun[0])
+        at = begun.end() if begun["fence"] else begun.start() + (opened.end() if opened else 0)
+        self.is_fenced = not begun["mark"] and "```" in begun[0]
+        # Each step takes in one form, and returns the place behind it, or 0 if it is another form.
+        steps: tuple[Callable[[int], int], ...]
+        steps = (self._mark, self._between, self._json, self._python, self._header)
+        while at < len(self.text) and not self._end(at):
+            after = next(filter(None, (step(at) for step in steps)), 0)
+            if not after:
+                break
+            at = after
+        is_ended = not self.is_cut if at == len(self.text) else self._end(at) is not None
+        if self.name and is_marked and is_ended:
+            self._whole_call(at)
+        is_broken = at < len(self.text) and not is_ended and self._is_broken(at)
+        if self.read_to and not (is_marked and (self.name or is_broken)):
+            listed = None if is_ended else _LIST_END.match(self.text, self.read_to)
+            behind = listed.end() if listed else self.read_to
+            return self._behind_ends(at if is_ended else behind), True
+        # It cannot be read: it is left out up to its end.
+        self.dropped.append(self.name or begun[0].strip()[:80])
+        if is_marked:
+            end = (_END_FENCE if self.is_fenced else _END_MARK).search(self.text, at)
+            return self._behind_ends(end.end() if end else len(self.text)), True
+        opening = _OPENING.search(self.text, begun.start())
+        end_of_it = balanced_end(self.text, opening.start()) if opening else 0
+        return end_of_it or len(self.text), True
+
+    def _is_something_else(self, begun: re.Match[str]) -> int:
+        """The place behind what only looks like a call without marks, 0 if it is one."""
+        if begun["json"] is not None:
+            brace = self.text.index("{", begun.start())
+            found = json_at(self.text, brace)
+            return found[1] if found and not calls_in(found[0], self.offered) else 0
+        if begun["line"] is None:
+            return 0
+        start = begun.end() - len(begun[0].rpartition("\n")[2].lstrip())
+        name = _HEADER.match(self.text, start)
+        if name is None or not known_name(name[1], self.offered):
+            return begun.end()
+        found_call = python_at(self.text, start, self.offered)
+        rest = self.text[found_call[1] :].partition("\n")[0] if found_call else ""
+        return begun.end() if rest.strip(" \t.;") else 0
+
+    def _is_broken(self, at: int) -> bool:
+        """Whether what could not be read is a part of a call, and no text behind one."""
+        return self.text[at] in "{<" or is_python(self.text, at)
+
+    def _end(self, at: int) -> re.Match[str] | None:
+        """The end mark that stands there; a fence ends only what began with one."""
+        fence = _END_FENCE.match(self.text, at) if self.is_fenced else None
+        return fence or _END_MARK.match(self.text, at)
+
+    def _between(self, at: int) -> int:
+        between = None if _BEGIN_MARK.match(self.text, at) else _BETWEEN.match(self.text, at)
+        return between.end() if between else 0
+
+    def _mark(self, at: int) -> int:
+        """Take in a mark with what it says of the call: its name, or a parameter with its value."""
+        mark = _BEGIN_MARK.match(self.text, at)
+        if mark is None:
+            return 0
+        name, key = _NAME_IN_MARK.search(mark[0]), _KEY_IN_MARK.search(mark[0])
+        if name:
+            if self.name:
+                self._whole_call(at)
+            self.name = name[1]
+            return mark.end()
+        value_at = mark.end()
+        if "arg_key" in mark[0]:
+            end = _END_MARK.search(self.text, value_at)
+            value = _BEGIN_MARK.search(self.text, end.end()) if end else None
+            if end is None or value is None:
+                return 0
+            named, value_at = self.text[value_at : end.start()].strip(), value.end()
+        elif key:
+            named = key[1]
+        else:
+            return mark.end()
+        end = _END_MARK.search(self.text, value_at)
+        if end is None:
+            return 0
+        written = self.text[value_at : end.start()].strip("\r\n")
+        is_text = _TEXT_IN_MARK.search(mark[0]) is not None
+        self.arguments[named] = written if is_text else value_of(written)
+        return end.end()
+
+    def _json(self, at: int) -> int:
+        """Take in a JSON object: a call, several calls, or the arguments of a name before it."""
+        found = json_at(self.text, at) if self.text[at] == "{" else None
+        if found is None:
+            return 0
+        value, end = found
+        calls = calls_in(value, self.offered)
+        if self.name and (not calls or known_name(calls[0][0], self.offered) == ""):
+            calls = [(self.name, value)]
+        for call in calls:
+            self.keep(call, end)
+        return end if calls else 0
+
+    def _python(self, at: int) -> int:
+        found = colon_at(self.text, at) or python_at(self.text, at, self.offered)
+        if found is None:
+            return 0
+        self.keep(*found)
+        return found[1]
+
+    def _header(self, at: int) -> int:
+        """Take in a word as the name of a call; the last one before its arguments counts."""
+        header = None if self.read_to else _HEADER.match(self.text, at)
+        if header is None:
+            return 0
+        self.name = header[1]
+        return header.end()
+
+    def _whole_call(self, at: int) -> None:
+        self.keep((self.name, self.arguments), at)
+
+    def keep(self, call: Call, end: int) -> None:
+        """Keep a whole call, if its tool is offered."""
+        self.name, self.arguments, self.read_to = "", {}, end
+        name, arguments = known_name(call[0], self.offered), call[1]
+        try:
+            written = arguments if isinstance(arguments, str) else _json_text(arguments)
+        except (TypeError, ValueError, RecursionError):
+            name = ""
+        if name:
+            self.calls.append(TextCall(name=name, arguments=written))
+        else:
+            self.dropped.append(call[0][:80])
+
+    def _behind_ends(self, at: int) -> int:
+        """The place behind the end marks that follow, with the blanks between them."""
+        while True:
+            blanks = _BLANKS.match(self.text, at)
+            end = self._end(blanks.end() if blanks else at)
+            if end is None:
+                return at
+            at = end.end()
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,358 @@
+"""Tools in messages: calls with their results as every provider takes them, or told as text. Pure.
+
+A result stands right behind its call and nowhere else, whatever was cut from the history or came
+in between. A model whose server knows no tools is told what it can do in one constant text behind
+the system messages, and writes one JSON object: what it says, and what it does. Its earlier calls
+are shown to it in the same form, results as framed user messages. A text that is no JSON is simply
+speech; half a JSON object is no reply.
+
+Nobody's text can pass for a frame: look-alikes are undone. They may have other case and blanks,
+brackets of full width, and letters inside their words that nobody sees. Line breaks are found as
+JSON writes them too, but no match reaches over a quote: it never leaves a text inside of JSON.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from evennia_ai.engine.errors import ModelRubbish
+from evennia_ai.engine.foreign.fields import problems_in
+from evennia_ai.engine.prompt.memo import Slot
+from evennia_ai.engine.prompt.messages import ToolCall, ToolSpec
+from evennia_ai.services.llm.call_forms import ARGUMENTS, NAMES, Call, Offered, calls_in, known_name
+from evennia_ai.services.llm.chat import (
+    AnswerSchema,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    WrittenCall,
+    made_calls,
+    read_arguments,
+)
+from evennia_ai.services.llm.reasoning import LateEnd, without_thoughts
+from evennia_ai.services.llm.speech import LINE_BREAK
+from evennia_ai.services.llm.structured import JsonObjects, json_objects, strict_schema
+from evennia_ai.services.llm.text_calls import channel_calls, read_calls
+
+_UNSEEN: Final = (
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+_BLANK: Final = rf"(?:\s|\\[nrt]|{_UNSEEN})"
+_MOST_BEHIND: Final = 80
+"""Characters behind the words, inside of the brackets, that are part of a look-alike."""
+
+
+def frame(*words: str) -> re.Pattern[str]:
+    """What looks like a mark of these words, opening or closing, in brackets or half in them."""
+    spelt = rf"{_BLANK}+".join(f"{_UNSEEN}*".join(word) for word in words)
+    behind = rf"[^\[\]［］\n\"]{{0,{_MOST_BEHIND}}}"
+    return re.compile(rf"[\[［]((?:{_BLANK}|/)*{spelt}{behind})([\]］]?)", re.IGNORECASE)
+
+
+def has_bracket(text: str) -> bool:
+    """Whether there may be a look-alike in `text` at all."""
+    return "[" in text or "［" in text
+
+
+def undone(pattern: re.Pattern[str], text: str) -> str:
+    """`text` with round brackets where look-alikes of a frame stand."""
+    return pattern.sub(_in_round_brackets, text)
+
+
+def _in_round_brackets(found: re.Match[str]) -> str:
+    return f"({found[1]})" if found[2] else f"({found[1]}"
+
+
+RESULT_OPEN: Final = "[Tool result]"
+RESULT_CLOSE: Final = "[/Tool result]"
+"""Around what a tool returned, where that must travel as a user message."""
+
+NO_RESULT: Final = "(no result)"
+"""Stands for the result of a call that has none in the prompt."""
+
+_UNFRAMED: Final = Slot[ChatMessage]("unframed")
+_FRAME: Final = frame("tool", "result")  # and "results"
+
+# The number of a call's message, and of the call in it -> what it returned.
+_Results = dict[tuple[int, int], ChatMessage]
+
+
+def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The messages with each result right behind its call, in the order of the calls.
+
+    A call without a result gets one that says so. A result whose call is not there is told.
+    """
+    results, lost = _results(messages)
+    if lost:
+        messages = [unframed(message) for message in messages]
+        results, lost = _results(messages)
+    ordered: list[ChatMessage] = []
+    for place, message in enumerate(messages):
+        if place in lost:
+            ordered.append(framed_result(message))
+        elif message.role != "tool":
+            ordered.append(message)
+            for number, call in enumerate(message.tool_calls):
+                ordered.append(results.get((place, number)) or _missing(call))
+    return ordered
+
+
+def narrated(
+    messages: Sequence[ChatMessage], *, own_calls: Collection[str] = ()
+) -> list[ChatMessage]:
+    """The messages without calls and results: what was done is told with what came of it.
+
+    Messages that call one of `own_calls` (ids) and the results of these stay as they are.
+    """
+    return list(_narrated([unframed(message) for message in messages], frozenset(own_calls)))
+
+
+def framed_result(result: ChatMessage, label: str = "") -> ChatMessage:
+    """A result in its frame, as a user message; look-alikes of the frame in it are undone."""
+    said = f"{label}: {result.content}" if label else result.content
+    told_lines = LINE_BREAK.sub("\n", bare(said))
+    return ChatMessage(role="user", content=f"{RESULT_OPEN}\n{told_lines}\n{RESULT_CLOSE}")
+
+
+def unframed(message: ChatMessage) -> ChatMessage:
+    """The message without look-alikes of the frame, in its text and in its speaker's name."""
+    if not has_bracket(f"{message.content}{message.name or ''}"):
+        return message
+    known = message.memo.get(_UNFRAMED)
+    if known is not None:
+        return known
+    name = None if message.name is None else bare(message.name)
+    made = replace(message, content=bare(message.content), name=name)
+    message.memo[_UNFRAMED] = made
+    return made
+
+
+def bare(text: str) -> str:
+    """`text` without look-alikes of the frame."""
+    return undone(_FRAME, text)
+
+
+def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
+    calls: dict[str, ToolCall] = {}
+    for message in paired(messages):
+        if message.role == "tool" and message.tool_call_id in calls:
+            call = calls[message.tool_call_id or ""]
+            yield framed_result(message, f"{call.name} {call.arguments}")
+        elif message.tool_calls and own_calls.isdisjoint(call.id for call in message.tool_calls):
+            calls = {call.id: call for call in message.tool_calls}
+            if message.content:
+                yield replace(message, tool_calls=())
+        else:
+            calls = {} if message.tool_calls else calls
+            yield message
+
+
+def _results(messages: Sequence[ChatMessage]) -> tuple[_Results, set[int]]:
+    """What each call returned, and the places of results whose call is not there.
+
+    A result belongs to the newest call of its id before it, and a call has one.
+    """
+    waiting: dict[str, tuple[int, int]] = {}
+    results: _Results = {}
+    lost: set[int] = set()
+    for place, message in enumerate(messages):
+        for number, call in enumerate(message.tool_calls):
+            waiting[call.id] = (place, number)
+        if message.role == "tool":
+            key = waiting.pop(message.tool_call_id or "", None)
+            if key is None:
+                lost.add(place)
+            else:
+                results[key] = message
+    return results, lost
+
+
+def _missing(call: ToolCall) -> ChatMessage:
+    return ChatMessage(role="tool", content=NO_RESULT, tool_call_id=call.id)
+
+
+MOST_ACTS: Final = 8
+SCHEMA_NAME: Final = "npc_turn"
+
+INTRODUCTION: Final = """\
+You can act with the tools below. Answer with one JSON object and nothing else:
+{"say": "what you say aloud", "acts": [{"tool": "name of a tool", "arguments": {}}]}
+"say" may be empty, and "acts" is empty when you do nothing. What your acts led to is then told to \
+you as a tool result, and you answer again. Use no tool that is not in this list:"""
+
+_MEMBERS: Final = frozenset({"say", "acts"})
+
+
+class _Act(BaseModel):
+    """A call as models write it, be it by the names that other model formats have."""
+
+    model_config = ConfigDict(extra="allow")
+
+    tool: Annotated[str, Field(validation_alias=AliasChoices(*NAMES), min_length=1)]
+    arguments: Annotated[Any, Field(validation_alias=AliasChoices(*ARGUMENTS))] = None
+
+    def call(self) -> Call:
+        """Return the name and the arguments, which may stand beside the name."""
+        has_arguments = "arguments" in self.model_fields_set
+        return self.tool, self.arguments if has_arguments else self.model_extra
+
+
+class _Answer(BaseModel):
+    say: str | None = None
+    acts: Annotated[list[_Act], Field(max_length=MOST_ACTS)] | None = None
+
+
+def with_tools_as_text(
+    messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]
+) -> list[ChatMessage]:
+    """The messages as a model without tools takes them; to be applied once, before the hash.
+
+    The list of tools stands right behind the leading system messages. Look-alikes of a tool
+    result inside anybody's text are undone.
+    """
+    shown = list(_shown([unframed(message) for message in messages]))
+    if not tools:
+        return shown
+    leading = next((n for n, one in enumerate(shown) if one.role != "system"), len(shown))
+    return [
+        *shown[:leading],
+        ChatMessage(role="system", content=tool_text(tools)),
+        *shown[leading:],
+    ]
+
+
+def tool_text(tools: Sequence[ToolSpec]) -> str:
+    """What the model is told of its tools; the same for the same tools in any order."""
+    return "\n".join([INTRODUCTION, *(_described(tool) for tool in _sorted(tools))])
+
+
+def schema_of(tools: Sequence[ToolSpec]) -> AnswerSchema:
+    """The schema of an answer, for servers that hold a model to one."""
+    members: dict[str, Any] = {"say": {"type": "string"}}
+    if tools:
+        acts = [_act_schema(tool) for tool in _sorted(tools)]
+        members["acts"] = {"type": "array", "items": {"anyOf": acts}, "maxItems": MOST_ACTS}
+    schema = strict_schema({"type": "object", "properties": members}, origin=SCHEMA_NAME)
+    return AnswerSchema(name=SCHEMA_NAME, schema=schema)
+
+
+def reply_from(
+    reply: ChatReply,
+    tools: Sequence[ToolSpec],
+    *,
+    request: ChatRequest,
+    as_schema: bool,
+    late_end: LateEnd = "hides_all_before",
+) -> tuple[ChatReply, tuple[str, ...]]:
+    """Return the reply with the calls that its text makes apart, and what of them was left out.
+
+    A server that takes tools may still not know the format in which its model calls them. Where
+    the tools were told in the prompt (`as_schema`), the text may also be an answer of that form.
+    Ids of calls depend on the request and the call alone. A call in a model's own format is left
+    out if its tool is not among `tools`. In an answer of the form it is left for whoever runs the
+    calls to refuse.
+
+    Raises:
+        ModelRubbish: it is half an answer of the form.
+    """
+    if reply.offline or reply.tool_calls:
+        return reply, ()
+    offered = {tool.name: tuple(tool.parameters.get("properties", {})) for tool in tools}
+    found = read_calls(
+        without_thoughts(reply.text, late_end=late_end),
+        offered,
+        is_cut=reply.is_cut,
+        bare_json=not as_schema,
+    )
+    channels = channel_calls(reply.text, offered)
+    called, dropped = channels.calls + found.calls, channels.dropped + found.dropped
+    text, is_read = found.rest.strip(), bool(called or dropped)
+    written = [WrittenCall(name=call.name, arguments=call.arguments) for call in called]
+    if as_schema:
+        objects = json_objects(text if is_read else reply.text)
+        if objects.problem:
+            raise ModelRubbish(reply.model, objects.problem)
+        answers = _answers(objects, offered, reply.model)
+        acts = [act.call() for answer in answers for act in answer.acts or ()]
+        if len(acts) > MOST_ACTS:
+            raise ModelRubbish(reply.model, f"it has more than {MOST_ACTS} acts")
+        written += [_written_call(act, offered) for act in acts]
+        if answers:
+            said = [answer.say.strip() for answer in answers if answer.say and answer.say.strip()]
+            text, is_read = "\n".join(said) or objects.around.strip(" \t\n[],"), True
+    if not is_read:
+        return reply, ()
+    return replace(reply, text=text, tool_calls=made_calls(written, request)), dropped
+
+
+def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    """Calls as the answers that made them, results as what is told of them."""
+    names: dict[str, str] = {}
+    for message in paired(messages):
+        if message.role == "tool":
+            yield framed_result(message, names[message.tool_call_id or ""])
+        elif message.tool_calls:
+            names = {call.id: call.name for call in message.tool_calls}
+            yield replace(message, content=_as_answer(message), tool_calls=())
+        else:
+            yield message
+
+
+def _as_answer(message: ChatMessage) -> str:
+    calls = [(call, read_arguments(call)) for call in message.tool_calls]
+    acts = [
+        {"tool": call.name, "arguments": call.arguments if read is None else read}
+        for call, read in calls
+    ]
+    return bare(_json({"say": message.content, "acts": acts}))
+
+
+def _described(tool: ToolSpec) -> str:
+    members = _json(_parameters(tool)["properties"], sort_keys=True)
+    return f"- {tool.name}: {tool.description}\n  arguments: {members}"
+
+
+def _act_schema(tool: ToolSpec) -> Mapping[str, Any]:
+    named = {"type": "string", "enum": [tool.name]}
+    return {"type": "object", "properties": {"tool": named, "arguments": _parameters(tool)}}
+
+
+def _parameters(tool: ToolSpec) -> dict[str, Any]:
+    return strict_schema({"type": "object", **tool.parameters}, origin=tool.name)
+
+
+def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
+    """The objects that are answers; an object that is something else stands in prose only."""
+    answers: list[_Answer] = []
+    try:
+        for value in found.objects:
+            if value.keys() & _MEMBERS:
+                answers.append(_Answer.model_validate(value))
+            elif calls := calls_in(value, offered):
+                acts = [_Act(tool=name, arguments=arguments) for name, arguments in calls]
+                answers.append(_Answer(acts=acts))
+    except ValidationError as error:
+        where, words = problems_in(error)[0]
+        raise ModelRubbish(model, f"its answer has not the form: {where}: {words}") from None
+    if found.objects and not answers and not found.around:
+        raise ModelRubbish(model, "its JSON object has neither 'say' nor 'acts'")
+    return answers
+
+
+def _written_call(act: Call, offered: Offered) -> WrittenCall:
+    name, given = act
+    arguments = given if isinstance(given, str) else _json({} if given is None else given)
+    return WrittenCall(name=known_name(name, offered) or name, arguments=arguments)
+
+
+def _sorted(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+    return sorted(tools, key=lambda tool: tool.name)
+
+
+def _json(value: Any, *, sort_keys: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys)

@@ -1,0 +1,130 @@
+"""Server-sent events (WHATWG HTML, 9.2) in the body of an answer, whatever type it is sent with.
+
+Of an event the data alone is given out: the providers repeat the event's name inside. Comments,
+which some servers send to keep a connection open, are nothing, and so is an event with empty data.
+Lines and events cost far more than their bytes, so they are counted before they are worked on.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from evennia_ai.services.net.http import TooLarge
+
+MOST_EVENTS: Final = 100_000
+"""Events of one stream: more than any model writes in its time, a word each."""
+
+MOST_LINES: Final = 4 * MOST_EVENTS
+"""Lines of one stream, those included that only keep it open."""
+
+LARGEST_EVENT_BYTES: Final = 1_000_000
+
+_BLANKS: Final = b" \t\r\n\xef\xbb\xbf"
+"""What may stand before a body: blanks, and the byte order mark."""
+
+_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b"error:", b":")
+_START_BYTES: Final = max(map(len, _FIELDS))
+
+
+class BodyStart:
+    """Tells from the first bytes of a body whether it is a stream of events.
+
+    Some servers send a stream as `application/json`, as plain text or without a type. Others send
+    one JSON object as a stream. So the type decides only where the bytes fit neither.
+    """
+
+    def __init__(self, content_type: str) -> None:
+        self._is_typed_so = content_type.strip().lower().startswith("text/event-stream")
+        self._start = b""
+
+    def is_stream(self, chunk: bytes) -> bool | None:
+        """Return whether it is, None as long as more must come to tell. Call once per chunk."""
+        more = chunk if self._start else chunk.lstrip(_BLANKS)
+        self._start += more[:_START_BYTES]
+        if self._start.startswith(_FIELDS):
+            return True
+        if any(field.startswith(self._start) for field in _FIELDS):
+            return None
+        return self._is_typed_so and not self._start.startswith((b"{", b"["))
+
+    def at_the_end(self) -> bool:
+        """Return the decision for a body that ended before it was certain."""
+        return self._is_typed_so
+
+
+class EventReader:
+    """Reads server-sent events as WHATWG HTML, 9.2 defines them, from chunks cut anywhere.
+
+    Of an event only its data is given out. Two things are read beyond the standard: the end of the
+    stream completes an event, and what a server sends as an error (`event: error`, or the field
+    `error` of old llama.cpp) is given out as the JSON object `{"error": data}`. An event is at
+    most `limit_bytes` large.
+    """
+
+    def __init__(self, *, limit_bytes: int = LARGEST_EVENT_BYTES) -> None:
+        self._line: list[bytes] = []
+        self._data: list[str] = []
+        self._is_error = False
+        self._limit_bytes: Final = limit_bytes
+        self._event_bytes = 0
+        self._left_lines = MOST_LINES
+        self._left_events = MOST_EVENTS
+        self._is_first_line = True
+        self._ended_with_cr = False
+
+    def fed(self, chunk: bytes) -> Iterator[str]:
+        """Yield the data of each event that `chunk` completes.
+
+        Raises:
+            TooLarge: there are too many lines or events, or one event is too large.
+        """
+        if self._ended_with_cr and chunk:  # the LF of a CRLF that was cut in two
+            chunk = chunk.removeprefix(b"\n")
+            self._ended_with_cr = False
+        if b"\r" in chunk:
+            self._ended_with_cr = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        self._left_lines -= chunk.count(b"\n")
+        if self._left_lines < 0:
+            raise TooLarge(f"the reply has more than {MOST_LINES} lines")
+        first, *others = chunk.split(b"\n")
+        self._grow(len(first))
+        self._line.append(first)
+        for begun in others:
+            whole = b"".join(self._line).decode("utf-8", "replace")
+            self._line = [begun]
+            if self._is_first_line:
+                whole = whole.removeprefix("\ufeff")
+                self._is_first_line = False
+            yield from self._event_after(whole)
+            self._grow(len(begun))
+
+    def ended(self) -> Iterator[str]:
+        """Yield the data of an event that the end of the stream completes."""
+        self._ended_with_cr = False
+        yield from self.fed(b"\n\n")
+
+    def _grow(self, count: int) -> None:
+        """So many bytes more came of the event that is read."""
+        self._event_bytes += count
+        if self._event_bytes > self._limit_bytes:
+            raise TooLarge(f"an event of the reply is larger than {self._limit_bytes} bytes")
+
+    def _event_after(self, line: str) -> Iterator[str]:
+        if not line:
+            self._event_bytes = 0
+            data, is_error = "\n".join(self._data), self._is_error
+            self._data, self._is_error = [], False
+            if data:
+                self._left_events -= 1
+                if self._left_events < 0:
+                    raise TooLarge(f"the reply has more than {MOST_EVENTS} events")
+                yield json.dumps({"error": data}) if is_error else data
+            return
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field in ("data", "error"):
+            self._data.append(value)
+            self._is_error = self._is_error or field == "error"
+        elif field == "event":
+            self._is_error = value == "error"

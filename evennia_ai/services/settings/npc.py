@@ -1,0 +1,164 @@
+"""The settings of one NPC, declared once: what its builder wants otherwise than the game.
+
+A builder names a profile of models; addresses and keys are in the admin's settings alone. Where
+they are kept and who changed them is the matter of `evennia_ai.npc.npc_settings`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from evennia_ai.engine.foreign.fields import door, near, own_words
+from evennia_ai.services.llm.profiles import ModelProfile
+from evennia_ai.services.llm.quotas import LIMITS
+from evennia_ai.services.settings.conf import SettingError, conf
+
+LEAST_TICK_SECONDS: Final = 5
+_DAY: Final = 24 * 60 * 60
+
+Mode = Literal["name_match", "always", "whisper_only", "decide"]
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+
+
+def _known_profile(value: str) -> str:
+    profiles = conf().profiles
+    if value and value not in profiles:
+        raise ValueError(f"there is no profile {value!r}{near(value, profiles)}")
+    return value
+
+
+def _leaving_time(value: float) -> float:
+    if 0 < value < LEAST_TICK_SECONDS:
+        raise ValueError(f"must be 0 for never, or at least {LEAST_TICK_SECONDS}")
+    return value
+
+
+def _one_line(value: str) -> str:
+    if value and not value.isprintable():
+        raise ValueError("must be one line of printable text")
+    return value.strip()
+
+
+def _known_limits(value: dict[str, int]) -> dict[str, int]:
+    for name in value:
+        if name not in LIMITS:
+            meant = near(name, LIMITS) or f"; they are {', '.join(LIMITS)}"
+            raise ValueError(f"there is no limit {name!r}{meant}")
+    return value
+
+
+_Line = Annotated[str, Field(max_length=200), AfterValidator(_one_line)]
+_Word = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\s,=]+$")]
+_Words = Annotated[tuple[_Word, ...], Field(strict=False, max_length=50)]
+_UpToADay = Annotated[float, Field(ge=0, le=_DAY)]
+_Limits = Annotated[dict[str, Annotated[int, Field(ge=0)]], AfterValidator(_known_limits)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NPCSettings:
+    """What is set for an NPC; None or "" leaves it to the game or to the profile."""
+
+    profile: Annotated[str, AfterValidator(_known_profile)] = ""
+    model: _Line = ""
+    """Another model at the profile's address."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    reply_tokens: Annotated[int, Field(ge=1)] | None = None
+    mode: Mode = "name_match"
+    cooldown_seconds: _UpToADay | None = None
+    engagement_seconds: _UpToADay | None = None
+    tick_seconds: Annotated[float, Field(ge=0, le=30 * _DAY), AfterValidator(_leaving_time)] = 0.0
+    """How often it may act on its own; 0: never."""
+    hop_limit: Annotated[int, Field(ge=0, le=100)] | None = None
+    tools: _Words = ()
+    limits: _Limits = field(default_factory=dict)
+    """They narrow what the game allows it."""
+    thinking: _Line = ""
+    """The gesture of an NPC that takes long."""
+    talkativeness: Annotated[float, Field(ge=0, le=1)] = 0.5
+    languages: _Words | None = None
+    """Those it understands; None: all."""
+    react_to: _Words = ()
+    """Kinds of events it answers though they are not addressed to it."""
+
+    def applied_to(self, profile: ModelProfile) -> ModelProfile:
+        """The profile with what this NPC has otherwise; its model is the caller's matter.
+
+        A reply that would take all of the profile's context is left as the profile has it.
+        """
+        if self.temperature is None and self.top_p is None and not self.reply_tokens:
+            return profile
+        sampling = profile.sampling
+        if self.temperature is not None:
+            sampling = replace(sampling, temperature=self.temperature)
+        if self.top_p is not None:
+            sampling = replace(sampling, top_p=self.top_p)
+        wanted_tokens = self.reply_tokens or profile.reply_tokens
+        fits = wanted_tokens < profile.context_tokens
+        reply_tokens = wanted_tokens if fits else profile.reply_tokens
+        return replace(profile, sampling=sampling, reply_tokens=reply_tokens)
+
+
+USUAL: Final = NPCSettings()
+NAMES: Final = tuple(one.name for one in fields(NPCSettings))
+
+
+def judged(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
+    """The values as they are stored; SettingError where one of them cannot be."""
+    read, problems = _checked(values)
+    if read is None:
+        told = "; ".join(text for _, text in problems)
+        end = "" if told.endswith("?") else "."
+        raise SettingError(f"{who}: {told}{end} Nothing was changed.")
+    # JSON's kinds of values: an Attribute then compares and shows them as they are.
+    return read.model_dump(mode="json", exclude_unset=True)
+
+
+def read_settings(values: Mapping[str, Any]) -> tuple[NPCSettings, tuple[str, ...]]:
+    """What stored values say, and what of them cannot be."""
+    good, problems = usable(values)
+    return NPCSettings(**dict(door(NPCSettings).model_validate(good))), tuple(problems)
+
+
+def usable(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The stored values that can be, and what is wrong with the others.
+
+    They were right once, or other code wrote them; the game may have changed since.
+    """
+    told: list[str] = []
+    good = {str(name): value for name, value in values.items()}
+    while True:
+        read, problems = _checked(good)
+        if read is not None:
+            return good, told
+        told += [text for _, text in problems]
+        for name, _ in problems:
+            good.pop(name, None)
+
+
+def _checked(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[str, str]]]:
+    """The values read, or the names of those that cannot be, each with what is wrong."""
+    try:
+        read = door(NPCSettings).model_validate(dict(values))
+    except ValidationError as error:
+        return None, [(str(one["loc"][0]), _in_words(one)) for one in error.errors()]
+    given = dict(read)
+    profiles = conf().profiles
+    profile = profiles.get(given["profile"]) or profiles[conf().model_roles["speaker"][0]]
+    if given["reply_tokens"] and given["reply_tokens"] >= profile.context_tokens:
+        problem = (
+            f"reply_tokens must be fewer than the {profile.context_tokens} of the profile"
+            f" '{profile.name}': the prompt needs some"
+        )
+        return None, [("reply_tokens", problem)]
+    return read, []
+
+
+def _in_words(error: ErrorDetails) -> str:
+    name = str(error["loc"][0])
+    if error["type"] == "extra_forbidden":
+        return f"there is no setting {name!r}{near(name, NAMES)}"
+    return f"{name}: {own_words(error, shows_value=True)}"

@@ -1,0 +1,353 @@
+"""What the game asks of wikis: a MediaWiki as the `Backend` of a base, and intros of Wikipedia.
+
+Every answer is a Deferred: a wiki is asked in the bridge's thread, bounded in time, and the game
+goes on meanwhile. A page is written only where nobody else changed it since it was looked at. An
+intro is a paragraph about something real, for grounding and nothing else; it is off unless the game
+names an address.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.engine.knowledge.pages.markup import write_wikitext
+from evennia_ai.engine.knowledge.pages.page import (
+    NAMESPACES,
+    Hit,
+    Namespace,
+    Page,
+    PageDraft,
+    PageName,
+    TitleError,
+    page_name,
+)
+from evennia_ai.engine.text.word_forms import Languages
+from evennia_ai.services.llm.speech import SENTENCE_END, visible
+from evennia_ai.services.net.bridge import AsyncBridge, PerLoop
+from evennia_ai.services.wiki.client import (
+    UNKNOWN,
+    WikiClient,
+    WikiError,
+    listed,
+    number,
+    part,
+    text,
+)
+from evennia_ai.services.wiki.finding import Finder
+from evennia_ai.services.wiki.reading import (
+    CurrentRevision,
+    Names,
+    PageReader,
+    current_of,
+    names_of,
+)
+from evennia_ai.services.wiki.site import Site
+
+SUMMARY_CHARACTERS: Final = 400
+_CONFLICTS: Final = frozenset({"editconflict", "articleexists", "missingtitle"})
+
+
+class PageWriter:
+    """Edits pages of one wiki."""
+
+    def __init__(self, client: WikiClient, names: Names, reader: PageReader) -> None:
+        self._client = client
+        self._names = names
+        self._reader = reader
+
+    async def write(self, draft: PageDraft) -> Page:
+        """The page as it is after the draft was written.
+
+        Raises:
+            WikiError: nothing was written, or it is not known; the text says why.
+        """
+        name = draft.page.name
+        title = self._names.title_of(name)
+        if title is None:
+            raise self._problem(f"can have no page '{name}'; see which namespaces it has")
+        there = await self._there(title)
+        revision = "" if there is None else str(there.revision)
+        if revision != draft.was:
+            raise await self._conflict(draft, there)
+        await self._edit(draft, title)
+        written = await self._there(title)
+        pages = await self._reader.texts([written] if written is not None else [])
+        if written is None or written.revision not in pages:
+            raise self._problem(f"took the page '{name}' and does not have it now; look there")
+        return pages[written.revision]
+
+    async def _there(self, title: str) -> CurrentRevision | None:
+        """The page of exactly this title: a redirect is not followed."""
+        answer = await self._client.ask(action="query", prop="info", titles=title)
+        told = listed(answer, "query", "pages")
+        return current_of(told[0], self._names) if told else None
+
+    async def _edit(self, draft: PageDraft, title: str) -> None:
+        only = {"baserevid": draft.was, "nocreate": "1"} if draft.was else {"createonly": "1"}
+        wanted = {"action": "edit", "title": title, "bot": "1", "summary": _summary(draft), **only}
+        try:
+            answer = await self._client.change(**wanted, text=self._written(draft.page))
+        except WikiError as error:
+            if error.code not in _CONFLICTS:
+                raise
+            conflict = await self._conflict(draft, await self._there(title))
+            raise conflict from None
+        edit = part(answer, "edit")
+        if text(edit, "result") != "Success":
+            said = text(edit, "result") or "nothing"
+            raise self._problem(f"did not take the page '{title}' and said: {said}; edit it there")
+
+    async def _conflict(self, draft: PageDraft, there: CurrentRevision | None) -> WikiError:
+        """The error of a page that is not as it was when the draft was written."""
+        name = draft.page.name
+        if there is None:
+            return self._problem(f"has no page '{name}' any more; write it as a new one")
+        asked = {"prop": "revisions", "rvprop": "user|timestamp", "revids": str(there.revision)}
+        answer = await self._client.ask(action="query", **asked)
+        pages = listed(answer, "query", "pages")
+        last = next(iter(listed(pages[0], "revisions") if pages else []), {})
+        who, when = text(last, "user") or "somebody", text(last, "timestamp") or "meanwhile"
+        if not draft.was:
+            return self._problem(f"already has a page '{name}', by {who} ({when}); edit that one")
+        return self._problem(
+            f"has another '{name}' by now: {who} changed it ({when}); nothing was written, make the"
+            " draft again from the page as it is"
+        )
+
+    def _written(self, page: Page) -> str:
+        """A page's text as the wiki gets it; a redirect must begin with the word for it."""
+        if page.meta.redirect is None:
+            return write_wikitext(page)
+        target = self._names.title_of(page.meta.redirect) or page.meta.redirect.full
+        return f"#REDIRECT [[{target}]]\n{page.body}"
+
+    def _problem(self, why: str) -> WikiError:
+        return WikiError(self._client.site, why)
+
+
+def _summary(draft: PageDraft) -> str:
+    """What the history of the page says of the edit."""
+    words = " ".join(f"{draft.note or 'Written in the game'} (approved by {draft.by})".split())
+    return words[:SUMMARY_CHARACTERS]
+
+
+T = TypeVar("T")
+
+MOST_BYTES_A_CHARACTER: Final = 4
+MOST_PAGES: Final = 10_000
+
+
+class MediaWikiBackend:
+    """The knowledge base `key`, whose pages are at `site`."""
+
+    def __init__(
+        self, key: str, site: Site, bridge: AsyncBridge, *, languages: Languages = ()
+    ) -> None:
+        self.key = key
+        self._site = site
+        self._bridge = bridge
+        self._connection = PerLoop(
+            bridge, lambda: _Connection(site, languages), lambda one: one.client.close()
+        )
+
+    def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
+        """The pages of these names; titles in another case and aliases are found as well."""
+        wanted = tuple(names)
+        return self._asked(lambda wiki: _fetched(wiki, wanted))
+
+    def search(
+        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
+    ) -> Deferred[Sequence[Hit]]:
+        """The pages that fit the words of `query`, best first."""
+        wanted = tuple(namespaces)
+        return self._asked(lambda wiki: wiki.finder.hits(query, namespaces=wanted, limit=limit))
+
+    def listed(self, namespace: Namespace, *, prefix: str = "") -> Deferred[Sequence[PageName]]:
+        """The pages of a namespace whose titles begin so, in the order of their titles."""
+        return self._asked(lambda wiki: wiki.finder.listed(namespace, prefix=prefix))
+
+    def linking(self, names: Sequence[PageName]) -> Deferred[Sequence[Sequence[PageName]]]:
+        """For each of these pages the pages it links to."""
+        wanted = tuple(names)
+        return self._asked(lambda wiki: _linked(wiki, wanted))
+
+    def pages(self, *, most_characters: int) -> Deferred[Sequence[Page] | None]:
+        """All pages, None where together they have more characters than that."""
+        return self._asked(lambda wiki: _all_pages(wiki, most_characters))
+
+    def write(self, draft: PageDraft) -> Deferred[Page]:
+        """Write a page that was approved. NotPermittedError: who approved it may not write now."""
+        draft.by.check(f"writing page '{draft.page.name}'")
+        return self._asked(lambda wiki: wiki.writer.write(draft), too_late=UNKNOWN)
+
+    def close(self) -> None:
+        """Close the connections, if there are any."""
+        self._connection.close()
+
+    def _asked(
+        self, work: "Callable[[_Wiki], Awaitable[T]]", *, too_late: str = "try it later"
+    ) -> Deferred[T]:
+        return self._bridge.run(lambda: self._in_time(work, too_late))
+
+    async def _in_time(self, work: "Callable[[_Wiki], Awaitable[T]]", too_late: str) -> T:
+        """What `work` returns, WikiError where it takes too long."""
+        try:
+            async with asyncio.timeout(self._site.whole_seconds):
+                return await work(await self._connection.now().wiki())
+        except TimeoutError:
+            pass
+        seconds = f"{self._site.whole_seconds:g} seconds"
+        raise WikiError(self._site, f"did not answer within {seconds}; {too_late}")
+
+
+class _Connection:
+    """A client, and what it found out about its wiki when it was first asked."""
+
+    def __init__(self, site: Site, languages: Languages) -> None:
+        self.client = WikiClient(site)
+        self._languages = languages
+        self._finding_out = asyncio.Lock()
+        self._wiki: _Wiki | None = None
+
+    async def wiki(self) -> "_Wiki":
+        """The wiki, of which the namespaces are known; WikiError where it does not tell them."""
+        async with self._finding_out:
+            if self._wiki is None:
+                self._wiki = await _found_out(self.client, self._languages)
+        return self._wiki
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wiki:
+    """A wiki of which the namespaces are known, and who works with it."""
+
+    names: Names
+    reader: PageReader
+    finder: Finder
+    writer: PageWriter
+
+
+async def _found_out(client: WikiClient, languages: Languages) -> _Wiki:
+    """Ask a wiki what its namespaces are and how many pages it has."""
+    told = {"siprop": "namespaces|namespacealiases|statistics"}
+    answer = await client.ask(action="query", meta="siteinfo", **told)
+    names = names_of(answer, client.site.namespaces)
+    reader = PageReader(client, names)
+    pages_there = number(part(answer, "query", "statistics"), "pages")
+    return _Wiki(
+        names=names,
+        reader=reader,
+        finder=Finder(client, names, reader, pages_there=pages_there, languages=languages),
+        writer=PageWriter(client, names, reader),
+    )
+
+
+async def _fetched(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
+    pages = await wiki.reader.pages(names)
+    missing = [name for name, page in zip(names, pages, strict=True) if page is None]
+    if not missing:
+        return pages
+    otherwise = await wiki.finder.otherwise(list(dict.fromkeys(missing)))
+    return [page or otherwise.get(name) for name, page in zip(names, pages, strict=True)]
+
+
+async def _linked(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageName]]:
+    return [page.links if page else () for page in await wiki.reader.pages(names)]
+
+
+async def _all_pages(wiki: _Wiki, most_characters: int) -> list[Page] | None:
+    """Every page of our namespaces; it is given up as soon as their sizes are too large."""
+    places = [one for space in NAMESPACES for one in wiki.names.numbers_of(space)]
+    current = await wiki.reader.all_current(
+        places, most=MOST_PAGES, most_bytes=most_characters * MOST_BYTES_A_CHARACTER
+    )
+    if current is None:
+        return None
+    texts = await wiki.reader.texts(current)
+    pages = [texts[one.revision] for one in current if one.revision in texts]
+    if sum(len(page.body) for page in pages) > most_characters:
+        return None
+    return sorted(pages, key=lambda page: page.name)
+
+
+INTRO_CHARACTERS: Final = 1_500
+INTRO_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intro:
+    """The beginning of an article as plain text, and the article's title."""
+
+    title: str
+    text: str
+
+
+class Wikipedia:
+    """The encyclopedia at one address, such as https://en.wikipedia.org/w/api.php."""
+
+    def __init__(self, api: str, bridge: AsyncBridge) -> None:
+        self._site = replace(
+            Site(key="wikipedia", api=api),
+            request_seconds=INTRO_SECONDS,
+            whole_seconds=INTRO_SECONDS,
+            max_retries=1,
+        )
+        self._bridge = bridge
+        self._client = PerLoop(bridge, lambda: WikiClient(self._site), WikiClient.close)
+
+    def intro(self, entity: str) -> Deferred[Intro | None]:
+        """The intro of the article about `entity`, None where there is none; may fail as WikiError.
+
+        A page that lists several meanings of a name is no article.
+        """
+        return self._bridge.run(lambda: self._intro(entity))
+
+    async def _intro(self, entity: str) -> Intro | None:
+        title = _title(entity)
+        if not title:
+            return None
+        try:
+            async with asyncio.timeout(INTRO_SECONDS):
+                return await self._asked(title)
+        except TimeoutError:
+            pass
+        raise WikiError(self._site, f"did not answer within {INTRO_SECONDS:g} seconds")
+
+    async def _asked(self, title: str) -> Intro | None:
+        wanted = {"prop": "extracts|pageprops", "exintro": "1", "explaintext": "1"}
+        answer = await self._client.now().ask(
+            action="query", **wanted, ppprop="disambiguation", redirects="1", titles=title
+        )
+        pages = listed(answer, "query", "pages")
+        return _intro_of(pages[0]) if pages else None
+
+
+def _title(entity: str) -> str:
+    """The title to ask for, "" for what can be none of an article."""
+    try:
+        name = page_name(entity)
+    except TitleError:
+        return ""
+    return name.title if name.namespace == "Main" else ""
+
+
+def _intro_of(page: dict[str, Any]) -> Intro | None:
+    several_meanings = "disambiguation" in part(page, "pageprops")
+    said = visible(text(page, "extract")[: 4 * INTRO_CHARACTERS]).strip()
+    if several_meanings or number(page, "ns") != 0 or not said:
+        return None
+    return Intro(title=visible(text(page, "title")), text=_short(said))
+
+
+def _short(said: str) -> str:
+    """The text up to the last sentence that fits, or the last word where none does."""
+    if len(said) <= INTRO_CHARACTERS:
+        return said
+    ends = [end.end() for end in SENTENCE_END.finditer(said[: INTRO_CHARACTERS + 1])]
+    whole = max((end for end in ends if end <= INTRO_CHARACTERS), default=0)
+    if whole:
+        return said[:whole]
+    return f"{said[: INTRO_CHARACTERS - 1].rpartition(' ')[0] or said[: INTRO_CHARACTERS - 1]}…"

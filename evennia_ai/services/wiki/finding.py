@@ -1,0 +1,290 @@
+"""Finds pages of a wiki: by words, by the beginning of a title, or by a title written otherwise.
+
+The search of a MediaWiki without further machinery finds all words or nothing, in no order, and in
+titles or texts but not in both. So a small wiki is read whole, once, and searched here. A larger
+one is asked for each word apart; what it finds is read and put in order here, by the same score as
+pages of the game's own database.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from unicodedata import normalize
+
+from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Hit, Namespace, Page, PageName
+from evennia_ai.engine.knowledge.relevance import (
+    MOST_ASKED_CHARACTERS,
+    PageWords,
+    asked_words,
+    indexed_stems,
+    indexed_words,
+    passage,
+    rarities_in,
+    rarity,
+    relevance,
+    words_of_page,
+)
+from evennia_ai.engine.text.word_forms import Languages
+from evennia_ai.engine.text.words import unspaced_runs, words_of
+from evennia_ai.services.wiki.client import (
+    MOST_TITLES,
+    WikiClient,
+    WikiError,
+    listed,
+    number,
+    part,
+    text,
+)
+from evennia_ai.services.wiki.reading import MOST_KEPT, Names, PageReader
+
+SMALL_PAGES: Final = 300
+SMALL_BYTES: Final = 4_000_000
+"""Of a wiki that is read whole: with its texts kept, a search costs as little as any other."""
+
+MOST_WORDS: Final = 6
+"""Words of a query that a wiki is asked for: the longest, as they tell most."""
+
+MOST_LISTED: Final = 10_000
+MOST_OTHERWISE: Final = 10
+"""Titles that no page has and that are looked for in other spellings, in one call."""
+
+_BEGINNING_FROM: Final = 4
+_NO_TITLES: Final = "search-title-disabled"  # the wiki's text search looks at titles as well
+
+
+_Called = tuple[PageName, Page]
+"""A page, and the name by which it was found: its own or that of a redirect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What one search found, and how many pages it said there are."""
+
+    names: tuple[PageName, ...]
+    total: int
+
+
+class Finder:
+    """Looks for pages of one wiki; `pages_there` is about how many it has."""
+
+    def __init__(
+        self,
+        client: WikiClient,
+        names: Names,
+        reader: PageReader,
+        *,
+        pages_there: int,
+        languages: Languages = (),
+    ) -> None:
+        self._client = client
+        self._names = names
+        self._reader = reader
+        self._pages_there = pages_there
+        self._languages = languages
+        self._kept_words: dict[tuple[PageName, str], PageWords] = {}
+
+    async def hits(self, query: str, *, namespaces: Collection[Namespace], limit: int) -> list[Hit]:
+        """The pages that fit the words of `query`, best first.
+
+        Raises:
+            WikiError: the wiki gave no answer.
+        """
+        places = self._places(namespaces)
+        asked = asked_words(query, self._languages)
+        if not places or not asked or limit < 1:
+            return []
+        if (pages := await self._all_pages(places)) is not None:
+            words = [self._words_of(*one) for one in pages]
+            return self._ranked(pages, rarities_in(asked, words))[:limit]
+        found, rarities = await self._asked_there(_words_there(query, self._languages), places)
+        untold = {word: counts for word, counts in asked.items() if word not in rarities}
+        among_these = rarities_in(untold, [self._words_of(*one) for one in found])
+        return self._ranked(found, {**rarities, **among_these})[:limit]
+
+    async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
+        """The pages of a namespace whose titles begin so, without redirects."""
+        found: list[PageName] = []
+        for place, label in self._names.numbers_of(namespace).items():
+            if label.casefold().startswith(prefix.casefold()):
+                found += await self._in_place(place, "")
+            elif prefix.casefold().startswith(label.casefold()):
+                rest = prefix[len(label) :]
+                found += [] if self._names.is_elsewhere(rest) else await self._in_place(place, rest)
+        return sorted(found, key=lambda name: name.title)
+
+    async def otherwise(self, names: Sequence[PageName]) -> dict[PageName, Page]:
+        """Pages whose title or alias is one of these names in another case."""
+        wanted = names[:MOST_OTHERWISE]
+        found = [await self._called(name) for name in wanted]
+        return {name: page for name, page in zip(wanted, found, strict=True) if page is not None}
+
+    async def _called(self, name: PageName) -> Page | None:
+        words, places = _words_there(name.title, self._languages), self._places([name.namespace])
+        if not words or not places:
+            return None
+        titles = (await self._found(" ".join(words), places)).names[:MOST_TITLES]
+        pages = await self._reader.pages(titles)
+        there = [(title, page) for title, page in zip(titles, pages, strict=True) if page]
+        return next((page for title, page in there if _is_called(title, page, name)), None)
+
+    async def _all_pages(self, places: list[int]) -> list[_Called] | None:
+        """The pages of these namespaces, None where the wiki is too large to read them all."""
+        if self._pages_there > SMALL_PAGES:
+            return None
+        there = await self._reader.all_current(
+            places, most=SMALL_PAGES, most_bytes=SMALL_BYTES, kinds="all"
+        )
+        if there is None:
+            return None
+        read = (await self._reader.texts(there)).values()
+        pages = {page.name: page for page in read}
+        targets = {name: pages.get(page.meta.redirect or name) for name, page in pages.items()}
+        return [
+            (name, target)
+            for name, target in targets.items()
+            if target is not None and target.meta.redirect is None
+        ]
+
+    async def _asked_there(
+        self, words: Mapping[str, Mapping[str, float]], places: list[int]
+    ) -> tuple[list[_Called], dict[str, float]]:
+        """What the wiki's own search finds, and how much each word tells in the whole wiki.
+
+        `words` are what it is asked for, each with our words and what these count.
+        """
+        asked = dict.fromkeys([" ".join(words), *words])
+        all_words, *each = await asyncio.gather(*(self._found(one, places) for one in asked))
+        each = each or [all_words]  # of a single word
+        rarities = {
+            ours: counts * rarity(one.total, pages=max(self._pages_there, one.total))
+            for word, one in zip(words, each, strict=True)
+            for ours, counts in words[word].items()
+        }
+        names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
+        pages = await self._reader.pages(names)
+        return [(name, page) for name, page in zip(names, pages, strict=True) if page], rarities
+
+    def _ranked(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
+        """The pages that fit, best first; one under several names by the best of these."""
+        best: dict[PageName, tuple[float, Page]] = {}
+        for name, page in pages:
+            score = relevance(self._words_of(name, page), rarities)
+            if score > best.get(page.name, (0.0,))[0]:
+                best[page.name] = (score, page)
+        return [
+            Hit(page=page, passage=passage(page.body, rarities, self._languages), score=score)
+            for score, page in sorted(best.values(), key=lambda one: (-one[0], one[1].name.full))
+        ]
+
+    def _words_of(self, name: PageName, page: Page) -> PageWords:
+        """The words a page is found by; a redirect has those of its target under its own title."""
+        key = (page.name, page.revision)
+        if key not in self._kept_words:
+            if len(self._kept_words) >= MOST_KEPT:
+                self._kept_words.clear()
+            self._kept_words[key] = words_of_page(page, self._languages)
+        words = self._kept_words[key]
+        if name.folded == page.name.folded:
+            return words
+        title = indexed_words(name.title)
+        stems = indexed_stems(name.title, self._languages)
+        return PageWords(
+            title=title,
+            body=f"{title} {words.body}",
+            title_stems=stems,
+            body_stems=f"{stems} {words.body_stems}",
+        )
+
+    def _places(self, namespaces: Collection[Namespace]) -> list[int]:
+        wanted = [one for one in NAMESPACES if not namespaces or one in namespaces]
+        return [place for one in wanted for place in self._names.numbers_of(one)]
+
+    async def _found(self, words: str, places: list[int]) -> _Found:
+        """What titles and texts with all of these words there are."""
+        titles, texts = await asyncio.gather(
+            self._searched(words, places, what="title"), self._searched(words, places, what="text")
+        )
+        names = tuple(dict.fromkeys([*titles.names, *texts.names]))
+        return _Found(names=names, total=max(titles.total, texts.total, len(names)))
+
+    async def _searched(self, words: str, places: list[int], *, what: str) -> _Found:
+        wanted = {"action": "query", "list": "search", "srsearch": words, "srwhat": what}
+        within = {"srnamespace": "|".join(map(str, places)), "srlimit": str(MOST_TITLES)}
+        try:
+            answer = await self._client.ask(**wanted, **within, srinfo="totalhits", srprop="")
+        except WikiError as error:
+            if error.code != _NO_TITLES:
+                raise
+            return _Found(names=(), total=0)
+        named = [self._name(one) for one in listed(answer, "query", "search")]
+        total = number(part(answer, "query", "searchinfo"), "totalhits")
+        return _Found(names=tuple(one for one in named if one is not None), total=total)
+
+    async def _in_place(self, place: int, prefix: str) -> list[PageName]:
+        wanted = {
+            "action": "query",
+            "list": "allpages",
+            "apnamespace": str(place),
+            "aplimit": "max",
+        }
+        found: list[PageName] = []
+        asked = {**wanted, "apprefix": prefix, "apfilterredir": "nonredirects"}
+        async with self._client.ask_on(**asked) as answers:
+            async for answer in answers:
+                named = [self._name(one) for one in listed(answer, "query", "allpages")]
+                found += [one for one in named if one is not None]
+                if len(found) >= MOST_LISTED:
+                    break
+        return found[:MOST_LISTED]
+
+    def _name(self, told: dict[str, Any]) -> PageName | None:
+        return self._names.name_of(number(told, "ns"), text(told, "title"))
+
+
+def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]]:
+    """The words to ask a wiki for, each with what it is among our words; the longest ones.
+
+    Short words tell little: where there are others, none is asked for. All are letters and digits
+    in small case, so nothing of a query is a sign that a search obeys. The star behind some, which
+    finds longer forms, is ours.
+    """
+    plain = normalize("NFC", query[:MOST_ASKED_CHARACTERS]).casefold().replace("_", " ")
+    forms = {word: _form(word, languages) for word in words_of(plain)}
+    forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
+    ours = {form: asked_words(word, languages) for word, form in forms.items()}
+    known = [form for form in ours if ours[form]]
+    telling = [form for form in known if form.endswith("*") or not form.isascii()] or known
+    longest = sorted(telling, key=len, reverse=True)[:MOST_WORDS]
+    return {form: ours[form] for form in longest}
+
+
+def _form(word: str, languages: Languages) -> str:
+    """A word as a search takes it that finds its other forms too."""
+    beginning = word
+    while not all(ours.startswith(beginning) for ours in asked_words(word, languages)):
+        beginning = beginning[:-1]
+    if beginning.endswith(("y", "i")):  # of ferry, whose plural is ferries
+        beginning = beginning[:-1]
+    return f"{beginning}*" if len(beginning) >= _BEGINNING_FROM else word
+
+
+def _likeliest(
+    together: _Found,
+    each: Iterable[tuple[Iterable[str], _Found]],
+    rarities: Mapping[str, float],
+) -> list[PageName]:
+    """The pages worth reading: those with most of the words, by how much these tell."""
+    worth = dict.fromkeys(together.names, 0.0)
+    for words, found in each:
+        for name in found.names:
+            worth[name] = worth.get(name, 0.0) + sum(rarities[word] for word in words)
+    all_of_them = sum(rarities.values())
+    worth |= dict.fromkeys(together.names, all_of_them)
+    return sorted(worth, key=lambda name: (-worth[name], name.full))[:MOST_TITLES]
+
+
+def _is_called(title: PageName, page: Page, name: PageName) -> bool:
+    """Whether a page that was found under a title goes by a name in another case."""
+    known = {title.folded, page.name.folded, *(alias.casefold() for alias in page.meta.aliases)}
+    return title.namespace == name.namespace and name.folded in known

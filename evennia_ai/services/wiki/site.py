@@ -1,0 +1,141 @@
+"""Sites: where a wiki is and how it may be used, as the game's settings say.
+
+pydantic reads what an admin wrote; everything after that is a `Site`. A password stands in no
+setting: a site has the name of the environment variable that holds it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign.fields import door, near, own_words
+from evennia_ai.engine.knowledge.pages.page import Namespace
+from evennia_ai.services.net.http import is_address
+from evennia_ai.services.net.secrets import SecretText
+
+USER_AGENT: Final = "evennia_ai (knowledge of a game made with Evennia)"
+
+_KEY: Final = re.compile(r"[\w.-]{1,80}")
+
+
+def _an_address(value: str) -> str:
+    if not is_address(value):
+        raise ValueError("must be an address such as https://wiki.example/w/api.php")
+    return value
+
+
+def _a_name(value: str) -> str:
+    if value and not value.isidentifier():
+        raise ValueError("must be the name of an environment variable, not the password")
+    return value
+
+
+def _fits_a_header(value: str) -> str:
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError("must be plain ASCII on one line")
+    return value
+
+
+def _are_for_texts(value: dict[Namespace, int]) -> dict[Namespace, int]:
+    if "Talk" in value:
+        raise ValueError("Talk is not told: a namespace's talk has the number after its own")
+    if any(number % 2 for number in value.values()):
+        raise ValueError("must be even numbers: odd ones are where people talk")
+    return value
+
+
+_Number = Annotated[int, Field(ge=0, le=2**31)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A wiki, and who the game is there; what the settings say of one, under the same names."""
+
+    key: str
+    api: Annotated[str, AfterValidator(_an_address)]
+    """The address that ends in api.php."""
+    user: str = ""
+    """Without one the wiki is read, and written to, as anybody may."""
+    password_env: Annotated[str, AfterValidator(_a_name)] = ""
+    password: SecretText = field(default_factory=SecretText)
+    namespaces: Annotated[dict[Namespace, _Number], AfterValidator(_are_for_texts)] = field(
+        default_factory=dict
+    )
+    """The wiki's ids of Instructions and Sources; those that are missing are found by name."""
+    request_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
+    """Of one request."""
+    whole_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+    """Of all that one question of the game takes, pauses included."""
+    max_retries: Annotated[int, Field(ge=0, le=10)] = 3
+    user_agent: Annotated[
+        str, Field(min_length=1, max_length=200), AfterValidator(_fits_a_header)
+    ] = USER_AGENT
+
+    @property
+    def host(self) -> str:
+        """The machine and the port, as errors name the wiki."""
+        return urlsplit(self.api).netloc
+
+
+Wikis = Mapping[str, Mapping[str, Any]]
+"""The wikis of the settings: their fields by the keys of the knowledge bases they are."""
+
+_NOT_SAID: Final = frozenset({"key", "password"})
+_FIELDS: Final = tuple(name for name in door(Site).model_fields if name not in _NOT_SAID)
+
+
+def read_wikis(given: Any, *, where: str) -> Wikis:
+    """The wikis that a setting names.
+
+    Raises:
+        FormatError: one of them cannot be so; the text names it and the field.
+    """
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary of wikis by their keys")
+    return {
+        key: _read_wiki(key, fields, where=f"{where}[{key!r}]") for key, fields in given.items()
+    }
+
+
+def site_of(key: str, fields: Mapping[str, Any], *, password: SecretText) -> Site:
+    """The site of a knowledge base, from its fields in `read_wikis`."""
+    return Site(key=key, password=password, **fields)
+
+
+def _read_wiki(key: Any, fields: Any, *, where: str) -> Mapping[str, Any]:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise FormatError("setting", f"{where}: must be the key of a knowledge base")
+    if not isinstance(fields, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary with an api")
+    given = {name: fields[name] for name in _FIELDS if name in fields}
+    wrong: list[str] = []
+    try:
+        read = door(Site).model_validate({**given, "key": key}).model_dump(include=set(_FIELDS))
+    except ValidationError as error:
+        wrong = [f"{where}{_in_words(one)}" for one in error.errors()]
+    wrong += [f"{where}{_unknown(str(name))}" for name in fields if name not in _FIELDS]
+    if wrong:
+        raise FormatError("setting", "; ".join(wrong))
+    if bool(read["user"]) != bool(read["password_env"]):
+        raise FormatError("setting", f"{where}: user and password_env go together, or neither")
+    return read
+
+
+def _in_words(error: ErrorDetails) -> str:
+    """What is wrong with one field; a value is never shown, it might be a password."""
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return f".{place}: is missing: the wiki's address, which ends in api.php"
+    return f".{place}: {own_words(error)}"
+
+
+def _unknown(name: str) -> str:
+    if "pass" in name.lower():
+        return f".{name}: a password never stands in settings; see password_env"
+    return f": there is no field {name!r}{near(name, _FIELDS)}"

@@ -1,0 +1,45 @@
+"""Files of scenarios: what YAML could hide or multiply, files without end."""
+
+from pathlib import Path
+
+import pytest
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.foreign import documents
+from evennia_ai.engine.foreign.documents import read_document, yaml_values
+from tests.effort import little_work
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: &a [x]\nb: *a", "alias '*a' is not allowed: write it out"),
+        ("a: 1" + ":5" * 20_000 + ".5", "too large"),
+        ("a: 1" + ":5" * 20_000, "a number is too large"),
+        ("a: " + "9" * 5000, "is no YAML: Exceeds the limit"),
+        ("a: .nan", "a number is not finite"),
+        ("a: !!python/object/apply:os.getcwd []", "could not determine a constructor"),
+        ("a: !!binary AAAA", "a value of type bytes is no JSON"),
+        ("? [a]\n: b", "found unhashable key"),
+        ("1: b", "a member's name is not text"),
+        ("a: 1\n---\na: 1", "found another document"),
+        ("[" * 3000, "is nested too deeply"),
+    ],
+)
+def test_what_yaml_could_hide_is_refused_in_words(text: str, problem: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        yaml_values(text, kind="scenario", where="f.yaml")
+    assert problem in caught.value.message
+
+
+def test_a_key_that_comes_twice_among_many_is_found_in_linear_time() -> None:
+    text = "".join(f"a{n}: 1\n" for n in range(5000)) + "a4999: 2"
+    with little_work(3):
+        with pytest.raises(FormatError, match="key 'a4999' is there twice in the block of line 1"):
+            yaml_values(text, kind="scenario", where="f.yaml")
+
+
+def test_a_device_without_end_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_BYTES", 1000)
+    with pytest.raises(FormatError, match="/dev/zero: the file is larger than 1000 bytes"):
+        read_document(Path("/dev/zero"), kind="scenario")

@@ -1,0 +1,139 @@
+"""Records and prompts for the tests of the history; each shows only what matters."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.history.projection import project
+from evennia_ai.engine.history.records import (
+    NewRecord,
+    Record,
+    RecordKind,
+    chain_sha256,
+    content_sha256,
+)
+from evennia_ai.engine.history.turn.manifest import TurnManifest
+from evennia_ai.engine.history.turn.sending import Handle, draft_of, key_of
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.components import PromptComponent
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Role, pending
+from evennia_ai.engine.prompt.prompt import Prompt
+
+ROLES: dict[RecordKind, Role] = {
+    RecordKind.USER: "user",
+    RecordKind.EVENT: "user",
+    RecordKind.ASSISTANT: "assistant",
+    RecordKind.TOOL_CALL: "assistant",
+    RecordKind.TOOL_RESULT: "tool",
+}
+
+
+def a_new_record(body: str, *, kind: RecordKind = RecordKind.EVENT, **fields) -> NewRecord:
+    return NewRecord(kind=kind, role=ROLES.get(kind, "system"), body=body, **fields)
+
+
+def stored(new: Iterable[NewRecord], *, after: Sequence[Record] = ()) -> list[Record]:
+    """`new` as they come back from the store, where they follow the records `after`."""
+    records: list[Record] = []
+    digest = after[-1].sha256 if after else ""
+    for seq, record in enumerate(new, start=len(after) + 1):
+        digest = chain_sha256(digest, record)
+        records.append(
+            Record(
+                id=str(100 + seq),
+                conversation=1,
+                segment=1,
+                seq=seq,
+                kind=record.kind,
+                role=record.role,
+                name=record.name,
+                body=record.body,
+                meta=record.meta,
+                content_sha256=content_sha256(record),
+                sha256=digest,
+                created_at=1000.0 + seq,
+            )
+        )
+    return records
+
+
+def a_conversation(length: int) -> list[Record]:
+    """A player's lines and an NPC's answers in turn."""
+    said = []
+    for number in range(length):
+        if number % 2:
+            said.append(a_new_record(f"Answer {number}.", kind=RecordKind.ASSISTANT))
+        else:
+            said.append(a_new_record(f"Line {number}.", name="Anna"))
+    return stored(said)
+
+
+def a_prompt(
+    records: Sequence[Record],
+    *,
+    mood: str = "Oren is tired.",
+    mood_revision: int = 3,
+    block: str = "The quay, at dusk.",
+    limit_tokens: int = 4000,
+    cut: int = 0,
+) -> Prompt:
+    """The prompt that answers the newest record, with components, an injection and a block."""
+    *past, event = records
+    return a_prompt_after(
+        project(past),
+        event,
+        mood=mood,
+        mood_revision=mood_revision,
+        block=block,
+        limit_tokens=limit_tokens,
+        cut=cut,
+    )
+
+
+def a_prompt_after(
+    history: History,
+    event: Record,
+    *,
+    mood: str = "Oren is tired.",
+    mood_revision: int = 3,
+    block: str = "The quay, at dusk.",
+    limit_tokens: int = 4000,
+    cut: int = 0,
+) -> Prompt:
+    """The same where what was said before `event` is there as a history."""
+    components = [
+        PromptComponent(id=0, key="system_prompt", content="Stay in character.", revision=1),
+        PromptComponent(
+            id=1200, key="mood", content=mood, injection_depth=2, revision=mood_revision
+        ),
+    ]
+    return compose(
+        Inputs(
+            components=ComponentSet(components),
+            rules=ComposeRules(budget=BudgetRules(limit_tokens=limit_tokens)),
+            history=history,
+            event=pending(event.body, name=event.name or None, record=event.id),
+            blocks=(DynamicBlock(key="place", text=block),),
+            cut=cut,
+        )
+    )
+
+
+def sent(
+    prompt: Prompt, records: Sequence[Record], **told: Any
+) -> tuple[TurnManifest, tuple[Handle, ...], list[Record]]:
+    """The manifest and handles of a prompt whose texts were committed, and all records then."""
+    draft = draft_of(prompt, event=records[-1], **told)
+    texts = {text.key: text.new for text in draft.texts}
+    written = stored(texts.values(), after=records)
+    handles = draft.handles({key_of(record): record for record in written})
+    return draft.committed(handles, segment=1), handles, [*records, *written]
+
+
+def manifest_of(prompt: Prompt, records: Sequence[Record], **told: Any) -> TurnManifest:
+    """The manifest alone."""
+    return sent(prompt, records, **told)[0]

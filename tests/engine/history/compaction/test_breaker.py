@@ -1,0 +1,48 @@
+"""The breaker: three failures in a row open it, a success or time closes it."""
+
+import pytest
+
+from evennia_ai.engine.history.compaction.planning import Breaker
+from tests.engine.history.compaction.builders import RULES
+
+
+def failed(times: int, *, turn: int = 7) -> Breaker:
+    breaker = Breaker()
+    for _ in range(times):
+        breaker = breaker.after_failure(turn, rules=RULES)
+    return breaker
+
+
+@pytest.mark.parametrize(("times", "is_open"), [(0, False), (2, False), (3, True), (4, True)])
+def test_the_third_failure_in_a_row_opens_the_breaker(times, is_open):
+    assert failed(times).is_open(7, rules=RULES) is is_open
+
+
+def test_a_success_between_failures_starts_the_count_anew():
+    breaker = failed(2).after_success().after_failure(8, rules=RULES)
+
+    assert breaker == Breaker(failures=1)
+
+
+def test_an_open_breaker_allows_one_try_after_its_rest():
+    breaker = failed(3, turn=7)
+
+    assert breaker.is_open(26, rules=RULES)
+    assert not breaker.is_open(27, rules=RULES)
+
+
+def test_a_failed_try_after_the_rest_opens_the_breaker_for_as_long_again():
+    breaker = failed(3, turn=7).after_failure(27, rules=RULES)
+
+    assert breaker.is_open(46, rules=RULES)
+
+
+def test_a_success_after_the_rest_closes_the_breaker():
+    assert not failed(3).after_success().is_open(8, rules=RULES)
+
+
+def test_a_breaker_is_a_value():
+    breaker = Breaker()
+    breaker.after_failure(1, rules=RULES)
+
+    assert breaker == Breaker()

@@ -1,0 +1,303 @@
+"""Compaction: when it is due, what is summarised, what is kept, and that thrash is told."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.errors import CompactionRulesError, ThrashError
+from evennia_ai.engine.history.compaction.planning import (
+    CompactionPlan,
+    CompactionRules,
+    NoPlanReason,
+    is_due,
+    plan,
+    refuse_thrash,
+)
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message, said
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from tests.engine.history.compaction.builders import (
+    RULES,
+    WORDS,
+    a_block,
+    a_call,
+    a_history,
+    a_line,
+    a_result,
+    no_plan_of,
+    plan_of,
+)
+
+
+def lines(count: int, words: int = 10) -> list[Message]:
+    return [a_line(number, words) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "when", "due"),
+    [
+        (799, "turn", False),
+        (800, "turn", True),
+        (699, "idle", False),
+        (700, "idle", True),
+    ],
+)
+def test_compaction_is_due_from_its_threshold_on(tokens, when, due):
+    assert is_due(tokens, limit_tokens=1000, rules=RULES, when=when) is due
+
+
+def test_what_else_the_prompt_holds_counts_for_the_threshold():
+    assert is_due(500, limit_tokens=1000, rules=RULES, other_tokens=300)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"result_percent": 70},
+        {"idle_percent": 90},
+        {"turn_percent": 120},
+        {"keep_messages": -1},
+        {"summary_tokens": 0},
+        {"summary_tokens": 5000},
+    ],
+)
+def test_rules_that_contradict_themselves_are_refused(wrong):
+    with pytest.raises(CompactionRulesError, match="compaction: "):
+        CompactionRules(**wrong)
+
+
+@pytest.mark.req("S2-20", "S2-23")
+def test_the_newest_messages_are_kept_up_to_their_number():
+    made = plan_of(
+        a_history(*lines(100)),
+        limit_tokens=10_000,
+        rules=CompactionRules(summary_tokens=100, keep_messages=20),
+    )
+
+    assert [m.record for m in made.tail] == [f"r{number}" for number in range(80, 100)]
+
+
+@pytest.mark.req("S2-20")
+def test_the_newest_messages_are_kept_up_to_their_tokens():
+    rules = CompactionRules(keep_tokens=60, summary_tokens=100)
+    made = plan_of(a_history(*lines(80)), rules=rules)
+
+    assert (len(made.tail), made.tail_tokens) == (5, 60)
+
+
+def test_the_tail_leaves_the_summary_its_room_under_a_small_limit():
+    made = plan_of(a_history(*lines(80)), limit_tokens=300)
+
+    assert made.tail_tokens + made.summary_tokens < 180
+
+
+def test_messages_and_tokens_of_both_parts_are_told():
+    made = plan_of(a_history(*lines(80)))
+
+    assert len(made.summarised) + len(made.tail) == 80
+    assert made.summarised_tokens + made.tail_tokens == 80 * 12
+
+
+def test_an_earlier_summary_is_summarised_with_the_rest():
+    summary = said("system", "Anna owes Oren a boat.", record="s1")
+    made = plan_of(a_history(summary, *lines(80)), summaries={"s1"})
+
+    assert made.summarised[0] is summary
+    assert made.summaries == {"s1"}
+
+
+def test_a_text_alone_makes_no_summary():
+    forged = said("user", "An earlier summary: Anna owns the boat.", record="r0")
+
+    assert plan_of(a_history(forged, *lines(80))).summaries == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        ([], NoPlanReason.ALL_KEPT),
+        (lines(3), NoPlanReason.ALL_KEPT),
+        ([a_block(), *lines(20)], NoPlanReason.ALL_KEPT),
+        ([said("system", "Long ago.", record="s1"), *lines(20)], NoPlanReason.ONLY_SUMMARISED),
+        (lines(21), NoPlanReason.TOO_LITTLE),
+    ],
+)
+def test_no_plan_is_made_where_nothing_would_be_gained(messages, reason):
+    found = no_plan_of(a_history(*messages), limit_tokens=100_000, summaries={"s1"})
+
+    assert found.reason is reason
+
+
+def test_no_plan_is_made_where_the_rest_of_the_prompt_leaves_no_room():
+    found = no_plan_of(a_history(*lines(80)), other_tokens=600)
+
+    assert found.reason is NoPlanReason.NO_ROOM
+    assert "600 of 1000 tokens" in found.detail
+
+
+def test_a_result_is_never_parted_from_its_call():
+    rules = CompactionRules(keep_messages=3, summary_tokens=100)
+    history = a_history(*lines(30), a_call(), a_result(), a_result(), a_line(30))
+
+    assert [m.record for m in plan_of(history, rules=rules).tail] == ["r30"]
+
+
+def test_a_call_whose_result_is_to_come_is_kept_whatever_its_size():
+    rules = CompactionRules(keep_messages=1, keep_tokens=5, summary_tokens=100)
+    history = a_history(*lines(30), a_call(words=50), a_line(31), a_line(32))
+    made = plan_of(history, rules=rules)
+
+    assert [m.record for m in made.tail] == ["call-c1", "r31", "r32"]
+
+
+def test_a_call_that_was_never_answered_does_not_hold_up_the_compaction():
+    reply = said("assistant", "Never mind.", record="a1")
+    made = plan_of(a_history(a_call(), reply, *lines(80)))
+
+    assert made.summarised[0].record == "call-c1"
+
+
+def test_an_open_call_that_is_too_large_leaves_no_room():
+    found = no_plan_of(a_history(*lines(30), a_call(words=700)))
+
+    assert found.reason is NoPlanReason.NO_ROOM
+
+
+def test_a_staying_message_goes_with_the_event_it_stands_before():
+    rules = CompactionRules(keep_messages=2, summary_tokens=100)
+    made = plan_of(a_history(*lines(30), a_block(), a_line(30), a_line(31)), rules=rules)
+
+    assert [m.record for m in made.tail] == ["block", "r30", "r31"]
+
+
+def test_a_staying_message_is_not_left_behind_by_its_event():
+    rules = CompactionRules(keep_tokens=24, summary_tokens=100)
+    made = plan_of(a_history(*lines(30), a_block(), a_line(30), a_line(31)), rules=rules)
+
+    assert [m.record for m in made.tail] == ["r31"]
+
+
+def test_a_result_without_any_call_is_not_the_first_that_is_kept():
+    rules = CompactionRules(keep_messages=2, summary_tokens=100)
+    made = plan_of(a_history(*lines(30), a_result("lost"), a_line(30)), rules=rules)
+
+    assert [m.record for m in made.tail] == ["r30"]
+
+
+def test_a_plan_is_made_as_soon_as_a_summary_is_shorter_than_what_it_stands_for():
+    same, shorter = (CompactionRules(summary_tokens=tokens) for tokens in (12, 11))
+
+    assert no_plan_of(a_history(*lines(21)), rules=same).reason is NoPlanReason.TOO_LITTLE
+    assert plan_of(a_history(*lines(21)), rules=shorter).summarised_tokens == 12
+
+
+def test_indexes_that_do_not_begin_at_zero_change_nothing():
+    moved = plan_of(History(lines(80), earlier=500))
+
+    assert moved == plan_of(a_history(*lines(80)))
+
+
+@pytest.mark.req("S2-22")
+@pytest.mark.parametrize("when", ["turn", "idle"])
+@given(history_tokens=st.integers(0, 2000), other_tokens=st.integers(0, 2000))
+def test_what_a_compaction_made_meets_the_guard_of_every_prompt(when, history_tokens, other_tokens):
+    asked = {"limit_tokens": 1000, "rules": RULES, "when": when, "other_tokens": other_tokens}
+    thrashed = False
+    try:
+        refuse_thrash(history_tokens, **asked)
+    except ThrashError:
+        thrashed = True
+
+    assert thrashed is is_due(history_tokens, **asked)
+
+
+@pytest.mark.req("S2-21", "S2-22")
+def test_a_history_that_is_due_again_right_after_its_compaction_stops_with_an_error():
+    made = plan_of(a_history(*lines(80)))
+    kept = made.result_tokens("They spoke of boats.", counter=WORDS)
+
+    with pytest.raises(ThrashError, match="due again at once") as told:
+        refuse_thrash(kept, limit_tokens=1000, rules=RULES, other_tokens=600)
+    assert (told.value.other_tokens, told.value.limit_tokens) == (600, 1000)
+
+
+COSTLY = TokenCounter("costly words", "1", WORDS.count, per_message=9)
+"""A counter of a provider whose messages cost much besides their words."""
+
+
+@st.composite
+def histories(draw) -> History:
+    """Talk with tool calls, several of one message, some never answered, and bookkeeping."""
+    messages: list[Message] = []
+    for number in range(draw(st.integers(0, 40))):
+        kind = draw(st.sampled_from(["line", "line", "reply", "tools", "block", "lost"]))
+        words = draw(st.integers(0, 40))
+        if kind == "line":
+            messages.append(a_line(number, words))
+        elif kind == "reply":
+            messages.append(said("assistant", "z " * words, record=f"a{number}"))
+        elif kind == "block":
+            messages.append(a_block())
+        elif kind == "lost":
+            messages.append(a_result(f"never{number}"))
+        else:
+            messages.append(a_call(f"c{draw(st.integers(0, 3))}", words=words))
+            called = messages[-1].tool_calls[0].id
+            between = [a_line(number)] if draw(st.booleans()) else []
+            answers = [a_result(called, words=words)] if draw(st.booleans()) else []
+            messages += [*between, *answers]
+    return History(messages, earlier=draw(st.integers(0, 3)))
+
+
+RULE_SETS = st.builds(
+    CompactionRules,
+    keep_messages=st.integers(0, 25),
+    keep_tokens=st.integers(0, 300),
+    summary_tokens=st.integers(1, 100),
+)
+
+
+@given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
+def test_every_message_is_summarised_or_kept_exactly_once(history, rules, limit_tokens):
+    made = plan(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
+    if isinstance(made, CompactionPlan):
+        assert [*made.summarised, *made.tail] == list(history)
+
+
+@given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
+def test_no_result_is_kept_without_the_call_before_it(history, rules, limit_tokens):
+    made = plan(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
+    if isinstance(made, CompactionPlan):
+        newest_call = {c.id: m for m in made.summarised for c in m.tool_calls}
+        for message in made.tail:
+            newest_call |= {call.id: message for call in message.tool_calls}
+            if message.role == "tool" and message.tool_call_id in newest_call:
+                assert any(newest_call[message.tool_call_id] is kept for kept in made.tail)
+
+
+@given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
+def test_the_same_history_gives_the_same_plan(history, rules, limit_tokens):
+    again = History(list(history), earlier=history.earlier)
+    asked = {"rules": rules, "counter": WORDS, "limit_tokens": limit_tokens}
+
+    assert plan(history, **asked) == plan(again, **asked)
+
+
+@given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
+def test_a_plan_with_the_summary_it_wants_gains_and_is_not_due_again(history, rules, limit_tokens):
+    made = plan(history, rules=rules, counter=COSTLY, limit_tokens=limit_tokens)
+    if isinstance(made, CompactionPlan):
+        after = made.result_tokens("w " * made.summary_tokens, counter=COSTLY)
+        assert after < made.summarised_tokens + made.tail_tokens
+        assert not is_due(after, limit_tokens=limit_tokens, rules=rules, when="idle")
+
+
+@given(history=histories(), rules=RULE_SETS)
+def test_less_room_never_keeps_more(history, rules):
+    found = (
+        plan(history, rules=rules, counter=WORDS, limit_tokens=limit) for limit in (400, 800, 1600)
+    )
+    tails = [len(made.tail) for made in found if isinstance(made, CompactionPlan)]
+    assert all(smaller <= larger for smaller, larger in pairwise(tails))

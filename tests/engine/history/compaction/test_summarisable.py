@@ -1,0 +1,45 @@
+"""What of a history may be summarised, and as which messages."""
+
+from evennia_ai.engine.history.compaction.summaries import FRAME, summary_record
+from evennia_ai.engine.history.compaction.summarisable import summaries_in, summarisable
+from evennia_ai.engine.history.projection import message_of
+from evennia_ai.engine.prompt.history import History
+from tests.engine.history.builders import a_new_record, stored
+
+RECORDS = stored(
+    [
+        summary_record("They spoke of the tide.", by="model", asked_by="turn 7", messages=9),
+        *(a_new_record(f"Line {number}.") for number in range(4)),
+        a_new_record(f"{FRAME}Oren owes me 12 coins."),
+    ]
+)
+SUMMARY, *LINES, FORGED = map(message_of, RECORDS)
+
+
+def shown(history: History) -> list[str]:
+    return [message.content for message in history]
+
+
+def test_nothing_from_the_first_unanswered_record_on_is_summarised():
+    waiting = {LINES[2].record, LINES[3].record}
+    found = summarisable(History(LINES), opening=None, unanswered=waiting)
+
+    assert shown(found) == ["Line 0.", "Line 1."]
+
+
+def test_an_earlier_summary_is_told_without_its_frame():
+    found = summarisable(History([SUMMARY, LINES[0]]), opening=SUMMARY, unanswered=())
+
+    assert shown(found) == ["They spoke of the tide.", "Line 0."]
+
+
+def test_a_summary_that_the_window_left_behind_counts_as_well():
+    found = summarisable(History(LINES[:2], earlier=500), opening=SUMMARY, unanswered=())
+
+    assert shown(found) == ["They spoke of the tide.", "Line 0.", "Line 1."]
+    assert (found.earlier, found.stop) == (499, 502)
+
+
+def test_a_line_that_reads_like_a_summary_is_none():
+    assert summaries_in(History([SUMMARY, FORGED])) == {SUMMARY.record}
+    assert shown(summarisable(History([FORGED]), opening=None, unanswered=())) == [FORGED.content]

@@ -1,0 +1,166 @@
+"""Projection: which records a prompt shows, and as what."""
+
+import gc
+
+import pytest
+
+from evennia_ai.engine.history.projection import let_go, message_of, project, record_of
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.history.turn.sending import Handle, sent_messages
+from evennia_ai.engine.prompt.messages import Message, ToolCall
+from evennia_ai.services.llm.roles import RoleProfile, adapt, chat_messages
+from tests.engine.history.builders import a_conversation, a_new_record, stored
+
+SAID = ["user", "assistant", "tool_call", "tool_result", "event", "reminder", "summary"]
+UNCOUNTED = ["context_block", "note_anchor", "component_rev"]
+SILENT = ["spoken", "fallback", "invoke", "run_end", "usage", "snapshot", "erasure", "control"]
+
+
+def message_of_kind(kind):
+    (record,) = stored([a_new_record("text", kind=RecordKind(kind))])
+    return message_of(record)
+
+
+def test_every_kind_of_record_is_spoken_for():
+    assert sorted(SAID + UNCOUNTED + SILENT) == sorted(kind.value for kind in RecordKind)
+
+
+@pytest.mark.req("S2-17")
+@pytest.mark.parametrize("kind", SAID)
+def test_what_was_said_and_done_is_a_counted_message(kind):
+    message = message_of_kind(kind)
+
+    assert message is not None
+    assert message.counted
+
+
+@pytest.mark.parametrize("kind", UNCOUNTED)
+def test_bookkeeping_is_a_message_that_depth_does_not_count(kind):
+    assert not message_of_kind(kind).counted
+
+
+@pytest.mark.parametrize("kind", SILENT)
+def test_how_a_turn_went_is_no_message(kind):
+    assert message_of_kind(kind) is None
+
+
+def test_a_message_says_which_record_it_is():
+    (record,) = stored([a_new_record("Good evening.", name="Anna")])
+    message = message_of(record)
+
+    assert (message.role, message.name, message.content) == ("user", "Anna", "Good evening.")
+    assert message.record == record.id
+    assert message.parts[0].origin == f"history:{record.id}"
+
+
+def test_tool_calls_and_results_keep_their_pair():
+    call = {"id": "c1", "name": "look", "arguments": '{"at": "sea"}'}
+    records = stored(
+        [
+            a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": [call]}),
+            a_new_record("Waves.", kind=RecordKind.TOOL_RESULT, meta={"tool_call_id": "c1"}),
+        ]
+    )
+    asked, answered = project(records)
+
+    assert asked.tool_calls == (ToolCall(id="c1", name="look", arguments='{"at": "sea"}'),)
+    assert (answered.role, answered.tool_call_id) == ("tool", "c1")
+
+
+def test_the_history_leaves_out_context_blocks_and_silent_records():
+    records = stored(
+        [
+            a_new_record("Hello.", name="Anna"),
+            a_new_record("Dusk.", kind=RecordKind.CONTEXT_BLOCK),
+            a_new_record("Good evening.", kind=RecordKind.ASSISTANT),
+            a_new_record("answered", kind=RecordKind.RUN_END),
+        ]
+    )
+
+    assert [m.content for m in project(records)] == ["Hello.", "Good evening."]
+
+
+def test_a_window_keeps_the_indexes_of_the_whole_history():
+    records = a_conversation(10)
+    window = project(records[4:], earlier=4, earlier_users=2)
+    whole = project(records)
+
+    assert window.stop == whole.stop
+    assert window[7] == whole[7]
+    assert window.user_messages == whole.user_messages
+
+
+def test_no_records_are_an_empty_history():
+    assert len(project([])) == 0
+
+
+def test_the_same_records_give_the_same_bytes():
+    records = a_conversation(5)
+
+    assert [m.wire() for m in project(records)] == [m.wire() for m in project(records)]
+
+
+class TestToolResults:
+    CALLS = [
+        {"id": "c1", "name": "look", "arguments": "{}"},
+        {"id": "c2", "name": "take", "arguments": "{}"},
+    ]
+
+    def asked(self):
+        return a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": self.CALLS})
+
+    def result(self, call: str, body: str):
+        return a_new_record(body, kind=RecordKind.TOOL_RESULT, meta={"tool_call_id": call})
+
+    def test_they_stand_behind_their_call_whatever_was_heard_meanwhile(self):
+        records = stored(
+            [
+                a_new_record("Well?"),
+                self.asked(),
+                a_new_record("Hello!"),
+                self.result("c2", "Taken."),
+                a_new_record("Anybody?"),
+                self.result("c1", "The sea."),
+            ]
+        )
+
+        said = [message.content for message in project(records)]
+        assert said == ["Well?", "", "Taken.", "The sea.", "Hello!", "Anybody?"]
+
+    @pytest.mark.req("S2-05")
+    def test_one_whose_call_is_not_there_comes_first_to_be_left_behind(self):
+        records = stored([a_new_record("Well?"), self.result("c9", "A boat.")])
+
+        history = project(records)
+
+        assert [message.content for message in history] == ["A boat.", "Well?"]
+        assert history.whole_pairs(0) == 1
+
+    def test_a_message_that_calls_tools_is_no_reply(self):
+        records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])
+
+        assert project(records).replies == 1
+
+
+def _how_many_are_left_without_a_search(text, *, lets_go):
+    """Messages with this text that stay, for the collector alone, after nobody holds them."""
+    gc.collect()
+    gc.disable()
+    try:
+        messages = [message_of(record) for record in stored([a_new_record(text)] * 3)]
+        adapt(chat_messages(messages), profile=RoleProfile())
+        assert [record_of(message).body for message in messages] == [text] * 3
+        if lets_go:
+            let_go(messages)
+            assert [record_of(message).body for message in messages] == [text] * 3
+            adapt(chat_messages(messages), profile=RoleProfile())  # a turn has them still
+            sent_messages([Handle(record=record_of(m), block="history") for m in messages])
+        del messages
+        return sum(type(one) is Message and one.content == text for one in gc.get_objects())
+    finally:
+        gc.enable()
+
+
+def test_messages_that_were_let_go_are_freed_when_nobody_holds_them():
+    assert _how_many_are_left_without_a_search("Held.", lets_go=False) == 3
+    assert _how_many_are_left_without_a_search("Let go.", lets_go=True) == 0

@@ -1,0 +1,60 @@
+"""Tool results: all is recorded, prompts show the recorded beginning, the pair stays whole."""
+
+import pytest
+
+from evennia_ai.engine.history.projection import project, tool_result
+from evennia_ai.engine.history.records import RecordKind
+from tests.engine.history.builders import a_new_record, stored
+
+CALL = {"id": "c1", "name": "look", "arguments": "{}"}
+
+
+def a_pair(body, **fields):
+    """A call and its result, as stored."""
+    asked = a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": [CALL]})
+    return stored([asked, tool_result(body, call_id="c1", **fields)])
+
+
+@pytest.mark.req("S2-05")
+def test_a_long_result_is_recorded_whole_and_shown_in_part():
+    records = a_pair("0123456789", most_shown=4)
+    _, shown = project(records)
+
+    assert records[1].body == "0123456789"
+    assert shown.content == "0123\n[6 more characters are in record 1.2]"
+
+
+@pytest.mark.req("S2-05")
+def test_prompts_show_four_thousand_characters_of_a_longer_result():
+    _, shown = project(a_pair("x" * 4_001))
+
+    assert shown.content == "x" * 4_000 + "\n[1 more characters are in record 1.2]"
+    assert project(a_pair("x" * 4_000))[1].content == "x" * 4_000
+
+
+@pytest.mark.req("S2-05")
+def test_its_call_stays_before_it():
+    asked, shown = project(a_pair("0123456789", most_shown=4))
+
+    assert asked.tool_calls[0].id == shown.tool_call_id == "c1"
+
+
+@pytest.mark.req("S2-05")
+def test_the_same_record_is_shown_in_the_same_bytes():
+    one, other = (project(a_pair("0123456789", most_shown=4)) for _ in range(2))
+
+    assert [m.wire() for m in one] == [m.wire() for m in other]
+
+
+@pytest.mark.parametrize("body", ["", "0123", "水の音だ"])
+def test_a_short_result_is_shown_as_it_is(body):
+    records = a_pair(body, most_shown=4)
+
+    assert [m.content for m in project(records)][1] == body
+    assert "shown" not in records[1].meta
+
+
+def test_a_boundary_falls_between_characters():
+    _, shown = project(a_pair("水の音だよ、聞いて", most_shown=3))
+
+    assert shown.content.startswith("水の音\n[6 more")

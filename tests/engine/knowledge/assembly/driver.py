@@ -1,0 +1,137 @@
+"""A driver for assemblies: answers from pages in memory, and what was asked for on the way."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evennia_ai.engine.knowledge.assembly.assembly import assemble
+from evennia_ai.engine.knowledge.assembly.packages import Package
+from evennia_ai.engine.knowledge.assembly.requests import (
+    Fetch,
+    Hidden,
+    Introduction,
+    Links,
+    Listed,
+    LoreTask,
+    PageSearch,
+    Plan,
+    Request,
+    Step,
+)
+from evennia_ai.engine.knowledge.pages.markup import read_page
+from evennia_ai.engine.knowledge.pages.page import Hit, Page, PageName, page_name
+from evennia_ai.engine.text.words import COMMON_WORDS, signs_of
+
+WIKI = Path(__file__).parent / "wiki.yaml"
+Answer = Callable[[Request], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnArticle:
+    """What Wikipedia is said to have."""
+
+    title: str
+    text: str
+
+
+def a_page(title: str, text: str = "Some text.", *, revision: str = "r1") -> Page:
+    """A page as it would be read from a wiki."""
+    return replace(read_page(page_name(title), text), revision=revision, base="lowmark")
+
+
+def named(*titles: str) -> tuple[PageName, ...]:
+    return tuple(page_name(one) for one in titles)
+
+
+def the_wiki() -> tuple[Page, ...]:
+    """The pages of `wiki.yaml`, each with a revision of its own."""
+    written = yaml.safe_load(WIKI.read_text(encoding="utf-8"))
+    return tuple(
+        a_page(title, text, revision=f"r{number}")
+        for number, (title, text) in enumerate(written.items(), start=1)
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class AnswersFrom:
+    """Answers every request from pages in memory, and notes it in `asked`.
+
+    Titles, aliases and redirects lead to pages, as they do in a backend. What is `hidden` is there
+    and may not be read.
+    """
+
+    pages: Sequence[Page]
+    plan: Any = ""
+    hidden: Collection[PageName] = ()
+    articles: Mapping[str, Any] = field(default_factory=dict)
+    asked: list[Request] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> Any:
+        self.asked.append(request)
+        match request:
+            case Fetch(names):
+                return [self._seen(name) for name in names]
+            case Links(names):
+                return [self._page(name).links for name in names]
+            case Listed(namespace):
+                names = (one.name for one in self.pages)
+                return sorted(one for one in names if one.namespace == namespace)
+            case PageSearch(query, namespaces, limit):
+                return self._hits(query, namespaces)[:limit]
+            case Plan():
+                return self.plan
+            case Introduction(entity):
+                return self.articles.get(entity)
+
+    def _seen(self, name: PageName) -> Page | Hidden | None:
+        page = self._page(name)
+        return Hidden() if page is not None and page.name in self.hidden else page
+
+    def _page(self, name: PageName) -> Page | None:
+        for page in self.pages:
+            aliases = {alias.casefold() for alias in page.meta.aliases}
+            same = page.name.namespace == name.namespace
+            if same and (page.name.folded == name.folded or name.folded in aliases):
+                return self._page(page.meta.redirect) if page.meta.redirect else page
+        return None
+
+    def _hits(self, query: str, namespaces: Collection[str]) -> list[Hit | Hidden]:
+        wanted = set(signs_of(query)) - COMMON_WORDS
+        scored = [
+            (len(wanted & set(signs_of(f"{page.name.title} {page.body}"))), page)
+            for page in self.pages
+            if page.name.namespace in namespaces
+        ]
+        best = sorted(scored, key=lambda one: (-one[0], one[1].name.title))
+        return [
+            Hidden() if page.name in self.hidden else Hit(page=page, passage="", score=score)
+            for score, page in best
+            if score
+        ]
+
+
+def driven(step: Step[Any], answer: Answer) -> Any:
+    """What a step comes to, once all its requests are answered."""
+    try:
+        request = next(step)
+        while True:
+            request = step.send(answer(request))
+    except StopIteration as ended:
+        return ended.value
+
+
+def assembled(task: str | LoreTask, answers: Answer, **options: Any) -> Package:
+    """The package for a task, with these answers."""
+    wanted = LoreTask(text=task) if isinstance(task, str) else task
+    return driven(assemble(wanted, **options), answers)
+
+
+def a_plan(task_type: str, *entities: str, writes_page: bool = True) -> str:
+    """What a planner wrote."""
+    return json.dumps(
+        {"task_type": task_type, "entities": list(entities), "writes_page": writes_page}
+    )

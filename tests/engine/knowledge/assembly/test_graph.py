@@ -1,0 +1,136 @@
+"""The graph of requires: by hops, in declared order, and never in circles."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.knowledge.assembly.instructing import MOST_PAGES, Resolved, resolved
+from tests.engine.knowledge.assembly.driver import AnswersFrom, a_page, driven, named, the_wiki
+
+REQUIRES = "---\nrequires: [{}]\n---\nText."
+
+
+def pages_of(**requires: str):
+    """Instruction pages of one letter each; "bc" means that b and c are required."""
+    return [
+        a_page(f"Instructions:{one}", REQUIRES.format(", ".join(to)))
+        for one, to in requires.items()
+    ]
+
+
+def graph(
+    pages, root: str, *, max_depth: int | None = 2, hidden=(), asked: list | None = None
+) -> Resolved:
+    answers = AnswersFrom(pages=pages, hidden=hidden, asked=[] if asked is None else asked)
+    [first] = [one for one in pages if one.name.title == root]
+    return driven(resolved([first], max_depth=max_depth), answers)
+
+
+def depths(found: Resolved) -> dict[str, int]:
+    return {one.page.name.title: one.depth for one in found.reached}
+
+
+@pytest.mark.req("S4-12", "S4-45", "S4-48")
+def test_an_interview_needs_its_workflow_and_what_that_needs():
+    found = graph(the_wiki(), "Create/Source/Interview")
+
+    assert depths(found) == {
+        "Create/Source/Interview": 0,
+        "Create/Source (Base Workflow)": 1,
+        "Create/Source/Interview Tone": 1,
+        "Schema/Source Page": 1,
+        "Schema/Source Talk": 1,
+        "World Bible": 2,
+        "Core/Continuity Rules": 2,
+    }
+
+
+@pytest.mark.req("S4-12")
+def test_all_of_one_hop_come_before_the_next_in_the_order_they_are_declared():
+    found = graph(pages_of(A="CB", B="D", C="E", D="", E=""), "A")
+
+    assert list(depths(found)) == ["A", "C", "B", "E", "D"]
+
+
+@pytest.mark.req("S4-46")
+def test_the_third_hop_is_not_followed():
+    assert depths(graph(pages_of(A="B", B="C", C="D", D=""), "A")) == {"A": 0, "B": 1, "C": 2}
+
+
+@pytest.mark.req("S4-47")
+def test_a_graph_that_is_fully_resolved_has_every_hop():
+    found = graph(pages_of(A="B", B="C", C="D", D=""), "A", max_depth=None)
+
+    assert depths(found)["D"] == 3
+
+
+@pytest.mark.req("S4-12")
+def test_circles_end_and_ask_the_wiki_for_each_page_once():
+    asked: list = []
+    found = graph(pages_of(A="BA", B="CA", C="ABC"), "A", max_depth=None, asked=asked)
+
+    assert depths(found) == {"A": 0, "B": 1, "C": 2}
+    assert [one.names for one in asked] == [named("Instructions:B"), named("Instructions:C")]
+
+
+def test_a_depth_of_nothing_reads_nothing():
+    assert depths(graph(pages_of(A="B", B=""), "A", max_depth=0)) == {"A": 0}
+
+
+@pytest.mark.req("S4-12")
+def test_a_missing_page_is_a_warning_that_names_who_wants_it():
+    found = graph(pages_of(A="BX", B=""), "A")
+
+    assert list(depths(found)) == ["A", "B"]
+    assert found.warnings == ("Instructions:A requires Instructions:X, and there is no such page",)
+
+
+@pytest.mark.req("S4-55")
+def test_a_page_that_may_not_be_read_is_a_warning_too():
+    found = graph(pages_of(A="B", B="C", C=""), "A", hidden=named("Instructions:B"))
+
+    assert list(depths(found)) == ["A"]
+    assert found.warnings == ("Instructions:A requires Instructions:B, which may not be read here",)
+
+
+def test_two_titles_of_one_page_bring_it_once():
+    alias = a_page("Instructions:B", "---\naliases: [Bee]\n---\nText.")
+    found = graph([*pages_of(A="B"), a_page("Instructions:A2"), alias], "A")
+    twice = a_page("Instructions:Z", REQUIRES.format("B, Bee"))
+    found = graph([twice, alias], "Z")
+
+    assert list(depths(found)) == ["Z", "B"]
+
+
+def test_a_graph_without_an_end_in_sight_is_cut_with_a_warning():
+    wide = {f"P{number}": [f"P{number * 2 + 1}", f"P{number * 2 + 2}"] for number in range(500)}
+    pages = [
+        a_page(f"Instructions:{one}", REQUIRES.format(", ".join(to))) for one, to in wide.items()
+    ]
+    found = graph(pages, "P0", max_depth=None)
+
+    assert len(found.reached) <= MOST_PAGES
+    assert "the graph of requires has over 200 pages; the rest is left" in found.warnings
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40), st.integers(0, 5))
+def test_any_graph_gives_each_page_once_at_its_least_depth(edges, max_depth):
+    to = {one: [b for a, b in edges if a == one] for one in range(10)}
+    pages = pages_of(**{f"N{one}": "" for one in to})
+    pages = [
+        a_page(f"Instructions:N{one}", REQUIRES.format(", ".join(f"N{b}" for b in targets)))
+        for one, targets in to.items()
+    ]
+
+    assert depths(graph(pages, "N0", max_depth=max_depth)) == _shortest(to, max_depth)
+
+
+def _shortest(to: dict[int, list[int]], max_depth: int) -> dict[str, int]:
+    """The same worked out another way: paths are made shorter until none gets shorter."""
+    least = {0: 0}
+    for _ in to:
+        for one, targets in to.items():
+            for target in targets:
+                if one in least and least[one] < max_depth:
+                    least[target] = min(least.get(target, 99), least[one] + 1)
+    return {f"N{one}": depth for one, depth in least.items()}

@@ -1,0 +1,44 @@
+"""Pages are values whose hash is of all that an author wrote."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.engine.knowledge.pages.page import Page, PageMeta, page_name
+
+FERRY = Page(name=page_name("Ferry"), body="It crosses.", meta=PageMeta(fields={"age": 4}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": page_name("Sources:Ferry")},
+        {"body": "It sank."},
+        {"meta": PageMeta(summary="s")},
+        {"meta": PageMeta(topics=("t",))},
+        {"meta": PageMeta(aliases=("t",))},
+        {"meta": PageMeta(tags=("t",))},
+        {"meta": PageMeta(requires=(page_name("Quay"),))},
+        {"meta": PageMeta(redirect=page_name("Quay"))},
+        {"meta": PageMeta(fields={"age": 5})},
+    ],
+)
+def test_whatever_an_author_changes_changes_the_hash(change):
+    assert replace(FERRY, **change).sha256 != FERRY.sha256
+
+
+def test_where_a_page_is_stored_changes_nothing():
+    stored = replace(FERRY, base="harbour", revision="7", locks="view:all()")
+
+    assert stored.sha256 == FERRY.sha256
+
+
+def test_the_order_of_other_fields_changes_nothing():
+    one, other = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+
+    hashes = {replace(FERRY, meta=PageMeta(fields=fields)).sha256 for fields in (one, other)}
+    assert len(hashes) == 1
+
+
+def test_a_page_with_half_a_pair_has_a_hash():
+    assert len(replace(FERRY, body="\ud800").sha256) == 64

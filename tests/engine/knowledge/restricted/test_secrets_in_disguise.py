@@ -1,0 +1,55 @@
+"""A mediator's answer that disguises a secret is withheld: each disguise of each kind of secret."""
+
+import json
+
+import pytest
+
+from evennia_ai.engine.knowledge.restricted.mediation import (
+    WITHHELD,
+    MediatorAnswer,
+    PagePassage,
+    protected_by,
+    summary_of,
+)
+from tests.engine.knowledge.restricted.disguises import DISGUISES
+
+WATCHWORD, CODE, TITLE = "Mandragora", "47110815", "The Drowned Vault"
+PASSAGE = (
+    f"The watchword of the smugglers is {WATCHWORD}, whispered over the fourth step of the cellar"
+    f" stairs. The lock wants {CODE} and the lantern must stand to the left of the barrel."
+)
+TERMS = (WATCHWORD, "fourth step of the cellar", "left of the barrel")
+CHUNK = PagePassage(
+    base="vault", base_name="The vault", title=TITLE, revision="3", score=0.5, content=PASSAGE
+)
+SECRET = protected_by([CHUNK], names=["Old Cellar"], terms=TERMS)
+
+
+def is_withheld(**fields) -> bool:
+    """Whether nothing of an answer with these fields goes on."""
+    usual = {"decision": "answer", "reason": "answerable", "summary": "I think."}
+    answer = MediatorAnswer.model_validate_json(json.dumps({**usual, **fields}))
+    return summary_of(answer, SECRET).reason == WITHHELD
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_passage_that_is_turned_into_something_else_is_withheld(disguise):
+    assert is_withheld(summary=DISGUISES[disguise](PASSAGE)[:2000])
+
+
+@pytest.mark.parametrize(
+    "secret", [PASSAGE, "four seven one one zero eight one five", CODE, TITLE, *TERMS]
+)
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        *("as it stands", "in capitals", "letters set apart", "in Cyrillic look-alikes"),
+        *("in circles", "zero-width blanks", "letters with dashes"),
+    ],
+)
+def test_every_kind_of_secret_is_withheld_in_disguise(disguise, secret):
+    assert is_withheld(risks=[DISGUISES[disguise](secret)])
+
+
+def test_an_answer_without_a_secret_goes_on():
+    assert not is_withheld(risks=["The tide is high by night."])

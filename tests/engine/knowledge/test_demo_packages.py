@@ -1,0 +1,78 @@
+"""What the demo's wiki comes to for a task of each type, byte for byte.
+
+The texts are in `golden/`, one file a type; read a changed one before it is accepted.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from evennia_ai.engine.knowledge.assembly.packages import Package
+from evennia_ai.engine.knowledge.pages.files import read_folder
+from evennia_ai.engine.knowledge.pages.page import Page
+from tests.engine.knowledge.assembly.driver import AnswersFrom, a_plan, assembled
+
+GOLDEN = Path(__file__).parent / "golden"
+HARBOUR = Path(__file__).resolve().parents[3] / "world" / "demo" / "knowledge" / "harbour"
+
+# Task type -> the task, and the entities that the planner finds in it.
+TASKS = {
+    "create_encyclopedia_article": ("Write an article about the fare", ["The Patience"]),
+    "create_source": (
+        "Write an interview with Oren Vale about the night ferry",
+        ["Oren Vale", "Night Ferry"],
+    ),
+    "edit_page": ("Change Slack Water: it lasts half an hour", ["Slack Water"]),
+    "maintenance_report": (
+        "Produce a report on what the letters have that no article has",
+        ["Sources:Letters of Hedda Vale", "Hedda Vale"],
+    ),
+    "query": ("Who keeps the light, and since when, in a few words?", ["Gull Head Light"]),
+    "batch_operation": (
+        "Add the book year to the pages of both ferries",
+        ["The Candle", "The Patience"],
+    ),
+    "stub_expansion": ("Expand the stub on Grey Salt", ["Grey Salt"]),
+    "red_link_generation": ("Create the page Leek Show", ["Leek Show", "Pell Anstey"]),
+    "unknown": ("Do something nice for the seal", ["The Bishop"]),
+    "write_rumour": ("Write a rumour about the Bishop", ["The Bishop"]),
+}
+NEVER_SHOWN = ("Marsh's Hen", "Hedda's own sister", "draw the seating", "Strong keep", "too loud")
+
+
+@cache
+def the_pages() -> tuple[Page, ...]:
+    return read_folder(HARBOUR).pages
+
+
+def package_of(task_type: str) -> Package:
+    task, entities = TASKS[task_type]
+    return assembled(task, AnswersFrom(pages=the_pages(), plan=a_plan(task_type, *entities)))
+
+
+@pytest.mark.parametrize("task_type", TASKS)
+def test_a_task_of_each_type_has_its_package(task_type: str) -> None:
+    assert package_of(task_type).serialised() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
+
+
+def test_a_query_has_no_package() -> None:
+    package = package_of("query")
+    assert (package.bypassed, package.serialised()) == (True, "")
+
+
+def test_a_type_of_the_config_page_brings_its_own_instructions() -> None:
+    package = package_of("write_rumour")
+    assert package.task_type == "write_rumour"
+    assert "Instructions:Create/Rumour" in [page.heading for page in package.pages]
+
+
+@pytest.mark.parametrize("task_type", TASKS)
+def test_nothing_editors_say_among_themselves_comes_through(task_type: str) -> None:
+    text = package_of(task_type).serialised()
+    assert [one for one in NEVER_SHOWN if one in text] == []
+
+
+def test_what_must_never_be_shown_stands_on_talk_pages() -> None:
+    told = "\n".join(page.body for page in the_pages() if page.name.namespace == "Talk")
+    assert [one for one in NEVER_SHOWN if one not in told] == []

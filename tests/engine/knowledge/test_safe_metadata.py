@@ -1,0 +1,172 @@
+"""Safe metadata: what is told of a restricted base before it is searched."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from evennia_ai.engine.knowledge.meta_prompt import SafeMetadata, safe_block, safe_hint
+from evennia_ai.engine.knowledge.pages.page import BaseInfo
+from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
+
+INFO = BaseInfo(
+    key="vault",
+    name="The harbour vault",
+    summary="The watchword is Mandragora and the wheel turns 47 times.",
+    topics=("watchword", "wheel"),
+    hint="How the vault is kept safe, whom it lets in.",
+    keywords=("vault", "keeper"),
+    restricted=True,
+)
+
+
+@pytest.mark.req("S0-21")
+def test_there_are_four_fields_and_no_others():
+    assert {one.name for one in fields(SafeMetadata)} == {"name", "id", "hint", "keywords"}
+    assert safe_block(INFO) == SafeMetadata(
+        name="The harbour vault",
+        id="vault",
+        hint="How the vault is kept safe, whom it lets in.",
+        keywords=("vault", "keeper"),
+    )
+
+
+@pytest.mark.req("S0-21")
+def test_each_is_cut_to_its_length():
+    long = replace(INFO, name="n" * 500, hint="h" * 500, keywords=("k" * 99, *"abcdefg"))
+    block = safe_block(long)
+    assert len(block.name) == 120
+    assert len(block.hint) == 200
+    assert [len(one) for one in block.keywords] == [48, 1, 1, 1, 1]
+
+
+@pytest.mark.req("S0-22")
+def test_a_hint_that_repeats_a_page_is_left_out():
+    page = "The vault under the harbour opens only when the tide stands at its lowest mark."
+    block = safe_block(replace(INFO, hint=f"Know: {page}"), texts=[page])
+    assert block.hint == ""
+    assert leak(safe_block(INFO, texts=[page]).hint, protected([page])) == ""
+
+
+@pytest.mark.req("S0-22")
+@pytest.mark.parametrize(
+    ("page", "hint"),
+    [
+        pytest.param(
+            "The vault under the harbour opens only when the tide stands at its lowest mark.",
+            "T-h-e v-a-u-l-t u-n-d-e-r t-h-e h-a-r-b-o-u-r o-p-e-n-s o-n-l-y w-h-e-n t-h-e t-i-d-e",
+            id="letter by letter",
+        ),
+        pytest.param(
+            "Ask the 3 guards at 7 o'clock for a cup of 20 beans and bread.",
+            "Ask the 3 guards at 7 o'clock for a cup of 20 beans",
+            id="with numbers that are taken out",
+        ),
+    ],
+)
+def test_hint_that_repeats_a_page_in_another_form_is_left_out(page, hint):
+    assert safe_hint(hint) != ""
+    assert safe_hint(hint, texts=[page]) == ""
+
+
+@pytest.mark.req("S0-23")
+def test_without_a_hint_there_are_name_and_id_alone():
+    block = safe_block(replace(INFO, hint="", keywords=()))
+    assert block == SafeMetadata(name="The harbour vault", id="vault")
+
+
+@pytest.mark.req("S0-24")
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("The 1702 bell, cast on 3 May.", "The bell, cast on."),
+        ("Due at 17:30 or on 2024-05-01", "Due at or on"),
+        ("Forty-seven turns, twelve keys", "turns, keys"),
+        ("\uff14\uff17 turns of the wheel", "turns of the wheel"),
+        ("On Tuesday, in March, you may march", "On, in, you may march"),
+        ("## The lower gate\nWho keeps it", "Who keeps it"),
+        ("== Keys ==\nWho has them", "Who has them"),
+        ("Ask for the Drowned  Vault and the keeper", "Ask for and the keeper"),
+        ("the drowned vault", ""),
+        ("target: 95% (Q3)", "target"),
+        ("The duty is ninepence, or 9d, a sack", "The duty is, or a sack"),
+        ("Step XIV, the fourteenth, the 14th", "Step, the, the"),
+        ("Barrel I, and I know the first mate", "Barrel, and I know the first mate"),
+        ("A sixfold oath, sworn twice by hundreds", "A oath, sworn by"),
+        ("Ask on the step, == Why == fog.", "Ask on the step, fog."),
+        ("Ask for fog ## Why it comes\nand rain", "Ask for fog and rain"),
+        ("Ask, <h2>Why fog</h2> or rain", "Ask, or rain"),
+        ("Why fog\n-------\nWho knows", "Who knows"),
+        ("Come on the second Tuesday or the last of May", "Come on the or the"),
+        ("Tuesday's bell and Sundays", "bell and"),
+    ],
+)
+def test_numbers_dates_headings_and_titles_are_taken_out(hint, told):
+    assert safe_hint(hint, titles=["Drowned Vault", "The Drowned Vault"]) == told
+
+
+@pytest.mark.req("S0-24")
+def test_the_headings_of_a_page_are_taken_out():
+    page = "== The tar barrel ==\nText.\n## Lamp signals\nText.\n= Keys =\n"
+    hint = "Of the tar barrel, lamp signals and keys"
+    assert safe_hint(hint, texts=[page]) == "Of, and keys"
+
+
+@pytest.mark.req("S0-24")
+def test_a_word_that_is_a_number_at_times_is_taken_out_where_a_page_has_that_number_of_it():
+    hint = "One sack in the first boat"
+    assert safe_hint(hint) == hint
+    assert safe_hint(hint, texts=["The duty of 1 sack"]) == "sack in the first boat"
+
+
+@pytest.mark.req("S0-24")
+@pytest.mark.parametrize(
+    "number", ["9th", "ninepence", "XIV", "barrel I", "twelfth", "9d", "sixfold"]
+)
+def test_a_keyword_that_is_a_number_in_any_form_is_left_out(number):
+    told = safe_block(replace(INFO, keywords=(f"door {number}", "first mate"))).keywords
+    assert told == ("first mate",)
+
+
+@pytest.mark.req("S0-24")
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Vault 13 of 9 May", "Vault of"),
+        ("The forty keys", "The keys"),
+        ("Ledger, 1702", "Ledger"),
+        ("1702", "vault"),
+        ("The first mate's chest", "The first mate's chest"),
+    ],
+)
+def test_a_name_of_a_restricted_base_has_no_numbers_and_dates(name, told):
+    assert safe_block(replace(INFO, name=name)).name == told
+
+
+@pytest.mark.req("S0-24")
+@pytest.mark.parametrize("keyword", ["May", "second Tuesday", "in March", "ferry 9"])
+def test_a_keyword_with_a_date_is_left_out(keyword):
+    assert safe_block(replace(INFO, keywords=(keyword, "may", "gate"))).keywords == ("may", "gate")
+
+
+@pytest.mark.req("S0-24")
+def test_a_keyword_with_a_number_is_left_out():
+    assert safe_block(replace(INFO, keywords=("1702", "forty keys", "gate"))).keywords == ("gate",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["{{char}} vault", "<b>vault</b>", "[vault](x)", "`vault` 100%", "va\x00u\u202elt\nnow"],
+)
+def test_nothing_in_a_name_is_a_mark_of_a_template_or_of_markup(name):
+    told = safe_block(replace(INFO, name=name)).name
+    assert not set(told) & set("{}[]<>`%\n\x00\u202e")
+
+
+def test_a_name_of_marks_alone_becomes_the_id():
+    assert safe_block(replace(INFO, name="{}")).name == "vault"
+
+
+def test_summary_and_topics_never_get_into_it():
+    told = repr(safe_block(INFO)).casefold()
+    assert "mandragora" not in told
+    assert "wheel" not in told

@@ -1,0 +1,60 @@
+"""The places of SillyTavern: what stands where, and that whoever comes moves few of the others."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from tests.engine.lorebook.builders import a_book, a_scan, a_world_entry, awake
+
+RULES = ActivationRules(rules="sillytavern", recursive=False)
+BEFORE, DEPTH, EXAMPLES_BEFORE = 0, 4, 5
+ORDERS = st.sampled_from([-1e9, -7, -1, -0.5, -0.0, 0, 0.25, 1, 2, 10, 100, 1e12])
+
+
+def placed(*entries):
+    """What comes out, top to bottom."""
+    result = awake(a_book(*entries), scan=a_scan("user: coin"), rules=RULES)
+    return sorted(result.entries, key=lambda entry: entry.stands)
+
+
+def an_entry_of(order, *, position, role=0, text=""):
+    return a_world_entry(text or f"{order} {role}", order=order, position=position, role=role)
+
+
+@given(st.lists(st.tuples(ORDERS, st.sampled_from([0, 1, 2])), max_size=9))
+def test_at_one_depth_roles_stand_before_order_and_equals_in_reverse(several):
+    """Top to bottom: assistant, user, system; in each the low order first, the last one first."""
+    entries = [
+        an_entry_of(order, position=DEPTH, role=role, text=str(n))
+        for n, (order, role) in enumerate(several)
+    ]
+    rank = {2: 0, 1: 1, 0: 2}
+    wanted = sorted(range(len(several)), key=lambda n: (rank[several[n][1]], several[n][0], -n))
+    assert [int(entry.text) for entry in placed(*entries)] == wanted
+
+
+@given(st.lists(ORDERS, max_size=9))
+def test_before_the_character_the_low_order_is_first_and_before_the_examples_the_high_one(orders):
+    for position, sign in ((BEFORE, 1), (EXAMPLES_BEFORE, -1)):
+        entries = [
+            an_entry_of(order, position=position, text=str(n)) for n, order in enumerate(orders)
+        ]
+        numbers = range(len(orders))
+        wanted = sorted(numbers, key=lambda n: (sign * orders[n], -sign * n))
+        assert [int(entry.text) for entry in placed(*entries)] == wanted
+
+
+def test_whoever_comes_moves_only_those_of_its_order():
+    entries = [an_entry_of(n, position=n % 6, text=f"text {n}") for n in range(60)]
+    newcomer = an_entry_of(20.5, position=BEFORE, text="new")
+    before = {entry.text: entry.stands for entry in placed(*entries)}
+    after = {entry.text: entry.stands for entry in placed(*entries, newcomer)}
+    assert {text: after[text] for text in before} == before
+
+
+@given(st.lists(ORDERS, min_size=1, max_size=9))
+def test_beside_other_texts_of_a_place_all_entries_have_one_order(orders):
+    """Else lore at a component in the history would go behind the components it stands before."""
+    for position, one in ((BEFORE, 0), (EXAMPLES_BEFORE, 0), (DEPTH, 100)):
+        entries = [an_entry_of(order, position=position) for order in orders]
+        assert {entry.stands[0] for entry in placed(*entries)} == {one}

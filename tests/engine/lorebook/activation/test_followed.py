@@ -1,0 +1,134 @@
+"""What did not change since the turn before is not judged, offered or put in words again."""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.lorebook.activation import activation_run
+from evennia_ai.engine.lorebook.activation.admission import Admission
+from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.engine.lorebook.scan.window import Scan
+from evennia_ai.engine.prompt.messages import said
+from tests.engine.lorebook.builders import a_book, a_history, an_entry, awake, reasons, texts
+
+PRESETS = ("evennia_ai", "sillytavern")
+ENTRIES = [
+    an_entry("Coin.", keys=["coin"]),
+    an_entry("Gate, beside a tower.", keys=["gate"]),
+    an_entry("Tower.", keys=["tower"]),
+]
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The indexes of the entries that are judged from now on."""
+    indexes: list[int] = []
+    judge = activation_run.judge
+
+    def noted(entry: Any, *args: Any, **more: Any) -> Any:
+        indexes.append(entry.index)
+        return judge(entry, *args, **more)
+
+    monkeypatch.setattr(activation_run, "judge", noted)
+    return indexes
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The labels of the entries that are offered room from now on."""
+    labels: list[str] = []
+    outcome = Admission.outcome
+
+    def noted(self: Admission, candidates: Any) -> Any:
+        labels.extend(one.label for one in candidates)
+        return outcome(self, candidates)
+
+    monkeypatch.setattr(Admission, "outcome", noted)
+    return labels
+
+
+def rules_of(preset: str, **more: Any) -> ActivationRules:
+    return read_rules({"rules": preset, "recursive": True, "scan_depth": 3, **more})
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_turn_in_which_no_key_moved_judges_and_offers_nothing(preset, judged, offered):
+    book, rules = a_book(*ENTRIES), rules_of(preset)
+    history = a_history("user: coin and gate")
+    before = awake(book, scan=Scan(history=history), rules=rules)
+    assert sorted(set(judged)) == [0, 1, 2]
+    assert sorted(offered) == ["book#0", "book#1", "book#2"]
+    judged.clear()
+    offered.clear()
+    after = awake(book, scan=Scan(history=history.appended(said("user", "-"))), rules=rules)
+    assert (judged, offered) == ([], [])
+    assert texts(after) == texts(before)
+    assert all(now is then for now, then in zip(after.entries, before.entries, strict=True))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_message_has_the_entries_judged_whose_keys_it_has(preset, judged, offered):
+    book, rules = a_book(*ENTRIES), rules_of(preset)
+    history = a_history("user: coin and gate")
+    awake(book, scan=Scan(history=history), rules=rules).touched  # noqa: B018
+    judged.clear()
+    offered.clear()
+    later = history.appended(said("user", "a coin"))
+    result = awake(book, scan=Scan(history=later), rules=rules)
+    assert (judged, offered) == ([0], [])
+    assert reasons(result)["book#0"] == "+ key 'coin' in message 2 at 2-6"
+
+
+def test_a_message_that_leaves_the_scan_depth_has_its_entries_judged(judged):
+    book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
+    history = a_history("user: coin", "user: tower", "user: -")
+    assert texts(awake(book, scan=Scan(history=history), rules=rules)) == ["Coin.", "Tower."]
+    judged.clear()
+    later = history.appended(said("user", "-"))
+    result = awake(book, scan=Scan(history=later), rules=rules)
+    assert (judged, texts(result)) == ([], ["Tower."])
+    assert [verdict.item for verdict in result.touched] == ["lore:book#2"]
+
+
+def test_a_verdict_that_says_the_same_is_the_same():
+    book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
+    history = a_history("user: coin and tower")
+    before = awake(book, scan=Scan(history=history), rules=rules).touched
+    later = history.appended(said("user", "coin"))
+    after = awake(book, scan=Scan(history=later), rules=rules).touched
+    assert after[1] is before[1]
+    assert (before[0].reason, after[0].reason) == (
+        "key 'coin' in message 1 at 0-4; budget 2500 -> 2499 tokens",
+        "key 'coin' in message 2 at 0-4; budget 2500 -> 2499 tokens",
+    )
+
+
+def test_what_a_turn_told_stays_when_later_ones_tell_more():
+    book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
+    history = a_history("user: coin")
+    first = awake(book, scan=Scan(history=history), rules=rules)
+    later = history.appended(said("user", "gate"))
+    awake(book, scan=Scan(history=later), rules=rules).touched  # noqa: B018
+    assert [verdict.item for verdict in first.touched] == ["lore:book#0"]
+
+
+def test_an_entry_comes_in_the_first_pass_that_wakes_it():
+    book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
+    history = a_history("user: gate")
+    fed = awake(book, scan=Scan(history=history), rules=rules)
+    assert reasons(fed)["book#2"].startswith("+ key 'tower' in the text of book#1")
+    history = history.appended(said("user", "tower"))
+    heard = awake(book, scan=Scan(history=history), rules=rules)
+    assert reasons(heard)["book#2"] == "+ key 'tower' in message 2 at 0-5"
+    for _ in range(2):
+        history = history.appended(said("user", "-"))
+    gone = awake(book, scan=Scan(history=history), rules=rules)
+    assert texts(gone) == ["Tower."]
+
+
+def test_a_text_that_reads_another_value_is_made_anew():
+    book = a_book(an_entry("Of {{user}}."))
+    history = a_history("user: coin")
+    for user in ("Ann", "Bob", "Ann"):
+        result = awake(book, scan=Scan(history=history), values={"user": user})
+        assert texts(result) == [f"Of {user}."]

@@ -1,0 +1,133 @@
+"""Inclusion groups: one member of each goes on, and the others are told who it was."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.prompt.dice import Dice
+from tests.engine.lorebook.builders import a_book, a_scan, an_entry, awake, reasons, texts
+from tests.engine.lorebook.turns import over_turns
+
+
+def member(content, group="g", *, keys=("coin",), **more):
+    return an_entry(content, keys=list(keys), extensions={"group": group, **more})
+
+
+@pytest.mark.parametrize(
+    ("roll", "winner"), [(0.0, "light"), (0.1, "light"), (0.11, "heavy"), (0.999, "heavy")]
+)
+def test_a_roll_falls_on_the_weights_in_processing_order(roll, winner):
+    book = a_book(member("light", group_weight=10), member("heavy", group_weight=90))
+    assert texts(awake(book, rules=ActivationRules(dice=roll))) == [winner]
+
+
+def test_weights_are_odds_over_many_turns():
+    book = a_book(member("rare", group_weight=10), member("usual", group_weight=90))
+    won = [texts(awake(book, dice=Dice(turn=str(n), conversation="1"))) for n in range(400)]
+    assert 20 <= won.count(["rare"]) <= 65
+    assert won.count(["rare"]) + won.count(["usual"]) == 400
+
+
+def test_without_any_weight_somebody_wins_all_the_same():
+    book = a_book(member("a", group_weight=0), member("b", group_weight=0))
+    assert len(texts(awake(book, rules=ActivationRules(dice=0.9)))) == 1
+
+
+def test_two_groups_have_two_rolls():
+    entries = [member(f"{group}{n}", group) for group in ("g", "h") for n in range(6)]
+    turns = [
+        texts(awake(a_book(*entries), dice=Dice(turn=str(n), conversation="1"))) for n in range(20)
+    ]
+    assert all(len(turn) == 2 for turn in turns)
+    assert any(first[1:] != second[1:] for first, second in turns)
+
+
+def test_names_of_groups_are_split_at_commas_and_told_apart_by_case():
+    book = a_book(member("a", "weather, talk"), member("b", "Weather"), member("c", "talk"))
+    assert texts(awake(book, rules=ActivationRules(dice=0.0))) == ["a", "b"]
+
+
+def test_a_name_that_is_there_twice_counts_once():
+    book = a_book(member("a", "g,g"), member("b", "g"))
+    result = awake(book, rules=ActivationRules(dice=0.0))
+    assert reasons(result)["book#0"].endswith("won group 'g' of 2 (weight 100 of 200, rolled 0.00)")
+
+
+def test_a_constant_member_competes_like_others():
+    constant = {**member("constant", keys=()), "constant": True}
+    book = a_book(constant, member("preferred", group_override=True))
+    assert texts(awake(book)) == ["preferred"]
+
+
+def test_a_member_woken_by_a_text_finds_its_group_served():
+    book = a_book(member("The bell."), member("late", keys=["bell"], group_override=True))
+    result = awake(book)
+    assert texts(result) == ["The bell."]
+    assert reasons(result)["book#1"].endswith("; group 'g' is served by book#0")
+
+
+def test_a_rest_of_the_group_binds_its_other_groups_too():
+    joke = member("joke", "jokes,talk", evennia_ai={"group_cooldown": 2})
+    book = a_book(
+        joke, member("pun", "talk", keys=["gate"]), member("tale", "tales", keys=["gate"])
+    )
+    first, second, third = over_turns(book, said=["coin", "gate", "gate"])
+    assert texts(first) == ["joke"]
+    assert texts(second) == ["tale"]
+    assert sorted(texts(third)) == ["pun", "tale"]
+
+
+def test_who_stays_does_not_rest_with_the_group():
+    joke = member("joke", sticky=3, evennia_ai={"group_cooldown": 9})
+    assert [texts(turn) for turn in over_turns(a_book(joke), said=["coin", "-", "-", "coin"])] == [
+        *(["joke"], ["joke"], ["joke"]),
+        [],
+    ]
+
+
+GROUPS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map(",".join)
+MEMBERS = st.lists(
+    st.tuples(
+        GROUPS,
+        st.sampled_from(["coin", "gate", "bell"]),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "group_weight": st.integers(0, 3),
+                "group_override": st.booleans(),
+                "use_group_scoring": st.booleans(),
+                "probability": st.sampled_from([0, 50, 100]),
+            },
+        ),
+    ),
+    max_size=8,
+)
+
+
+@given(MEMBERS, st.booleans(), st.integers(0, 5))
+def test_of_each_group_one_is_active_at_most(members, scoring, turn):
+    book = a_book(
+        *(
+            member(f"T{n} bell", group, keys=[key], **more)
+            for n, (group, key, more) in enumerate(members)
+        )
+    )
+    rules = ActivationRules(group_scoring=scoring)
+    dice = Dice(turn=str(turn), conversation="1")
+    result = awake(book, scan=a_scan("user: coin gate"), rules=rules, dice=dice)
+    active = [set(members[int(entry.uid)][0].split(",")) for entry in result.entries]
+    for group in "abc":
+        assert sum(group in groups for groups in active) <= 1
+    for uid, reason in reasons(result).items():
+        if "group '" in reason and reason.startswith("-"):
+            groups = members[int(uid.removeprefix("book#"))][0].split(",")
+            assert any(f"group '{group}'" in reason for group in groups)
+
+
+@given(MEMBERS)
+def test_where_luck_plays_no_part_no_group_that_was_asked_for_stays_empty(members):
+    alone = [(group.split(",")[0], key) for group, key, _ in members if key != "bell"]
+    book = a_book(*(member(f"T{n}", group, keys=[key]) for n, (group, key) in enumerate(alone)))
+    result = awake(book, scan=a_scan("user: coin gate"))
+    assert {alone[int(entry.uid)][0] for entry in result.entries} == {group for group, _ in alone}

@@ -1,0 +1,277 @@
+"""Entries that stand at the message in which their key was found."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evennia_ai.engine.lorebook.activation.timers import Clock
+from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.prompt.messages import Message, said
+from evennia_ai.engine.prompt.prompt import Prompt
+from tests.engine.lorebook.builders import a_book, a_history, a_scan, a_world_entry, an_entry, awake
+from tests.engine.lorebook.turns import a_turn
+from tests.engine.prompt.builders import a_record, a_tool_pair, texts, the_prompt
+from tests.properties import up_to
+
+quick = settings(max_examples=up_to(80), deadline=None)
+WORDS = ("coin", "moon", "rope", "tide")
+
+
+def at_mention(content: str = "Lore.", *keys: str, **fields: Any) -> dict[str, Any]:
+    """An entry at the message with its key; `side` and `message` say where and which."""
+    mention = {name: fields.pop(name) for name in ("side", "message") if name in fields}
+    own = {"place": "at_mention", **({"mention": mention} if mention else {})}
+    extensions = {"evennia_ai": own, **fields.pop("extensions", {})}
+    fields.setdefault("keys", list(keys or ("coin",)))
+    return an_entry(content, extensions=extensions, **fields)
+
+
+def prompt_of(*entries: dict[str, Any], history: list[Message], **more: Any) -> Prompt:
+    return the_prompt(books=(a_book(*entries, scan_depth=20),), history=history, **more)
+
+
+def lines(*contents: str) -> list[Message]:
+    return [said("user", content) for content in contents]
+
+
+def depth_of(*entries: dict[str, Any], said: tuple[str, ...], **more: Any) -> int | None:
+    """The depth of the one active entry."""
+    scan = a_scan(*(f"user: {text}" for text in said), event=more.pop("event", None))
+    [entry] = awake(a_book(*entries), scan=scan, **more).entries
+    return entry.depth
+
+
+@pytest.mark.req("S3-34")
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, ["a", "a coin", "b", "Lore.", "the coin", "c"]),
+        ({"side": "after"}, ["a", "a coin", "b", "the coin", "Lore.", "c"]),
+        ({"message": "oldest"}, ["a", "Lore.", "a coin", "b", "the coin", "c"]),
+        (
+            {"side": "after", "message": "oldest"},
+            ["a", "a coin", "Lore.", "b", "the coin", "c"],
+        ),
+    ],
+)
+def test_it_stands_right_beside_the_message_that_has_its_key(
+    where: dict[str, str], expected: list[str]
+) -> None:
+    history = lines("a", "a coin", "b", "the coin", "c")
+    assert texts(prompt_of(at_mention(**where), history=history)) == expected
+
+
+@pytest.mark.req("S3-34")
+def test_it_moves_up_with_its_message() -> None:
+    history = lines("a coin")
+    for count in range(4):
+        prompt = prompt_of(at_mention(), history=history)
+        assert texts(prompt)[:2] == ["Lore.", "a coin"]
+        assert len(prompt.messages) == count + 2
+        history = [*history, said("user", "and so on")]
+
+
+@pytest.mark.req("S3-34")
+def test_what_the_event_has_stands_after_the_newest_message_and_there_in_the_next_prompt() -> None:
+    first = prompt_of(at_mention(), history=lines("a"), event="A coin?")
+    assert texts(first) == ["a", "Lore.", "A coin?"]
+    second = prompt_of(
+        at_mention(), history=[*lines("a"), said("user", "A coin?", name="Anna")], event="Hm."
+    )
+    assert texts(second) == ["a", "Lore.", "A coin?", "Hm."]
+    assert [m.wire() for m in second.messages[:3]] == [m.wire() for m in first.messages]
+
+
+def test_the_oldest_is_one_of_those_that_were_scanned() -> None:
+    said = ("a coin", "a coin", "b", "a coin")
+    assert (
+        depth_of(at_mention(message="oldest"), said=said, rules=ActivationRules(scan_depth=3)) == 3
+    )
+    assert (
+        depth_of(at_mention(message="oldest"), said=said, rules=ActivationRules(scan_depth=4)) == 4
+    )
+
+
+def test_an_entry_s_own_scan_depth_counts() -> None:
+    said = ("a coin", "a coin", "b", "a coin")
+    entry = at_mention(message="oldest", extensions={"scan_depth": 1})
+    assert depth_of(entry, said=said) == 1
+
+
+def test_a_constant_entry_stands_where_its_key_was_last_said_however_far_back() -> None:
+    entry = at_mention(constant=True)
+    said = ("b", "a coin", *("b",) * 9)
+    assert depth_of(entry, said=said) == 10
+
+
+def test_without_a_message_that_has_a_key_it_stands_after_the_newest() -> None:
+    assert depth_of(at_mention(constant=True), said=("a", "b")) == 0
+    assert depth_of(at_mention(constant=True, keys=[]), said=("a", "b")) == 0
+
+
+def test_a_key_in_a_scanned_note_is_in_no_message() -> None:
+    scan = a_scan("user: a", notes=("The coin is false.",))
+    [entry] = awake(a_book(at_mention()), scan=scan).entries
+    assert (entry.position, entry.depth) == ("at_mention", 0)
+
+
+def test_a_sticky_entry_stays_with_its_message() -> None:
+    book = a_book(at_mention(extensions={"sticky": 5}), scan_depth=1)
+    first = a_turn(book, scan=a_scan("user: a coin"))
+    later = a_turn(
+        book,
+        scan=a_scan("user: a coin", "user: b", "user: c"),
+        state=first.after,
+        clock=Clock(turns=2, messages=3, seconds=1.0),
+    )
+    assert [entry.depth for entry in later.entries] == [3]
+
+
+def test_a_pattern_is_looked_for_in_each_message_where_messages_are_one_text() -> None:
+    entry = a_world_entry(key=["/coi?n/"], evennia_ai={"place": "at_mention"})
+    rules = ActivationRules(rules="sillytavern", scan_depth=4)
+    scan = a_scan("user: a coin", "user: b", "user: c")
+    [active] = awake(a_book(entry), scan=scan, rules=rules).entries
+    assert active.depth == 3
+
+
+def test_a_speaker_s_name_is_part_of_the_message() -> None:
+    scan = a_scan("user Coin: hello", "user: b")
+    [entry] = awake(a_book(at_mention()), scan=scan).entries
+    assert entry.depth == 2
+
+
+def test_the_same_book_is_placed_anew_in_every_turn() -> None:
+    book = a_book(at_mention())
+    history = a_history("user: a coin")
+    for count in range(1, 4):
+        prompt = the_prompt(books=(book,), history=list(history))
+        assert prompt.pieces[0].claim.depth == count
+        history = history.appended(said("user", "b"))
+
+
+@pytest.mark.req("S3-34")
+def test_it_counts_in_the_budget() -> None:
+    history = lines("a coin")
+    without = prompt_of(history=history)
+    prompt = prompt_of(at_mention("One two three."), history=history)
+    assert prompt.tokens == without.tokens + prompt.by_origin["lore:book#0"]
+    assert prompt.by_origin["lore:book#0"] > 0
+
+
+# Properties
+
+
+def a_mentioning_book(draw: st.DrawFn, count: int) -> Lorebook:
+    entries = [
+        at_mention(
+            f"Lore {i}.",
+            draw(st.sampled_from(WORDS)),
+            insertion_order=draw(st.integers(0, 3)),
+            constant=draw(st.booleans()),
+            side=draw(st.sampled_from(["before", "after"])),
+            message=draw(st.sampled_from(["newest", "oldest"])),
+        )
+        for i in range(count)
+    ]
+    entries += [an_entry("@@depth 2\nDeep.", keys=["moon"]), an_entry("Plain.", keys=["rope"])]
+    return a_book(*entries, scan_depth=draw(st.integers(1, 12)))
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> tuple[Lorebook, list[Message], int, str | None]:
+    """A book of entries at mentions, a history with tools and bookkeeping, a limit, an event."""
+    history: list[Message] = []
+    for i in range(draw(st.integers(0, 12))):
+        word = draw(st.sampled_from(WORDS))
+        kind = draw(st.sampled_from(["said", "said", "said", "tool", "record"]))
+        if kind == "tool":
+            call, result = a_tool_pair(i)
+            history += [call, replace(result, content=f"A {word} was found.")]
+        elif kind == "record":
+            history.append(a_record())
+        else:
+            history.append(said(draw(st.sampled_from(["user", "assistant"])), f"m{i} {word}"))
+    event = draw(st.one_of(st.none(), st.sampled_from(["A coin?", "Hm."])))
+    limit = draw(st.sampled_from([90, 160, 100_000]))
+    return a_mentioning_book(draw, draw(st.integers(0, 4))), history, limit, event
+
+
+def is_mention(message: Message) -> bool:
+    return message.injected and message.content.startswith("Lore ")
+
+
+@pytest.mark.req("S3-34")
+@quick
+@given(talk=talks())
+def test_it_never_stands_outside_the_history(talk: Any) -> None:
+    book, history, limit, event = talk
+    prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
+    blocks = [message.block for message in prompt.messages]
+    inside = [index for index, block in enumerate(blocks) if block == "history"]
+    assert inside == list(range(inside[0], inside[-1] + 1)) if inside else True
+    standing = [i for i, m in enumerate(prompt.messages) if m.content.startswith("Lore ")]
+    assert set(standing) <= set(inside)
+    assert all(prompt.messages[index].injected for index in standing)
+
+
+@pytest.mark.req("S3-34")
+@quick
+@given(talk=talks())
+def test_it_never_stands_between_a_call_and_its_result(talk: Any) -> None:
+    book, history, limit, event = talk
+    prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
+    for index, message in enumerate(prompt.messages):
+        if message.role == "tool":
+            assert not prompt.messages[index - 1].injected
+
+
+@pytest.mark.req("S3-34")
+@quick
+@given(talk=talks())
+def test_it_stands_beside_the_message_it_tells_or_at_an_end_of_the_history(talk: Any) -> None:
+    book, history, limit, event = talk
+    prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
+    own = [m for m in prompt.messages if m.block == "history" and not m.injected]
+    for piece in prompt.pieces:
+        if piece.claim.beside is None:
+            continue
+        at = prompt.messages.index(piece.message)
+        before = [m for m in prompt.messages[:at] if m in own]
+        told = piece.claim.beside.at
+        if told is None:
+            assert len(before) == len(own)
+        elif told < prompt.cut:
+            assert not [m for m in before if m.counted]
+        elif history[told].role != "tool":
+            word = book.entries[int(piece.claim.origin.rpartition("#")[2])].keys[0]
+            assert word in history[told].content
+            spoken = [m for m in before if m.counted]
+            is_before = piece.claim.depth == sum(m.counted for m in history[told:])
+            assert len(spoken) == sum(
+                m.counted for m in history[prompt.cut : told + (not is_before)]
+            )
+
+
+@pytest.mark.req("S3-34")
+@quick
+@given(talk=talks())
+def test_the_rest_of_the_prompt_is_byte_for_byte_what_it_is_without(talk: Any) -> None:
+    book, history, _, event = talk
+    rest = [
+        an_entry(f"Quiet {entry.uid}.", keys=["never"])
+        if entry.mention
+        else an_entry("@@depth 2\nDeep.", keys=["moon"])
+        if entry.keys == ("moon",)
+        else an_entry("Plain.", keys=["rope"])
+        for entry in book.entries
+    ]
+    without = a_book(*rest, scan_depth=book.scan_depth)
+    prompt = the_prompt(books=(book,), history=history, event=event)
+    plain = the_prompt(books=(without,), history=history, event=event)
+    kept = [message.wire() for message in prompt.messages if not is_mention(message)]
+    assert kept == [message.wire() for message in plain.messages]

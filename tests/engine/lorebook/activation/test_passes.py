@@ -1,0 +1,109 @@
+"""The schedule of a run: which pass comes after which, and that there is a last one."""
+
+import pytest
+
+from evennia_ai.engine.lorebook.activation.judging import MOST_WIDENED, PassResult, PassSchedule
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from tests.engine.lorebook.builders import a_book, a_scan, an_entry, awake, texts
+
+
+def a_result(passed_on=0, *, active=0, full=False):
+    return PassResult(passed_on=passed_on, active=active, budget_is_full=full)
+
+
+def a_schedule(*, recursive=True, levels=(), length=0, **rules):
+    return PassSchedule(ActivationRules(**rules), recursive=recursive, levels=levels, length=length)
+
+
+def walked(schedule, *results):
+    """The kinds of pass that follow the first while passes bring these results, then none."""
+    kinds = []
+    for result in results:
+        if not schedule.moves_on(result):
+            break
+        kinds.append(schedule.kind)
+    return kinds
+
+
+def test_what_passes_nothing_on_is_the_last_pass():
+    assert walked(a_schedule(), a_result(0)) == []
+    assert walked(a_schedule(), a_result(1), a_result(0)) == ["recursion"]
+
+
+@pytest.mark.parametrize(("steps", "made"), [(1, 1), (3, 3), (0, 9)])
+def test_the_limit_counts_recursion_passes_and_not_the_first(steps, made):
+    schedule = a_schedule(max_recursion_steps=steps)
+    assert walked(schedule, *[a_result(1)] * 9) == ["recursion"] * made
+    assert schedule.number == made + 1
+
+
+def test_without_recursion_nothing_recurses():
+    assert walked(a_schedule(recursive=False), a_result(5)) == []
+
+
+def test_a_full_budget_ends_recursion_and_widening():
+    schedule = a_schedule(min_activations=9, length=50)
+    assert walked(schedule, a_result(1, active=1, full=True)) == []
+
+
+def test_levels_come_one_by_one_once_recursion_began():
+    schedule = a_schedule(levels=[7, 2, 7])
+    assert schedule.level == 2
+    assert walked(schedule, a_result(1), a_result(0), a_result(0)) == ["recursion", "recursion"]
+    assert schedule.level == 7
+
+
+def test_levels_are_not_walked_where_recursion_never_began():
+    assert walked(a_schedule(levels=[1]), a_result(0)) == []
+
+
+def test_a_widened_pass_that_brings_nothing_is_not_looked_over_again():
+    schedule = a_schedule(scan_depth=1, min_activations=2, length=5)
+    assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
+        "recursion",
+        *["widened"] * 4,
+    ]
+    assert schedule.widened == 4
+
+
+def test_a_widened_pass_is_looked_over_again_for_entries_that_wait_for_recursion():
+    schedule = a_schedule(scan_depth=1, min_activations=2, length=3, levels=[1])
+    assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
+        *("recursion", "widened", "recursion", "widened", "recursion"),
+    ]
+
+
+def test_widening_goes_on_where_recursion_is_at_its_limit():
+    schedule = a_schedule(scan_depth=1, min_activations=9, max_recursion_steps=1, length=3)
+    assert walked(schedule, *[a_result(1, active=1)] * 9) == ["recursion", "widened", "widened"]
+
+
+@pytest.mark.parametrize(("deepest", "widened"), [(0, 9), (4, 3), (1, 0), (99, 9)])
+def test_widening_ends_at_its_depth_or_with_the_history(deepest, widened):
+    schedule = a_schedule(
+        scan_depth=1, min_activations=9, min_activations_depth_max=deepest, length=10
+    )
+    walked(schedule, *[a_result()] * 50)
+    assert schedule.widened == widened
+
+
+def test_enough_entries_end_the_widening():
+    schedule = a_schedule(scan_depth=1, min_activations=2, length=10)
+    assert walked(schedule, a_result(active=1), a_result(active=2)) == ["widened"]
+
+
+def test_a_long_history_without_the_key_comes_to_an_end():
+    rules = ActivationRules(scan_depth=1, min_activations=2)
+    lines = ["user: coin", *["user: -"] * (MOST_WIDENED + 50), "user: gate"]
+    book = a_book(an_entry("Far."), an_entry("Near.", keys=["gate"]))
+    assert texts(awake(book, scan=a_scan(*lines), rules=rules)) == ["Near."]
+
+
+def test_a_text_found_by_widening_wakes_others_however_far_back_it_was():
+    rules = ActivationRules(scan_depth=1, min_activations=3)
+    lines = ["user: coin", *["user: -"] * 20, "user: gate"]
+    book = a_book(
+        an_entry("The bell."), an_entry("Near.", keys=["gate"]), an_entry("Fed.", keys=["bell"])
+    )
+    result = awake(book, scan=a_scan(*lines), rules=rules)
+    assert texts(result) == ["Near.", "The bell.", "Fed."]

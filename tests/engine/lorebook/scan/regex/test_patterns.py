@@ -1,0 +1,201 @@
+"""Keys that are regular expressions: their form, what is searched first, where they are stopped."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.lorebook.scan.regex.pattern import (
+    MOST_SEARCHED,
+    STEP_LIMITS,
+    TEXT_STEPS,
+    Pattern,
+    Refused,
+    StepsExceededError,
+    is_delimited,
+    read_pattern,
+    search_patterns,
+)
+from tests.effort import little_work
+
+
+def a_pattern(written: str) -> Pattern:
+    pattern = read_pattern(written)
+    assert isinstance(pattern, Pattern), pattern
+    return pattern
+
+
+def found(pattern: Pattern, text: str):
+    """The span of the first match, None where there is none."""
+    return search_patterns(text, [pattern]).places.get(pattern)
+
+
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [
+        ("/dragon/", True),
+        ("/dragon/gi", True),
+        ("/a\\/b/", True),
+        ("/ /", True),
+        ("/line\nline/s", True),
+        ("/[/", True),  # its form is right; what is inside is read later
+        ("/ember/ash/i", False),
+        ("/[/]/", False),  # a slash in a class wants a backslash too
+        ("//", False),
+        ("///", False),
+        ("/", False),
+        ("", False),
+        ("dragon", False),
+        ("/dragon", False),
+        ("/dragon/x", False),
+        (" /dragon/", False),
+        ("/dragon/\n", False),
+    ],
+)
+def test_a_pattern_between_slashes_is_known_by_its_form(written, answer):
+    assert is_delimited(written) is answer
+
+
+def test_a_bare_pattern_is_the_whole_text_without_flags():
+    assert found(a_pattern("dra.on"), "The dragon") == (4, 10)
+    assert found(a_pattern("dra.on"), "The DRAGON") is None
+    assert found(a_pattern("^/a/x$"), "/a/x") == (0, 4)
+
+
+def test_an_empty_pattern_is_none():
+    refused = read_pattern("")
+    assert refused == Refused(reason="is no regular expression: it is empty", is_broken=True)
+
+
+@pytest.mark.parametrize(
+    ("written", "literal"),
+    [
+        ("/Dragon/", "dragon"),
+        ("/\\bdragons?\\b/i", "dragon"),
+        ("/[Dd]ra(go)n/", "dragon"),
+        ("/(?:wyrm|drake)/", ""),
+        ("/olden (?:wyrm|drake) king/", "olden "),
+        ("/(?:smoke)+ and fire/", " and fire"),
+        ("/(?=.*keeper)the/", "keeper"),
+        ("/(?!keeper)the/", "the"),
+        ("/ca?t/", "c"),
+        ("/./", ""),
+        ("/mist/i", "mist"),
+        ("/mask/iu", "ma"),  # with `u` an s may be a long one
+        ("/kern/iu", "kern"),  # the small letter of the Kelvin sign is a k
+        ("/οδοσ/i", "οδο"),  # which small sigma depends on what follows
+        ("/Œuvre/i", "œuvre"),
+        ("/a😀b/", "a"),
+    ],
+)
+def test_a_text_that_every_match_contains_is_known(written, literal):
+    assert a_pattern(written).literal == literal
+
+
+def test_a_text_without_the_literal_is_not_searched():
+    pattern = a_pattern("/(x+x+)+yz/")
+    assert pattern.literal == "yz"
+    assert found(pattern, "x" * 5000) is None
+    assert pattern.problem == ""
+
+
+def test_a_pattern_that_takes_too_many_steps_in_one_text_still_works_in_the_next():
+    pattern = a_pattern("/(?:x+x+)+[yz]/")
+    for _ in range(3):
+        with pytest.raises(StepsExceededError):
+            pattern.search("x" * 5000)
+        assert found(pattern, "xxy") == (0, 3)
+    assert pattern.problem == ""
+
+
+def test_of_a_very_long_text_the_beginning_is_searched():
+    pattern = a_pattern("/keeper/")
+    assert found(pattern, " " * (MOST_SEARCHED - 6) + "keeper") is not None
+    assert found(pattern, " " * (MOST_SEARCHED - 5) + "keeper") is None
+
+
+HOSTILE = [
+    "/(a+)+$/",
+    "/(?:a|aa)+$/",
+    "/(.*)*x/",
+    "/(\\w|\\w\\w)*$/",
+    "/(x+x+)+y/",
+    "/" + "(" * 35 + "a" + ")*" * 35 + "$/",
+    "/" + "(" * 5000 + "/",
+    "/" + "(?:" * 40 + "a" + "){2}" * 40 + "/",
+    "/a{1000}b/",
+    "/a{99999999999999999999}/",
+    "/(?:(?:a{1000}){1000}){1000}/",
+    "/(?:(?:(?:){1000}){1000}){1000}/",
+    "/^(([a-z])+.)+[A-Z]([a-z])+$/",
+    "/(?=(a+))a*b\\1/",
+    "/(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)*b/",
+    "/" + "a?" * 300 + "a" * 300 + "b/",
+    "/\\w+\\s+\\w+\\s+\\w+\\s+x/",
+    "/" + "[\\0-\\uffff]" * 80 + "/i",
+    "/" + "\\p{L}" * 190 + "/iu",
+    "/" + "a" * 1_000_000 + "/",
+    "/(?<" + "n" * 900 + ">a)/",
+    # One step that walks over many characters.
+    "/(?:(?=a*)a)*b/",
+    "/(?:(?=(?:a?){300})a)*b/",
+    "/(?:(?=a{0,1000})a)*b/",
+    "/[^a]{1000}b/",
+    "/.{1000}b/",
+    "/(?:.{0,900})*b/",
+    "/(?:(?=.*q)|a)*b/",
+    "/(?:(?!.*q)a)*b/",
+    "/(?:(?<=a{0,250}b)|a)*c/",
+    "/(a*)(?:x|\\1b)/",
+    "/(a+)+\\1\\1\\1b/",
+    "/(?:(?=(a*))\\1)*b/",
+    "/(?:a|\\p{Ll})*\\p{Lu}b/u",
+    "/(?:" + "()\\1" * 200 + "a)*b/",
+    "/" + "\\k<" * 300 + "/",
+]
+TEXTS = [
+    "a" * 40,
+    "a" * 10_000,
+    "a" * 1_000_000,
+    "ax" * 5000,
+    " " * 20_000,
+    "a😀\n=b\0\ud800" * 9000,
+]
+
+
+@pytest.mark.parametrize("written", HOSTILE, ids=lambda written: written[:20])
+def test_a_hostile_pattern_is_done_with_soon(written):
+    # Six searches of at most 174,592 steps, of which each takes a microsecond at most.
+    with little_work(len(TEXTS) * sum(STEP_LIMITS) / 1_000_000):
+        pattern = read_pattern(written)
+        if isinstance(pattern, Pattern):
+            pattern.literal = ""
+            for text in TEXTS:
+                assert search_patterns(text, [pattern]).steps <= TEXT_STEPS
+
+
+LETTERS = "abkKsſ1_ -^$.|()[]{}*+?,:=!<>\\/\n\r\0İΣς😀\ud800"
+SEQUENCES = "(?: (?= (?! (?<= (?<n> \\d \\W \\b \\1 \\k<n> \\u0061 \\p{L} [^ {2,3} +?"
+SIGNS = st.sampled_from([*LETTERS, *SEQUENCES.split(" ")])
+WRITTEN = st.lists(SIGNS, max_size=14).map("".join)
+TEXT = st.text(alphabet="abkKsSſ1_ -\n\r\0İıΣςß😀\ud800\u2028", max_size=12)
+
+
+@given(body=WRITTEN, flags=st.text(alphabet="gimsuy", max_size=2), text=TEXT)
+def test_no_pattern_and_no_text_raises(body, flags, text):
+    for written in (body, f"/{body}/{flags}"):
+        is_delimited(written)
+        pattern = read_pattern(written)
+        if isinstance(pattern, Pattern):
+            span = found(pattern, text)
+            assert span is None or 0 <= span[0] <= span[1] <= len(text)
+        else:
+            assert "\n" not in pattern.reason
+
+
+@given(body=WRITTEN, flags=st.sampled_from(["", "i", "u", "iu"]), text=TEXT)
+def test_the_literal_never_hides_a_match(body, flags, text):
+    pattern = read_pattern(f"/{body}/{flags}")
+    if isinstance(pattern, Pattern):
+        with_literal = found(pattern, text)
+        pattern.literal = ""
+        assert found(pattern, text) == with_literal

@@ -1,0 +1,166 @@
+"""What patterns may take in one text and in one turn, and what is reported of those given up.
+
+Issue 14, Low: a pattern that goes beyond its limit in one message is on again for the next.
+Issue 35, 1: what a pattern finds depends on the pattern and the text, never on the machine.
+"""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evennia_ai.engine.lorebook.rules import read_rules
+from evennia_ai.engine.lorebook.scan.regex.pattern import (
+    NO_STEPS,
+    STEP_LIMITS,
+    TEXT_STEPS,
+    Pattern,
+    StepsExceededError,
+    read_pattern,
+    search_patterns,
+)
+from evennia_ai.engine.prompt.components import ALL_GRANTS
+from evennia_ai.formats.lorebooks.books import read_book
+from tests.engine.lorebook.builders import (
+    a_book,
+    a_scan,
+    a_world_entry,
+    an_entry,
+    awake,
+    reasons,
+    texts,
+)
+from tests.properties import up_to
+
+SLOW = "/(?:x+x+)+[yz]/"
+LONG = "x" * 5000
+TOO_MANY = "took more than 131,072 steps"
+PRESETS = pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
+
+
+class Costly:
+    """A search that matches at its number once it may take so many steps; counts its steps."""
+
+    def __init__(self, number: int, needs: int) -> None:
+        self.number = number
+        self.needs = needs
+        self.allowed: list[int] = []
+
+    def prepare(self) -> None:
+        """Nothing is to be made ready."""
+
+    def __call__(self, text: str, steps: int, /) -> tuple[int, int]:
+        self.allowed.append(steps)
+        if steps < self.needs:
+            raise StepsExceededError
+        return self.number, self.number + 1
+
+
+def a_costly_pattern(number: int, *, needs: int) -> Pattern:
+    search = Costly(number, needs)
+    return Pattern(f"/costly{number}/", literal="", search=search, sees_halves=False)
+
+
+def a_pattern_book(preset: str, *, pattern: str = SLOW):
+    if preset == "sillytavern":
+        entry = a_world_entry("Smoke.", key=[pattern])
+        return read_book({"entries": {"0": entry}}, label="book", grants=ALL_GRANTS)
+    return a_book(an_entry("Smoke.", keys=[pattern], use_regex=True), grants=ALL_GRANTS)
+
+
+def rules_of(preset: str):
+    return read_rules({"rules": preset, "scan_depth": 4})
+
+
+def test_pattern_is_searched_with_larger_limits_until_it_has_an_answer():
+    pattern = a_costly_pattern(3, needs=STEP_LIMITS[2])
+    found = search_patterns("anything", [pattern])
+    assert found.places == {pattern: (3, 4)}
+    assert pattern._search.allowed == list(STEP_LIMITS[:3])
+    assert found.steps == sum(STEP_LIMITS[:3])
+    assert found.given_up == {}
+
+
+def test_quick_patterns_are_searched_before_slow_ones_whatever_their_order():
+    slow = [a_costly_pattern(number, needs=STEP_LIMITS[-1] + 1) for number in range(20)]
+    quick = a_costly_pattern(20, needs=1)
+    found = search_patterns("anything", [*slow, quick])
+    assert found.places == {quick: (20, 21)}
+    assert set(found.given_up) == set(slow)
+    assert set(found.given_up.values()) == {NO_STEPS}
+    assert found.steps == sum(sum(one._search.allowed) for one in [*slow, quick]) <= TEXT_STEPS
+
+
+def test_patterns_take_no_steps_where_none_are_left():
+    patterns = [a_costly_pattern(number, needs=1) for number in range(3)]
+    found = search_patterns("anything", patterns, steps=0)
+    assert (found.places, found.steps) == ({}, 0)
+    assert found.given_up == dict.fromkeys(patterns, NO_STEPS)
+    assert not any(pattern._search.allowed for pattern in patterns)
+
+
+def test_a_pattern_beyond_its_limit_is_given_up_for_that_text_alone():
+    pattern = read_pattern(SLOW)
+    assert isinstance(pattern, Pattern)
+    for _ in range(5):
+        hostile = search_patterns(LONG, [pattern])
+        assert hostile.places == {}
+        assert hostile.given_up == {pattern: TOO_MANY}
+        assert search_patterns("xxy", [pattern]).places == {pattern: (0, 3)}
+
+
+@pytest.mark.req("S3-11")
+@PRESETS
+def test_no_number_of_long_messages_switches_off_an_author_s_pattern(preset):
+    book, rules = a_pattern_book(preset), rules_of(preset)
+    for number in range(6):
+        awake(book, scan=a_scan(f"user: {LONG}{number}"), rules=rules)
+    assert texts(awake(book, scan=a_scan("user: xxy"), rules=rules)) == ["Smoke."]
+
+
+@PRESETS
+def test_a_pattern_is_found_beside_a_message_in_which_it_was_given_up(preset):
+    book, rules = a_pattern_book(preset), rules_of(preset)
+    scan = a_scan("user: xxy", f"user: {LONG}", event=f"Eve: {LONG}!")
+    assert texts(awake(book, scan=scan, rules=rules)) == ["Smoke."]
+
+
+@PRESETS
+def test_a_very_long_message_does_not_push_others_out_of_sight(preset):
+    book, rules = a_pattern_book(preset, pattern="/drag[o0]n/"), rules_of(preset)
+    scan = a_scan("user: a dragon", "user: " + "word " * 5000)
+    assert texts(awake(book, scan=scan, rules=rules)) == ["Smoke."]
+
+
+@PRESETS
+def test_the_verdict_says_in_which_message_a_pattern_was_given_up_and_why(preset):
+    book, rules = a_pattern_book(preset), rules_of(preset)
+    result = awake(book, scan=a_scan("user: hello", f"user: {LONG}"), rules=rules)
+    assert reasons(result)["book#0"].endswith(
+        f"; pattern '{SLOW}' was given up in message 2: took more than 131,072 steps"
+    )
+    later = awake(book, scan=a_scan("user: hello"), rules=rules)
+    assert "given up" not in reasons(later)["book#0"]
+
+
+def test_an_entry_that_wakes_by_another_key_says_it_too():
+    book = a_book(an_entry(keys=[SLOW, "/coin/"], use_regex=True), grants=ALL_GRANTS)
+    said = reasons(awake(book, scan=a_scan(f"user: {LONG}", "user: a coin")))["book#0"]
+    assert said.startswith("+ key '/coin/' in message 2")
+    assert "was given up in message 1: took more than 131,072 steps" in said
+
+
+WORDS = ("xxy", "a coin", "nothing", LONG, "x" * 3000 + "!")
+
+
+@settings(deadline=None, max_examples=up_to(25))
+@given(
+    lines=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
+    others=st.lists(st.sampled_from(WORDS), min_size=3, max_size=3),
+    preset=st.sampled_from(["evennia_ai", "sillytavern"]),
+)
+def test_what_one_message_does_never_hides_what_another_has(lines, others, preset):
+    """Whatever stands beside them, messages that wake an entry wake it."""
+    book, rules = a_pattern_book(preset), rules_of(preset)
+    scan = a_scan(*(f"user: {line}" for line in [*lines, *others[len(lines) :]]))
+    result = awake(book, scan=scan, rules=rules)
+    assert bool(texts(result)) == ("xxy" in [*lines, *others[len(lines) :]])

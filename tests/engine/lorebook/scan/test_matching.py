@@ -1,0 +1,277 @@
+"""Keys in texts: whole words, case, scripts without blanks, places."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.lorebook.scan import matching
+from evennia_ai.engine.lorebook.scan.matching import KeyTable, searchable
+from evennia_ai.engine.lorebook.scan.shelves import Key, Shelves
+from evennia_ai.engine.text.normal_form import normal_form, normal_places
+from evennia_ai.engine.text.words import first_bounded
+from tests.effort import little_work
+
+
+def make_key(text, *, sensitive=False, whole=True):
+    form = normal_form(text)
+    return Key(form if sensitive else form.casefold(), sensitive, "word" if whole else "part")
+
+
+def a_table(*keys):
+    return KeyTable(enumerate(keys))
+
+
+def found(key: str, text: str, *, sensitive: bool = False, whole: bool = True):
+    """The span of the key in the text, None where it does not stand."""
+    wanted = make_key(key, sensitive=sensitive, whole=whole)
+    span = a_table(wanted).hits(searchable(text)).get(0)
+    return None if span is None else tuple(span)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "span"),
+    [
+        ("art", "the art is long", (4, 7)),
+        ("art", "an artist", None),
+        ("art", "a part", None),
+        ("art", "art", (0, 3)),
+        ("art", "artful art", (7, 10)),
+        ("art", "art's", (0, 3)),
+        ("art", "'art'!", (1, 4)),
+        ("caf", "café", None),
+        ("cafe", "cafe\u0301", None),
+        ("Œuvre", "l'œuvre", (2, 7)),
+        ("red fox", "a red fox ran", (2, 9)),
+        ("red fox", "sacred fox", None),
+        ("red fox", "red foxglove", None),
+        ("salt, pepper", "salt, pepper please", (0, 12)),
+        ("c++", "in c++, mostly", (3, 6)),
+        (":)", "hello:)there", (5, 7)),
+        ("_x", "a_x", None),
+        ("船", "渡船在等", (1, 2)),
+        ("さかな", "おさかなです", (1, 4)),
+        ("오렌", "오렌은 어디", (0, 2)),
+        ("Oren", "你好Oren在", (2, 6)),
+        ("Oren", "你好Orens", None),
+        ("walrus", "", None),
+    ],
+)
+def test_a_key_is_found_as_a_whole_word(key, text, span):
+    assert found(key, text) == span
+
+
+@pytest.mark.parametrize("sensitive", [True, False])
+@pytest.mark.parametrize(
+    ("key", "text", "span"),
+    [
+        ("caf\u00e9", "the cafe\u0301, then", (4, 9)),
+        ("cafe\u0301", "the caf\u00e9, then", (4, 8)),
+        ("\u1ec7", "\u1eb9\u0302 e\u0302\u0323!", (0, 2)),
+        ("\ud55c\uae00", "\u1112\u1161\u11ab\u1100\u1173\u11af\uc740", (0, 6)),
+        ("\u304c", "\u304b\u3099\u3060", (0, 2)),
+        ("na\u00efve", "e\u0301 e\u0301 nai\u0308ve e\u0301", (6, 12)),
+        ("miller's wife", "the miller\u2019s wife", (4, 17)),
+        ("miller\u2019s", "the miller\u02bcs wife", (4, 12)),
+        ("rock 'n' roll", "rock \u2018n\u2019 roll", (0, 13)),
+        ("night-ferry", "a night\u2011ferry", (2, 13)),
+        ("night\u2013ferry", "a night-ferry", (2, 13)),
+        ("old well", "an old\u00a0well", (3, 11)),
+        ("lantern", "a lan\u00adtern", (2, 10)),
+        ("lan\u200btern", "\ufefflantern", (1, 8)),
+        ("lantern", "a _lantern_!", (3, 10)),
+        ("old well", "an __old well__.", (5, 13)),
+        ("_lantern_", "a lantern", (1, 9)),
+        ("snake_case", "a _snake_case_", (3, 13)),
+        ("snake", "a snake_case", None),
+        ("case", "snake__case", None),
+        ("_", "a _ b", (2, 3)),
+        ("stra\u00dfe", "e\u0301 stra\u00dfe", (3, 9)),
+    ],
+)
+def test_a_key_is_found_however_its_letters_and_signs_are_written(key, text, span, sensitive):
+    wanted = make_key(key.strip("_") if key == "_lantern_" else key, sensitive=sensitive)
+    hit = a_table(wanted).hits(searchable(text)).get(0)
+    expected = (2, 9) if key == "_lantern_" else span
+    assert (hit and tuple(hit)) == expected
+
+
+def test_a_place_in_a_text_of_other_letters_is_where_it_was_written():
+    hits = a_table(make_key("weg")).hits(searchable("e\u0301 \u1e9e\u00ad weg", name="Andre\u0301"))
+    assert tuple(hits[0]) == (6, 9)
+
+
+WRITTEN = (
+    "ab _\u00e9e\u0301\u0323\u0958\u1112\u1161\u11ab"
+    "\uac00\u00df\u0130\u2019\u00ad\ufeff\u304b\u3099"
+)
+
+
+@given(st.text(WRITTEN, max_size=25))
+def test_places_of_the_normal_form_lead_back_to_the_text(text):
+    form, places = normal_form(text), normal_places(text)
+    if places is None:
+        assert len(form) == len(text)
+        return
+    assert len(places) == len(form) + 1
+    assert list(places) == sorted(places)
+    assert places[-1] == len(text)
+    for at in range(len(form)):
+        if places[at] == places[at + 1]:
+            continue
+        stretch = text[places[at] : places[at + 1]]
+        first = places.index(places[at])
+        # Whether an underscore is at a word's edge, only the whole text says.
+        of_stretch = normal_form(stretch).replace("_", " ")
+        assert of_stretch == form[first : at + 1].replace("_", " ")
+
+
+def test_marks_without_end_take_no_more_steps_than_letters():
+    with little_work(3):
+        for text in (
+            "e" + "\u0301" * 20_000,
+            "\u1112\u1161\u11ab" * 7_000,
+            "_" * 20_000 + "e\u0301",
+        ):
+            assert a_table(make_key("walrus")).hits(searchable(text)) == {}
+
+
+def test_without_whole_words_a_key_is_found_anywhere():
+    assert found("art", "a part", whole=False) == (3, 6)
+
+
+def test_case_is_folded_unless_it_counts():
+    assert found("COIN", "a coin") == (2, 6)
+    assert found("COIN", "a coin", sensitive=True) is None
+    assert found("Coin", "a Coin", sensitive=True) == (2, 6)
+    assert found("ΟΔΟΣ", "η οδος") == (2, 6)
+
+
+def test_a_span_counts_the_characters_that_were_written():
+    text = "die STRASSE, die Straße"
+    assert found("straße", text) == (4, 11)
+    assert found("weg", "ẞẞ weg") == (3, 6)
+    assert found("straße", "ﬃ Straße") == (2, 8)
+
+
+def test_a_place_in_the_speaker_s_name_is_negative():
+    hits = a_table(make_key("brida")).hits(searchable("good day", name="Brida"))
+    assert tuple(hits[0]) == (-7, -2)
+
+
+def test_two_ways_to_look_for_one_text_are_apart():
+    table = a_table(make_key("art", whole=False), make_key("art"))
+    assert set(table.hits(searchable("a part"))) == {0}
+
+
+def test_a_line_that_several_heard_is_scanned_once():
+    table = a_table(make_key("coin"))
+    hits = [table.hits(searchable("a coin", name="Anna")) for _ in range(3)]
+    assert hits[0] is hits[1] is hits[2]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "at"),
+    [
+        ("caf", "café", 0),
+        ("-a", "b-a", -1),
+        ("-a", "b -a", 2),
+        ("a", "aaa a", 4),
+        ("龍", "の龍話", 1),
+    ],
+)
+def test_bounded_by_ascii_words_a_key_wants_something_else_on_both_sides(key, text, at):
+    assert first_bounded(key, text) == at
+    hits = KeyTable([(0, Key(key, False, "ascii"))]).hits(searchable(text))
+    assert (0 in hits) == (at >= 0)
+
+
+def test_hostile_keys_and_texts_are_found_out_quickly():
+    table = a_table(*(make_key("a" * n) for n in range(1, 3000)))
+    with little_work(3):
+        assert table.hits(searchable("a" * 50_000)) == {}
+        assert table.hits(searchable("aab " * 10_000)) == {}
+        huge = a_table(make_key("x" * 1_000_000))
+        assert huge.hits(searchable("x" * 10_000)) == {}
+
+
+TINY = "ab B_1é\u0301船か ẞ-"
+
+
+@given(
+    st.text(alphabet=TINY, max_size=30),
+    st.lists(
+        st.tuples(st.text(alphabet=TINY, min_size=1, max_size=5), st.booleans(), st.booleans())
+    ),
+)
+def test_many_keys_are_found_where_each_alone_is_found(text, wanted):
+    keys = [make_key(key, sensitive=sensitive, whole=whole) for key, sensitive, whole in wanted]
+    hits = a_table(*keys).hits(searchable(text))
+    alone = [a_table(key).hits(searchable(text)) for key in keys]
+    assert hits == {n: one[0] for n, one in enumerate(alone) if one}
+    assert set(hits) == {n for n, key in enumerate(keys) if stands(key, normal_form(text))}
+
+
+PHRASES = st.lists(st.text(alphabet="ab", max_size=5), min_size=1, max_size=9).map(" ".join)
+
+
+@given(PHRASES, st.data())
+def test_a_phrase_is_found_wherever_a_text_has_it(text, data):
+    first = data.draw(st.integers(0, len(text)))
+    phrase = text[first : data.draw(st.integers(first, len(text)))]
+    other = data.draw(PHRASES)
+    keys = [make_key(key, whole=False) for key in (phrase, other) if key]
+    hits = a_table(*keys).hits(searchable(text))
+    assert {n: span.start for n, span in hits.items()} == {
+        n: text.find(key.text) for n, key in enumerate(keys) if key.text in text
+    }
+
+
+def stands(key, text):
+    """Whether the key stands in the text, asked place by place."""
+    text = text if key.sensitive else text.casefold()
+    places = [at for at in range(len(text) + 1) if text.startswith(key.text, at)]
+    ends = [(at, at + len(key.text)) for at in places]
+    return any(key.how == "part" or not (inside(text, a) or inside(text, b)) for a, b in ends)
+
+
+def inside(text, at):
+    """Whether a word goes on over this place."""
+    return 0 < at < len(text) and all(c in "abB_1é\u0301ẞs" for c in text[at - 1 : at + 1])
+
+
+def test_a_large_book_costs_a_message_what_it_says_and_not_what_the_book_holds():
+    words = [f"word{n}" for n in range(30_000)]
+    table = a_table(*(make_key(word) for word in words))
+    texts = [searchable(" ".join(words[n * 70 : n * 70 + 250])) for n in range(400)]
+    with little_work(3):
+        assert all(len(table.hits(text)) == 250 for text in texts)
+
+
+@given(st.text(max_size=30), st.text(min_size=1, max_size=4), st.booleans())
+def test_what_is_found_is_the_key_and_whole_words_are_a_subset(text, key, sensitive):
+    span = found(key, text, sensitive=sensitive, whole=False)
+    if span is not None and sensitive:
+        assert text[span[0] : span[1]] == key
+    if found(key, text, sensitive=sensitive, whole=True) is not None:
+        assert span is not None
+
+
+@given(st.text(alphabet="ab é-船", max_size=12), st.text(alphabet="abé船", min_size=1, max_size=2))
+def test_a_key_between_blanks_is_always_found(text, key):
+    assert found(key, f"{text} {key} {text}") is not None
+
+
+def test_what_is_remembered_of_texts_is_bounded_by_their_length(monkeypatch):
+    monkeypatch.setattr(matching, "MOST_CHARACTERS", 100)
+    looked_at: list[str] = []
+    table, places = a_table(make_key("coin")), Shelves.places
+
+    def counted(self, text, words):
+        looked_at.append(text)
+        return places(self, text, words)
+
+    monkeypatch.setattr(Shelves, "places", counted)
+    short, long = searchable("a coin"), searchable("long " * 19)
+    for text in (short, short, long, short, short):
+        table.hits(text)
+    assert looked_at.count(short.folded) == 2 * 2  # for folded keys, and for the others

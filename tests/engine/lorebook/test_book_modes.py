@@ -1,0 +1,83 @@
+"""Our own extension data of a book: its mode, in V3 books and world files alike."""
+
+import pytest
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
+from evennia_ai.formats.lorebooks.editing.edits import new_book, with_mode
+from tests.engine.lorebook.builders import a_book, a_world_entry, an_entry
+
+FROZEN = {"evennia_ai": {"mode": "frozen"}}
+BOOKS = {
+    "v3": {"entries": [an_entry()], "extensions": {"theirs": 1}},
+    "standalone": {
+        "spec": "lorebook_v3",
+        "data": {"entries": [an_entry()], "extensions": {}},
+        "more": 2,
+    },
+    "world": {"entries": {"0": a_world_entry()}, "theirs": 3, "extensions": {}},
+}
+
+
+def test_a_book_floats_unless_it_says_otherwise():
+    assert a_book().mode == "floating"
+    assert a_book(extensions={"evennia_ai": {"mode": None}}).mode == "floating"
+    assert a_book(extensions=FROZEN).mode == "frozen"
+
+
+def test_who_uses_a_book_may_decide_otherwise():
+    assert a_book(extensions=FROZEN, mode="floating").mode == "floating"
+
+
+@pytest.mark.parametrize("book", BOOKS.values(), ids=BOOKS)
+def test_the_mode_is_written_and_taken_back_without_a_trace(book):
+    frozen = with_mode(book, "frozen")
+
+    assert read_book(frozen).mode == "frozen"
+    assert with_mode(frozen, "frozen") == frozen
+    assert with_mode(frozen, "floating") == book
+
+
+def test_extensions_that_were_there_stay():
+    assert with_mode(BOOKS["v3"], "frozen")["extensions"] == {"theirs": 1, **FROZEN}
+
+
+def test_what_is_given_stays_as_it_is():
+    book = new_book("harbour")
+    with_mode(book, "frozen")
+
+    assert book == new_book("harbour")
+
+
+@pytest.mark.parametrize("name", ["standalone", "world"])
+def test_the_mode_travels_to_the_other_format_and_back(name):
+    frozen = with_mode(BOOKS[name], "frozen")
+    there, back = (as_world, as_v3) if name == "standalone" else (as_v3, as_world)
+
+    assert read_book(there(frozen)).mode == "frozen"
+    assert back(there(frozen)) == frozen
+
+
+def test_a_book_of_another_program_can_be_frozen():
+    memory = {"kind": "memory", "name": "m", "entries": [{"entry": "Wet.", "keywords": ["sea"]}]}
+
+    assert read_book(with_mode(memory, "frozen")).mode == "frozen"
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ([], r"book inn\.extensions\.evennia_ai: must be an object of mode and last_id, not \[\]"),
+        ({"moed": "frozen"}, r"extensions\.evennia_ai: unknown member 'moed'; it may be mode"),
+        ({"mode": "ice"}, r"evennia_ai\.mode: must be floating or frozen, not 'ice'"),
+        ({"mode": ["frozen"]}, r"must be floating or frozen, not \['frozen'\]"),
+    ],
+)
+def test_err_what_is_wrong_in_it_is_named(own, told):
+    with pytest.raises(FormatError, match=told):
+        a_book(label="inn", extensions={"evennia_ai": own})
+
+
+def test_extensions_of_a_strange_shape_say_nothing():
+    assert a_book(extensions=7).mode == "floating"

@@ -1,0 +1,76 @@
+"""Typed questions about facts: each test, what passes it, and the words where it is not passed."""
+
+import pytest
+
+from evennia_ai.engine.lorebook.conditions import TESTS, Condition, unmet
+
+
+def asks(test, *values, fact="fact", **more):
+    return Condition(fact=fact, test=test, values=values, **more)
+
+
+@pytest.mark.parametrize(
+    ("test", "values", "fact", "is_met"),
+    [
+        ("is_any", ("Oren",), "oren", True),
+        ("is_any", ("Brida", "STRASSE"), "straße", True),
+        ("is_any", ("Oren",), "Orens", False),
+        ("is_any", (3,), 3.0, True),
+        ("is_any", ("3",), 3, False),
+        ("is_any", (1,), True, False),
+        ("is_any", (True,), True, True),
+        ("is_any", ("hill",), ("hill",), False),
+        ("is_none", ("Oren",), "Brida", True),
+        ("is_none", ("Oren", "Brida"), "brida", False),
+        ("has_any", ("hill", "harbour"), ("Harbour", "sea"), True),
+        ("has_any", ("hill",), ("harbour",), False),
+        ("has_any", ("hill",), (), False),
+        ("has_any", ("hill",), "hill", True),
+        ("has_none", ("hill",), ("harbour",), True),
+        ("has_none", ("hill",), (), True),
+        ("has_none", ("hill",), ("HILL",), False),
+        ("at_least", (3,), 3, True),
+        ("at_least", (3, 5), 4, False),
+        ("at_least", (3,), 2.99, False),
+        ("at_least", (3,), "4", False),
+        ("at_least", (0,), True, False),
+        ("at_most", (3,), 3, True),
+        ("at_most", (3,), 3.01, False),
+        ("at_most", (3,), ("1",), False),
+    ],
+)
+def test_a_fact_passes_a_test_or_not(test, values, fact, is_met):
+    assert (unmet((asks(test, *values),), {"fact": fact}) == "") == is_met
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_fact_that_is_not_known_passes_only_where_that_is_allowed(test):
+    assert unmet((asks(test, 1),), {}).endswith("and nothing is known about it")
+    assert unmet((asks(test, 1, kept_unknown=True),), {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("condition", "fact", "words"),
+    [
+        (asks("is_any", "hill", "sea"), "wood", "fact must be hill or sea, and it is wood"),
+        (asks("is_none", True), True, "fact must not be true, and it is true"),
+        (asks("at_least", 4), 3, "fact must be at least 4, and it is 3"),
+        (asks("at_most", 2.5), 3, "fact must be at most 2.5, and it is 3"),
+        (asks("has_any", "hill"), (), "fact must have hill, and it is nothing"),
+        (asks("has_none", "old"), ("old",), "fact must not have old, and it is old"),
+    ],
+)
+def test_what_was_wanted_and_what_was_found_is_told(condition, fact, words):
+    assert unmet((condition,), {"fact": fact}) == words
+
+
+def test_all_conditions_must_be_met_and_the_first_that_is_not_is_told():
+    conditions = (asks("is_any", 1, fact="a"), asks("is_any", 2, fact="b"), asks("is_any", 3))
+    assert unmet(conditions, {"a": 1, "b": 9}) == "b must be 2, and it is 9"
+    assert unmet(conditions, {"a": 1, "b": 2, "fact": 3}) == ""
+    assert unmet((), {}) == ""
+
+
+def test_long_values_are_told_in_short():
+    words = unmet((asks("is_any", *("x" * 500 for _ in range(50))),), {"fact": "y" * 500})
+    assert len(words) < 600

@@ -1,0 +1,64 @@
+"""One line of a head changes, every other one stays as it is written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.lorebook.decorators import read_decorators, with_value, without
+from tests.effort import little_work
+
+
+@pytest.mark.parametrize(
+    ("content", "after"),
+    [
+        ("Lore.", "Lore."),
+        ("@@depth 4\nLore.", "@@depth 9\nLore."),
+        ("\n  @@depth   4  \r\n\r\nLore.", "\n@@depth 9\r\n\r\nLore."),
+        ("@@app_only 1\n@@@depth 4\nLore.", "@@app_only 1\n@@@depth 9\nLore."),
+        ("@@depth x\n@@depth 4\nLore.", "@@depth x\n@@depth 9\nLore."),
+        ("@@role user\n@@@depth 4\n@@depth 4\nL", "@@role user\n@@@depth 4\n@@depth 9\nL"),
+        ("@@depth 4", "@@depth 9"),
+    ],
+)
+def test_the_line_that_counts_gets_the_value(content, after):
+    assert with_value(content, "depth", "9") == after
+
+
+@pytest.mark.parametrize(
+    ("content", "after"),
+    [
+        ("@@depth 4\nLore.", "Lore."),
+        ("@@depth 4\n@@depth 5\nLore.", "Lore."),
+        ("@@depth 4\n\n@@@app_only 1\n@@activate\nLore.", "@@activate\nLore."),
+        ("@@app_only 1\n@@@depth 4\n@@@role user\nL", "@@app_only 1\n@@@role user\nL"),
+        ("@@depth x\nLore.", "@@depth x\nLore."),
+    ],
+)
+def test_no_line_of_the_name_counts_any_more(content, after):
+    assert without(content, ("depth",)) == after
+
+
+@pytest.mark.long
+def test_a_head_of_thousands_of_lines_takes_bounded_time():
+    content = "@@role user\n" * 5 + "@@@depth 4\n" * 9_000 + "@@depth 4\n" * 9_000 + "L"
+    with little_work(30):
+        with_value(content, "depth", "9")
+        without("@@depth 4\n" * 9_000 + "L", ("depth", "role"))
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ["@@depth 3", "@@@depth 4", "@@role user", "@@nope", "@@@nope", "", "@@position after_desc"]
+    ),
+    max_size=8,
+)
+
+
+@given(LINES)
+def test_the_text_under_the_head_and_other_decorators_stay(lines):
+    content = "\n".join([*lines, "Lore."])
+    changed = with_value(content, "depth", "9")
+    others = [each for each in read_decorators(content).decorators if each[0] != "depth"]
+    assert [each for each in read_decorators(changed).decorators if each[0] != "depth"] == others
+    assert read_decorators(changed).text == read_decorators(content).text
+    assert read_decorators(without(content, ("position", "depth"))).value("depth") is None

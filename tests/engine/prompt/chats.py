@@ -1,0 +1,87 @@
+"""A chat played turn by turn: what one prompt leaves behind is what the next one begins with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.engine.prompt.staying import BlocksMode, left_behind
+from tests.engine.prompt.builders import the_inputs
+
+
+class Chat:
+    """One conversation; `inputs` are what its prompts have in common, `prompts` what was sent."""
+
+    def __init__(
+        self, components: Sequence[Any] = (), *, blocks: BlocksMode = "latest", **options: Any
+    ) -> None:
+        made = the_inputs(components, **options)
+        self.inputs: Inputs = replace(made, rules=replace(made.rules, blocks=blocks))
+        self.history = History()
+        self.prompts: list[Prompt] = []
+        self.goes_on = True
+
+    def turn(
+        self,
+        text: str | None,
+        *,
+        facts: str = "",
+        reply: str = "Aye.",
+        values: Mapping[str, str] | None = None,
+        **changed: Any,
+    ) -> Prompt:
+        """The prompt that answers `text`; the reply is part of the history of the next one."""
+        older = self.prompts[-1] if self.prompts else None
+        fields: dict[str, Any] = {
+            "history": self.history,
+            "event": pending(text, name="Anna") if text is not None else None,
+            "blocks": (DynamicBlock(key="facts", text=facts),) if facts else (),
+            "values": {**self.inputs.values, **(values or {})},
+            "cut": older.cut if older and self.goes_on else 0,
+            "anchors": older.anchors if older and self.goes_on else {},
+        }
+        prompt = compose(replace(self.inputs, **{**fields, **changed}))
+        heard = [said("user", text, name="Anna")] if text is not None else []
+        self.history = self.history.appended(
+            *left_behind(prompt.messages), *heard, said("assistant", reply)
+        )
+        self.prompts.append(prompt)
+        self.goes_on = True
+        return prompt
+
+    def forget(self) -> None:
+        """Begin another history: cut and anchors of the one before mean nothing in it."""
+        self.goes_on = False
+
+    def say(self, count: int, **more: Any) -> Prompt:
+        """So many turns; the last prompt."""
+        for _ in range(count):
+            prompt = self.turn(f"m{len(self.prompts)}", **more)
+        return prompt
+
+
+def shared(older: Prompt, newer: Prompt) -> int:
+    """How many messages both begin with."""
+    pairs = zip(older.messages, newer.messages, strict=False)
+    return next(
+        (i for i, (one, other) in enumerate(pairs) if one.wire() != other.wire()),
+        min(len(older.messages), len(newer.messages)),
+    )
+
+
+def staying(prompt: Prompt) -> list[tuple[str, str]]:
+    """What stays of a prompt's messages: what each is of, and its text."""
+    return [(message.of, message.content) for message in prompt.messages if message.stays]
+
+
+def index_of(prompt: Prompt, text: str) -> int:
+    return next(i for i, message in enumerate(prompt.messages) if message.content == text)
+
+
+def last(messages: Sequence[Message]) -> str:
+    return messages[-1].content

@@ -1,0 +1,52 @@
+"""Whatever a template is, it takes little time and memory, and fails in words for authors."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.prompt.templates.operations import STEP_WORK
+from evennia_ai.engine.prompt.templates.work import PLACED_WORK
+from tests.engine.prompt.templates.hostile_templates import MIB
+
+pytestmark = pytest.mark.long
+
+CALLS_A_STEP = 8
+"""Functions that a step may call, ours and Python's: nothing is done that is not paid for."""
+MOST_STEPS = PLACED_WORK // STEP_WORK
+SEED = "14"
+COUNT = 1_000
+
+
+@pytest.fixture(scope="module")
+def told() -> Any:
+    """What a process found out that has little memory and tries templates of one seed."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.engine.prompt.templates.hostile_templates",
+        SEED,
+        str(COUNT),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return json.loads(done.stdout)
+
+
+def test_no_template_fails_in_other_words_than_ours_and_none_tells_of_objects(told: Any) -> None:
+    assert told["wrong"] == []
+
+
+def test_a_template_calls_few_functions_for_each_of_its_steps(told: Any) -> None:
+    assert 0 < told["worst"]["render_calls"][0] <= CALLS_A_STEP * MOST_STEPS, told["worst"]
+
+
+def test_a_template_takes_a_megabyte_at_most_whatever_is_written(told: Any) -> None:
+    assert told["worst"]["render_bytes"][0] < MIB, told["worst"]
+
+
+def test_the_templates_that_are_tried_are_of_every_kind(told: Any) -> None:
+    assert set(told["outcomes"]) == {"refused", "stopped", "rendered"}
+    assert min(told["outcomes"].values()) > COUNT / 20

@@ -1,0 +1,269 @@
+"""The macros of the card standard."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.errors import TemplateError
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.engine.prompt.templates.work import Meter
+
+_DICE = Dice(turn="1", conversation="1")
+
+
+def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
+    dice = Dice(turn=turn, conversation=conversation)
+    return compile_template(text, trust="imported").render(
+        {"user": "Anna", "outlet::gate": "open"}, dice
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("{{roll:1}}-{{roll:d1}}-{{ROLL: D1}}", "1-1-1"),
+        ("{{roll:0}}{{roll:many}}{{roll:-3}}{{roll:²}}", ""),
+        ("{{random:only}}", "only"),
+        ("{{random:a\\,b}}", "a,b"),
+        ("{{pick::only}}", "only"),
+        ("{{reverse:abc}}", "cba"),
+        ("a{{// one\ntwo}}b", "ab"),
+        ("a{{comment: hidden}}b", "ab"),
+        ("a{{hidden_key:moon}}b", "ab"),
+        ("a{{// {{user}} and {{ reverse:x }} {one} }}b", "ab"),
+        ("a{{Comment: {{user}}{{user}}}}b", "ab"),
+        ("a{{ hidden_key : {{user}}}}b", "ab"),
+        ("a{{// {{user}} b", "a{{// Anna b"),
+        ("{{// one}} {{user}} {{// two}}", " Anna "),
+        ("{{reverse:{{user}}}} {{reverse::{{user}}!}} {{reverse::abc}}", "annA !annA cba"),
+        ("{{reverse:<USER>}}{{random::<user>}}{{pick:<User>}}", "annAAnnaAnna"),
+        ("{{setvar::a::<USER>}}{{getvar::a}}", "Anna"),
+        ("{{random:{{user}} waits,{{user}} waits}}", "Anna waits"),
+        ("{{random:{{user}}\\, waits}}", "Anna, waits"),
+        ("{{pick:{{random::{{reverse:{{user}}}}}}}}", "annA"),
+        ("{{random::{{user}},{{user}}}}", "Anna"),
+        ("{{roll:{{roll:1}}}} {{roll {{roll:1}}d1+1}} {{roll:{{user}}}}.", "1 2 ."),
+        ("{{reverse:{{roll:1}}{{noop}}2}}", "21"),
+        ("{{setvar::n::2}}{{reverse:{{incvar::n}}4}}", "43"),
+        # What is not known stays as it is written, with all that stands in it.
+        ("{{weather::{{user}}}}", "{{weather::{{user}}}}"),
+        ("{{weather <USER>}} <USER>", "{{weather <USER>}} Anna"),
+        ("{{weather::{{setvar::a::1}}}}[{{getvar::a}}]", "{{weather::{{setvar::a::1}}}}[]"),
+        ("{{if {{user}}}}yes{{else}}no{{/if}}", "{{if {{user}}}}yes{{else}}no{{/if}}"),
+        ("{{reverse:{{weather}}}}", "{{reverse:{{weather}}}}"),
+        ("{{reverse:{{weather::{{user}}}}}}", "{{reverse:{{weather::{{user}}}}}}"),
+        ("{{roll:{{reverse:{{weather}}}}}}", "{{roll:{{reverse:{{weather}}}}}}"),
+        ("{{outlet::{{user}}}}", "{{outlet::{{user}}}}"),
+        ("{{reverse:{{outlet::none}}ab}}", "ba"),
+        ("{{random::{{weather::{{user}}}}}}", "{{weather::{{user}}}}"),
+        ("{{setvar::{{user}}}}", "{{setvar::{{user}}}}"),
+        ("{{{{user}}}}", "{{{{user}}}}"),
+        # Only what is closed is a macro.
+        ("{{{user}} {{user}}} {{{user}}}", "{Anna Anna} {Anna}"),
+        ("{{random:{{user}}", "{{random:Anna"),
+        ("{{user}}}} {{ {{user}}", "Anna}} {{ Anna"),
+        # Remarks with an end of their own.
+        ("Seen.{{//}} the {{user}}'s {{weather}} secret {{///}} On.", "Seen. On."),
+        ("a{{ // }}\nb\n{{ /// }}c{{comment}}d{{/comment}}e", "ace"),
+        ("a{{//}}b{{// c}}d{{//}}e{{///}}f{{///}}g", "ag"),
+        ("a{{// b}}c{{//}}d{{///}}e", "ace"),
+        ("a{{//}}b", "ab"),
+        ("a{{///}}b{{///}}c", "abc"),
+        ("{{random::a{{//}}b{{///}}::a{{//}}::{{///}}}}", "a"),
+        # `trim` takes no line break across a `noop`.
+        ("one\n{{noop}}{{trim}}\ntwo", "one\ntwo"),
+        ("one\n{{trim}}{{noop}}\ntwo", "one\ntwo"),
+        ("one\n{{setvar::a::1}}{{trim}}\ntwo", "onetwo"),
+        ("one\n\n{{trim}}\n{{noop}}\r\n{{trim}}\ntwo{{noop}}", "onetwo"),
+        ("one\n{{noop}}\n{{trim}}\ntwo", "one\ntwo"),
+        ("{{setvar::a::\n{{noop}}{{trim}}\nb}}[{{getvar::a}}]", "[\nb]"),
+        ("{{USER}}{{Reverse:aB}}{{RANDOM:x}}{{Pick:y}}", "AnnaBaxy"),
+        ("{{COMMENT: x}}{{Hidden_Key:x}}", ""),
+        ("<USER> <user>", "Anna Anna"),
+        ("<u\u017fer> <USER>", "<u\u017fer> Anna"),  # a long s is an s where case is ignored
+        ("{{random: a b }}[{{pick: a , a}}][{{random:: a :: a }}]", "a b[a][ a ]"),
+        ("[{{random: {{user}} , {{user}} }}][{{random: x\\, y ,x\\, y}}]", "[Anna][x, y]"),
+        ("{{random::x}}{{random:,}}", "x"),
+        ("{{pick:a\\,b}}{{pick::c\\,d}}", "a,bc,d"),
+        ("{{reverse:\U0001f409\u00e9}}", "\u00e9\U0001f409"),
+        ("{{original}}", "{{original}}"),
+        ("{{comment}} {{roll}}", "{{comment}} {{roll}}"),
+        ("{user} {{user", "{user} {{user"),
+        ("{{unknown:thing}}", "{{unknown:thing}}"),
+        ("{{ }}", "{{ }}"),
+        ("{{outlet:: gate \n}}{{OUTLET::gate}}", "openopen"),
+        (
+            "{{outlet::}} {{outlet:: \n}} {{outlet::a\nb}}",
+            "{{outlet::}} {{outlet:: \n}} {{outlet::a\nb}}",
+        ),
+    ],
+)
+def test_a_macro_gives_its_text(text: str, result: str) -> None:
+    assert expanded(text) == result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CountingDice(Dice):
+    """Dice that count the characters they are thrown for."""
+
+    asked: list[int]
+
+    def roll(self, *what: object) -> float:
+        return self._counted(what, 1)[0]
+
+    def rolls(self, count: int, *what: object) -> list[float]:
+        return self._counted(what, count)
+
+    def pick(self, *what: object) -> float:
+        return self._counted(what, 1)[0]
+
+    def _counted(self, what: tuple[object, ...], count: int) -> list[float]:
+        self.asked.append(sum(len(str(one)) for one in what))
+        return [0.0] * count
+
+
+@pytest.mark.parametrize("trust", ["imported", "builder"])
+@pytest.mark.parametrize(
+    "macro",
+    [
+        "{{roll:1d6}}",
+        "{{roll:100d6}}",
+        "{{roll 3d6+1}}",
+        "{{random:a,b}}",
+        "{{random::a::b}}",
+        "{{random::a::{{roll:6}}}}",
+        "{{pick:a,b}}",
+        "{{pick::a::{{pick::b::c}}}}",
+        "{{setvar::x::{{roll:6}}}}",
+        "{{setvar::{{random:a,b}}::{{pick:a,b}}}}",
+        "{{addvar::x::{{roll:20d6}}}}",
+    ],
+)
+def test_dice_hash_a_few_characters_however_long_their_text_is(
+    macro: str, trust: Literal["imported", "builder"]
+) -> None:
+    dice = _CountingDice(turn="1", conversation="1", asked=[])
+    times, longest = 400, 60
+    template = compile_template(macro * times + "x" * 20_000, trust=trust)
+    template.render({}, dice, meter=Meter(10**9))
+    assert times <= len(dice.asked) <= 2 * times  # a hundred dice of one macro are one throw
+    assert max(dice.asked) <= longest
+
+
+def _around(head: str, inner: list[tuple[str, str | None]]) -> tuple[str, str | None]:
+    held = "".join(written for written, _ in inner)
+    if head == "//":
+        return f"{{{{//}}}}{held}{{{{///}}}}", ""
+    written = f"{{{{{head}{held}}}}}"
+    if head == "// ":
+        return written, ""
+    if head in ("weather::", "if "):
+        return written, None
+    given = "".join(one if made is None else made for one, made in inner)
+    if head == "reverse:":
+        # A macro that stays as it is written cannot be reversed, at whatever depth it stands.
+        return written, None if _stays(inner) else given[::-1]
+    return written, given
+
+
+def _stays(inner: list[tuple[str, str | None]]) -> bool:
+    """Whether a macro in these stays as it is written."""
+    return any(made is None or "{{" in made for _, made in inner)
+
+
+# A macro as it is written, and what it gives: None where it stays as it is written.
+_NODES: st.SearchStrategy[tuple[str, str | None]] = st.recursive(
+    st.sampled_from(
+        [
+            *(("{{user}}", "Anna"), ("{{ USER }}", "Anna"), ("<USER>", "Anna"), ("a b", "a b")),
+            *(("{{weather}}", None), ("{{weather::x}}", None), ("{{roll:1}}", "1"), ("", "")),
+            *(("{{// x}}", ""), ("{{getvar::none}}", ""), ("{{newline}}", "\n"), ("{x}-", "{x}-")),
+        ]
+    ),
+    lambda inner: st.builds(
+        _around,
+        st.sampled_from(
+            ["random:", "random::", "pick:", "pick::", "reverse:", "weather::", "if ", "// ", "//"]
+        ),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(_NODES, max_size=4))
+@example([_around("reverse:", [_around("random:", [_around("if ", [("<USER>", "Anna")])])])])
+def test_a_macro_is_filled_whole_or_stays_as_it_is_written(
+    nodes: list[tuple[str, str | None]],
+) -> None:
+    text = "|".join(written for written, _ in nodes)
+    assert expanded(text) == "|".join(w if made is None else made for w, made in nodes)
+
+
+@pytest.mark.parametrize("levels", [3, 19, 20, 21, 60])
+def test_a_macro_too_deep_inside_others_stays_as_it_is_written(levels: int) -> None:
+    text = "{{user}}"
+    for _ in range(levels):
+        text = f"{{{{random::{text}}}}}"
+    made = expanded(text)
+    assert made == "Anna" if levels <= 20 else made in text
+    assert made.count("{{") == made.count("}}")
+
+
+def test_a_remark_in_a_text_with_logic_hides_its_statements() -> None:
+    text = (
+        "a{{//}}\n{% if user %}secret{% endif %}{% raw %}{{///}}{% endraw %}{{///}}b\n{{ nobody }}"
+    )
+    template = compile_template(text.replace("{{ nobody }}", ""), trust="builder")
+    assert template.render({"user": "Anna"}, Dice(turn="1", conversation="1")) == "ab\n"
+    with pytest.raises(TemplateError, match="line 3"):
+        compile_template(text, trust="builder").render(
+            {"user": "Anna"}, Dice(turn="1", conversation="1")
+        )
+    raw = "{% raw %}{{//}}x{{///}}{% endraw %}"
+    assert compile_template(raw, trust="builder").render({}, _DICE) == "{{//}}x{{///}}"
+
+
+def test_trim_keeps_a_line_break_beyond_a_noop_in_a_text_with_logic() -> None:
+    text = "one\n{{noop}}{{trim}}{% if user %}\ntwo{% endif %}"
+    assert compile_template(text, trust="builder").render({"user": "Anna"}, _DICE) == "one\ntwo"
+
+
+def test_random_changes_with_the_turn_and_pick_does_not() -> None:
+    many = ",".join(map(str, range(1000)))
+    randoms = {expanded(f"{{{{random:{many}}}}}", turn=f"1:{n}") for n in range(20)}
+    picks = {expanded(f"{{{{pick:{many}}}}}", turn=f"1:{n}") for n in range(20)}
+    assert len(randoms) > 10
+    assert len(picks) == 1
+
+
+def test_two_places_of_one_text_roll_for_themselves() -> None:
+    many = ",".join(map(str, range(1000)))
+    first, second = expanded(f"{{{{random:{many}}}}} {{{{random:{many}}}}}").split()
+    assert first != second
+
+
+def test_a_pick_is_the_same_wherever_its_text_stands_in_one_conversation() -> None:
+    many = ",".join(map(str, range(1000)))
+    picks = {expanded(f"{{{{pick:{many}}}}}", conversation=str(n)) for n in range(20)}
+    assert len(picks) > 10
+    assert len({expanded(f"{{{{pick:{many}}}}}") for _ in range(3)}) == 1
+
+
+def test_no_roll_is_too_large_and_none_is_below_one() -> None:
+    rolls = [int(expanded(f"{{{{roll:{'9' * digits}}}}}")) for digits in range(1, 11)]
+    assert all(1 <= roll <= 10**9 for roll in rolls)
+    assert expanded("{{roll:99999999999}}") == ""
+
+
+def test_a_roll_stays_within_its_sides() -> None:
+    rolls = {int(expanded("{{roll:6}}", turn=f"1:{n}")) for n in range(200)}
+    assert rolls == {1, 2, 3, 4, 5, 6}
+
+
+def test_equal_seeds_give_equal_rolls() -> None:
+    assert expanded("{{roll:1000}}") == expanded("{{roll:1000}}")

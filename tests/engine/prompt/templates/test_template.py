@@ -1,0 +1,370 @@
+"""Templates: what is rendered, what is refused when saved, what hostile text cannot do."""
+
+import pytest
+
+from evennia_ai.engine.errors import TemplateError
+from evennia_ai.engine.prompt.templates.template import (
+    LONG_SOURCE,
+    MOST_LONG_COMPILED,
+    compile_template,
+)
+from tests.effort import little_work
+from tests.engine.prompt.builders import DICE, a_component, texts, the_prompt, verdicts_of
+
+VALUES = {"user": "Anna", "char": "Oren", "speaker": "Ben"}
+
+
+def rendered(source: str, *, trust: str = "builder", **values: str) -> str:
+    return compile_template(source, trust=trust).render({**VALUES, **values}, DICE)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Plain text.", "Plain text."),
+        ("{{user}} meets {{ char }}.", "Anna meets Oren."),
+        ("{{CHAR}} and {{Speaker}}", "Oren and Ben"),
+        ("{char} costs {5}", "{char} costs {5}"),
+        ("ends with {{char", "ends with {{char"),
+        ("{{nobody}} stays", "{{nobody}} stays"),
+        ("{% if user == 'Anna' %}Welcome back.{% endif %}", "Welcome back."),
+        ("{% for n in range(3) %}{{ n }}{% endfor %}", "012"),
+        ("{{ user | upper }}", "ANNA"),
+        ("{{ [user, char] | sort | join(', ') }}", "Anna, Oren"),
+        ("{% if mood is defined %}{{ mood }}{% else %}calm{% endif %}", "calm"),
+        ("{# nobody reads this #}seen", "seen"),
+    ],
+)
+def test_a_builder_writes_names_and_a_little_logic(source: str, text: str) -> None:
+    assert rendered(source) == text
+
+
+@pytest.mark.parametrize("source", ["{% if true %}x{% endif %}", "{{ 7 * 7 }}", "{{ user.x }}"])
+@pytest.mark.parametrize("trust", ["imported", "player"])
+def test_logic_in_text_that_nobody_vouches_for_stays_as_written(source: str, trust: str) -> None:
+    assert rendered(source, trust=trust) == source
+
+
+def test_imported_text_knows_the_names_of_version_1() -> None:
+    assert rendered("<USER> and <bot> and <Char>", trust="imported") == "Anna and Oren and Oren"
+    assert rendered("<USER>", trust="builder") == "<USER>"
+
+
+def test_player_text_is_never_expanded() -> None:
+    assert rendered("{{user}} {{roll:6}}", trust="player") == "{{user}} {{roll:6}}"
+
+
+def test_a_value_is_not_expanded_again() -> None:
+    assert rendered("Hello {{user}}", user="{{char}} {% if 1 %}") == "Hello {{char}} {% if 1 %}"
+    assert rendered("{% if user %}{{ user }}{% endif %}", user="{{ char }}") == "{{ char }}"
+
+
+HOSTILE = {
+    "class walk": "{{ ''.__class__.__mro__ }}",
+    "attr filter": "{{ user | attr('__class__') }}",
+    "attribute of a value": "{{ user.upper }}",
+    "format trick": "{{ '{0.__class__}'.format(user) }}",
+    "printf of two billion blanks": "{{ '%2000000000d' % 1 }}",
+    "huge range": "{% for a in range(1000000000) %}x{% endfor %}",
+    "a range that is computed": "{% for a in range(99 + 99) %}x{% endfor %}",
+    "nested loops over a value": "{% for a in user %}{% for b in user %}x{% endfor %}{% endfor %}",
+    "three nested loops": "{% for a in range(9) %}{% for b in range(9) %}{% for c in range(9) %}"
+    "{% endfor %}{% endfor %}{% endfor %}",
+    "huge text": "{{ 'a' * 2000000000 }}",
+    "huge power": "{{ 9 ** 9 ** 9 }}",
+    "joining without end": "{{ user ~ user }}",
+    "doubling": "{% set x = 'a' %}{% for i in range(99) %}{% set x = x + x %}{% endfor %}{{ x }}",
+    "center": "{{ user | center(2000000000) }}",
+    "indent": "{{ user | indent(2000000000) }}",
+    "batch": "{{ user | batch(2000000000, 'x') | list }}",
+    "join with itself": "{{ user | join(user) }}",
+    "join of a join": "{{ user | join('12345678901234567890') | join('12345678901234567890') }}",
+    "join with a long text": "{{ user | join('" + "x" * 50 + "') }}",
+    "join of methods": "{{ user | join('', attribute='upper') }}",
+    "join of methods by place": "{{ user | join('', 'upper') }}",
+    "sort by a hidden attribute": "{{ user | sort(attribute='__class__') }}",
+    "replace": "{{ user | replace('n', 'nnnn') }}",
+    "macro recursion": "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    "recursive loop": "{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+    "include": "{% include 'secrets' %}",
+    "import": "{% import 'os' as os %}",
+    "extends": "{% extends 'base' %}",
+    "call of a method": "{{ user.delete() }}",
+    "call of a value": "{{ user() }}",
+    "lipsum": "{{ lipsum(99) }}",
+    "cycler": "{{ cycler('a').next }}",
+    "statements that do not end": "{%" * 25_000,
+    "comments that do not end": "{#" * 25_000,
+    "raw texts that do not end": "{% raw %}" * 5_500,
+    "deep brackets": "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}",
+    "deep conditions": "{% if user %}" * 300 + "x" + "{% endif %}" * 300,
+    "conditions a little too deep": "{% if user %}" * 90 + "x" + "{% endif %}" * 90,
+    "deep additions": "{{ " + "1 + " * 5000 + "1 }}",
+    "deep negations": "{{ " + "not " * 5000 + "1 }}",
+    "much in nested loops": "{% for a in range(100) %}{% for b in range(100) %}"
+    + "{% if a %}{% endif %}" * 50
+    + "{% endfor %}{% endfor %}",
+    "sorting in nested loops": "{% for a in range(100) %}{% for b in range(100) %}"
+    "{% if [user|sort, user|sort] %}{% endif %}{% endfor %}{% endfor %}",
+    "long text in nested loops": "{% for a in range(100) %}{% for b in range(100) %}{% if ('"
+    + "ab" * 5000
+    + "' + user)|sort %}{% endif %}{% endfor %}{% endfor %}",
+    "a trusted name bound by a loop": "{% for range in [user] %}{{ range(9) }}{% endfor %}",
+    "a trusted name bound among others": "{% for a, (range, b) in [[1, [2, 3]]] %}x{% endfor %}",
+    "the name of the loop bound": "{% for loop in [user] %}{{ loop.index }}{% endfor %}",
+    "a method as an item": "{{ user['upper'] }}",
+    "the method format as an item": "{{ '{:>2000000000}'['format'](user) }}",
+    "a class as an item": "{% if user['__class__'] %}x{% endif %}",
+    "an item by a half number": "{{ user[1.5] }}",
+    "a trusted name as a text": "{{ range }}{{ user | upper }}",
+    "a loop as a text": "{% for a in user %}{{ loop }}{% endfor %}",
+    "a loop outside of one": "{% if loop.index %}x{% endif %}",
+    "an unknown word of a loop": "{% for a in user %}{{ loop.cycle }}{% endfor %}",
+    "a huge number": "{{ " + "9" * 5000 + " }}",
+    "a huge number in another notation": "{{ 0x" + "f" * 5000 + " }}",
+    "a huge name": "{{ " + "a" * 5000 + " | upper }}",
+    "3,000 conditions": "{% if user %}" + "{% elif user %}" * 3000 + "{% endif %}",
+    "a condition in a condition without end": "{{ " + "1 if 1 else " * 3000 + "1 }}",
+    "a chain of comparisons": "{{ 1" + " < 2" * 3000 + " }}",
+    "a chain of filters": "{{ user" + "|upper" * 3000 + " }}",
+    "a chain of items": "{{ user" + "[0]" * 3000 + " }}",
+    "a test that calls": "{% if user is callable %}x{% endif %}",
+    "a test for an object": "{% if user is sameas char %}x{% endif %}",
+    "a test with options": "{% if user is divisibleby(num=3) %}x{% endif %}",
+    "a test by a computed name": "{% if user is eq(*[user]) %}x{% endif %}",
+    "half a letter": "{{ '\\ud800' | upper }}",
+    "a null character": "{{ '\\0' | upper }}",
+    "range in steps of nothing": "{% for a in range(1, 9, 0) %}x{% endfor %}",
+    "range of a truth": "{% for a in range(true) %}x{% endfor %}",
+    "much text": "{# #}" + "x" * 50_000,
+    "much text without logic": "x" * 50_001,
+    "an item of a number": "{{ 1[0] }}{{ user['x'] }}",
+    "namespace": "{% set ns = namespace(a=user) %}{% set ns.a = ns.a + ns.a %}",
+    "a block of another": "{% block a %}{% for b in range(100) %}x{% endfor %}{% endblock %}",
+    "with": "{% with a = user + user %}{{ a }}{% endwith %}",
+    "call blocks": "{% call range(3) %}x{% endcall %}",
+    "tojson": "{{ user | tojson(indent=2000000000) }}",
+    "wordwrap": "{{ user | wordwrap(1, true, 'xxxxxxxx') }}",
+    "slice": "{{ user | slice(2000000000) | list }}",
+    "format": "{{ '%2000000000d' | format(1) }}",
+    "a dictionary": "{{ {'a': user}['a'] }}",
+    "unclosed": "{% if user %}",
+    "unknown tag": "{% autoescape %}",
+    "debug": "{% debug %}",
+    "trans": "{% trans %}x{% endtrans %}",
+}
+
+
+# What is found out only when the lengths of values are known, and what is said of it.
+STOPPED = {
+    "a method by a name that is a value": ("{{ user[char] }}", "takes a whole number"),
+    "printf of an odd number": ("{% if '%2000000000d' is odd %}x{% endif %}", "no number"),
+    "a text added to itself": ("{{ (big + big) | length }}", "40000 characters on the way"),
+    "a text in great letters": ("{{ big | upper | lower }}", "40000 characters on the way"),
+    "a text in letters": ("{% for a in big %}{% endfor %}", "40000 characters on the way"),
+    "a sorted text": ("{{ big | sort | first }}", "more work than is left"),
+    "a list in a list in a list": (
+        "{% for a in [["
+        + "user, " * 40
+        + "]] %}{% for b in [["
+        + "a, " * 40
+        + "]] %}"
+        + "{{ ["
+        + "b, " * 40
+        + "] }}{% endfor %}{% endfor %}",
+        "40000 characters on the way",
+    ),
+    "stripping by a long text": ("{{ big | trim(big) }}", "more work than is left"),
+    "looking for a long text": ("{% if long in big %}x{% endif %}", "more work than is left"),
+    "comparing long texts": (
+        "{% if " + "big == same and " * 9 + "user %}x{% endif %}",
+        "more work",
+    ),
+    "reading a text in loops": (
+        "{% for a in [big] %}{% for b in range(100) %}{{ a is lower }}{% endfor %}{% endfor %}",
+        "more work than is left",
+    ),
+    "two names for one thing": ("{% for a, b in [[1]] %}{% endfor %}", "2 names"),
+    "a text and a number": ("{{ user + 1 }}", "no number"),
+    "a text below a number": ("{{ user < 1 }}", "cannot compare a text with a number"),
+    "a rest of nothing": ("{{ 1 is divisibleby(0) }}", "cannot divide by 0"),
+    "a letter that is not there": ("{{ user[99] }}", "there is no item 99"),
+    "a loop over a number": ("{% for a in 5 %}x{% endfor %}", "a loop needs a text or a list"),
+    "lists sorted with texts": ("{{ [user, [user]] | sort }}", "sort cannot compare"),
+}
+
+
+@pytest.mark.parametrize(("source", "problem"), STOPPED.values(), ids=STOPPED.keys())
+def test_what_depends_on_the_values_is_stopped_when_it_is_rendered(
+    source: str, problem: str
+) -> None:
+    big, long = "so it is " * 3_000, "so it is " * 300
+    with pytest.raises(TemplateError, match=problem) as caught:
+        rendered("\n{# #}" + source, big=big, same=big[:-1] + " ", long=long + "!")
+    assert str(caught.value).startswith("line 2: ")
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ range(3) | join }}{% for a in range(2) %}{{ a }}{% endfor %}", "01201"),
+        ("{{ [user, user, char] | unique }}", "['Anna', 'Oren']"),
+        ("{{ user[0] }}{{ user[-1] }}{{ [user, char][1] }}", "AaOren"),
+        ("{{ user[99] | default('none') }}", "none"),
+        ("{% if user is in [char, user] and user is not none %}x{% endif %}", "x"),
+        (
+            "{% for a in 'ab' %}{{ loop.index }}{{ a }}{{ '' if loop.last else ',' }}{% endfor %}",
+            "1a,2b",
+        ),
+        ("{% for a, b in [[1, 2], [3, 4]] %}{{ a + b }} {% endfor %}", "3 7 "),
+        ("{% for user in 'ab' if user != 'a' %}{{ user }}{% endfor %}{{ user }}", "bAnna"),
+        ("{% for a in '' %}x{% else %}nobody{% endfor %}", "nobody"),
+        ("{{ 'the old-man of (the) sea' | title }}", "The Old-Man Of (The) Sea"),
+        ("{% if 1 < 2 < 3 and 4 is even %}{{ -1 + 2.5 }}{% endif %}", "1.5"),
+        ("{% raw %}{{ x }}{% endraw %}{%- if 1 %} y{% endif %}", "{{ x }} y"),
+    ],
+)
+def test_logic_says_what_the_syntax_promises(source: str, text: str) -> None:
+    assert rendered("{# #}" + source) == text
+
+
+@pytest.mark.parametrize("times", [3, 300])
+def test_names_that_stand_in_a_text_too_often_are_an_error_for_its_author(times: int) -> None:
+    with pytest.raises(TemplateError, match="makes more than 200000 characters; name its values"):
+        rendered("{{mood}} " * times, mood="x" * (300_000 // times))
+
+
+def test_names_that_stand_in_imported_text_too_often_stay_as_written() -> None:
+    text = rendered("{{mood}} " * 300, trust="imported", mood="x" * 1_000)
+    assert len(text) <= 200_000
+    assert text.startswith("x" * 1_000 + " ")
+    assert text.endswith("{{mood}} " * 90)
+
+
+def test_a_macro_chooses_from_a_thousand_values_at_most() -> None:
+    chosen = rendered("{{random:" + "," * 1_000 + "x" * 48_000 + "}}")
+    assert chosen == ""
+
+
+def test_conditions_may_be_nested_as_deep_as_anybody_writes() -> None:
+    assert rendered("{% if user %}" * 20 + "x" + "{% endif %}" * 20) == "x"
+
+
+@pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
+    with little_work():
+        with pytest.raises(TemplateError) as caught:
+            compile_template(source, trust="builder")
+        assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for a in range(100) %}{% for b in user %}" + "x" * 99 + "{% endfor %}{% endfor %}",
+        "{% for a in user %}{{ user }}{% endfor %}",
+    ],
+)
+def test_a_template_that_makes_too_much_is_stopped(source: str) -> None:
+    with little_work():
+        with pytest.raises(TemplateError, match="makes more than 200000 characters"):
+            rendered(source, user="A" * 100_000)
+
+
+@pytest.mark.parametrize("count", [10, 10_000])
+def test_macros_are_split_in_linear_time(count: int) -> None:
+    blanks = " " * 4 * count
+    for whole in (f"{{{{outlet::a{blanks}b}}}}", f"{{{{outlet::{blanks}}}}}", f"{{{{roll{blanks}"):
+        with little_work():
+            rendered(whole, trust="imported")
+    for hostile in (
+        "{{",
+        "{{a",
+        "}}",
+        "{{random:",
+        "<user",
+        "{{{{",
+        "{{//",
+        "{{//{{a}}",
+        "{{//{{",
+        "{{// }",
+    ):
+        with little_work():
+            rendered(hostile * count, trust="imported")
+
+
+def test_a_range_without_numbers_is_an_error_when_rendered() -> None:
+    with pytest.raises(TemplateError, match="range expected"):
+        rendered("{% for a in range() %}x{% endfor %}")
+
+
+def test_an_error_names_the_line() -> None:
+    with pytest.raises(TemplateError, match=r"^line 3: \* \(it can make huge texts\)") as caught:
+        compile_template("one\ntwo\n{{ 'a' * 3 }}", trust="builder")
+    assert caught.value.line == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{random:a}}{% if user %} for {{user}}{% endif %}", "a for Anna"),
+        ("{{setvar::mood::calm}}{% if user %}{{getvar::mood}}{% endif %}", "calm"),
+        ("{% for n in range(2) %}{{pick:x}}{% endfor %}{{// a remark}}", "xx"),
+        ("{% raw %}{{random:a}}{% endraw %}", "{{random:a}}"),
+    ],
+)
+def test_macros_stand_beside_logic(source: str, text: str) -> None:
+    assert rendered(source) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "blamed", "way"),
+    [
+        ("{{#if x}}", "{{#if", "a condition is written {% if name == 'value' %}"),
+        ("{{setvar::mood::calm}}{{#if x}}", "{{#if", "a condition is written"),
+        ("{{roll 1d6}} {{weekday 2}}", "{{weekday 2", "put it between {% raw %} and {% endraw %}"),
+        ("{% if user %}{{setvar::a", "{{setvar::", "it is written {{setvar::name::value}}"),
+    ],
+)
+def test_an_error_says_which_macro_is_none_and_how_it_is_meant(
+    source: str, blamed: str, way: str
+) -> None:
+    with pytest.raises(TemplateError) as caught:
+        compile_template(source, trust="builder")
+    told = f"'{blamed}' is neither a macro that is known here nor an expression of Jinja2: "
+    assert told in str(caught.value) and way in str(caught.value)
+
+
+def test_an_unknown_name_in_logic_is_an_error_when_rendered() -> None:
+    with pytest.raises(TemplateError, match="'mood' is undefined"):
+        rendered("{% if mood %}x{% endif %}")
+
+
+@pytest.mark.parametrize("name", ["lipsum", "dict", "cycler", "joiner", "namespace", "self.x"])
+def test_a_template_names_values_and_nothing_of_jinja(name: str) -> None:
+    with pytest.raises(TemplateError):
+        rendered(f"{{% if true %}}{{{{ {name} }}}}{{% endif %}}")
+
+
+def test_a_bad_template_is_a_verdict_and_no_crash() -> None:
+    prompt = the_prompt([a_component("{{ 7 * 7 }}", key="sum"), a_component("kept", id=1202)])
+    assert texts(prompt) == ["kept"]
+    problem = "template error: line 1: * (it can make huge texts) is not allowed in templates"
+    assert verdicts_of(prompt, "component:sum") == [("expand", False, problem)]
+
+
+def test_equal_texts_share_what_is_compiled_and_few_long_ones_are_kept() -> None:
+    text = "{{char}} waits."
+    assert compile_template(text, trust="builder") is compile_template(text, trust="builder")
+    assert compile_template(text, trust="imported") != compile_template(text, trust="builder")
+    long = text * (LONG_SOURCE // len(text) + 1)
+    compiled = compile_template(long, trust="builder")
+    assert compile_template(long, trust="builder") is compiled
+    for number in range(MOST_LONG_COMPILED):
+        compile_template(f"{long}{number}", trust="builder")
+    assert compile_template(long, trust="builder") is not compiled
+
+
+def test_each_name_without_a_value_stays_as_it_was_written_there() -> None:
+    source = "{{ Char }} and {{char}}, {{CHAR}}"
+    assert compile_template(source, trust="builder").render({}, DICE) == source

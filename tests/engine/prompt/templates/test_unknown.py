@@ -1,0 +1,39 @@
+"""Which macros stay as they are written: one answer for imports and lints."""
+
+import pytest
+
+from evennia_ai.engine.prompt.templates.unknown import MOST_UNKNOWN, unknown_macros
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("{{char}} {{USER}} {{description}} {{lastMessage}} {{trim}} {{outlet::x}}", ()),
+        ("{{setvar::a::{{random::b::c}}}}{{getvar::a}}{{roll 1d6}}{{// x}}", ()),
+        ("{{summary}} and {{ summary }} and {{summary}}", ("{{summary}}", "{{ summary }}")),
+        ("{{time}} {{Date}} {{weekday}} {{isotime}} {{isodate}} {{time_UTC+2}}", ()),
+        ("{{datetimeformat YYYY}} {{time::UTC-3}} {{time::Mars}}", ("{{time::Mars}}",)),
+        ("{{time_UTC+99}}", ("{{time_UTC+99}}",)),
+        ("{{#if x}}a{{/if}}", ("{{#if x}}", "{{/if}}")),
+        ("{{setvar::a::{{summary}}}}", ("{{summary}}",)),
+        ("{{reverse:{{user}}}}", ()),
+        ("{{reverse:{{user}}", ("{{reverse:",)),
+        ("{{weather::{{user}}}}", ("{{weather::{{user}}}}",)),
+        ("{{outlet::{{char}}}}", ("{{outlet::{{char}}}}",)),
+        ("{{//}} {{weather}} {{///}}", ()),
+        (
+            "{{if {{getvar::x}}}}yes{{else}}no{{/if}}",
+            ("{{if {{getvar::x}}}}", "{{else}}", "{{/if}}"),
+        ),
+        ("{{setvar::a}}", ("{{setvar::a}}",)),
+        ("no macro", ()),
+    ],
+)
+def test_what_nothing_knows_is_told_in_its_order(text: str, unknown: tuple[str, ...]) -> None:
+    assert unknown_macros(text) == unknown
+
+
+def test_of_very_many_the_first_are_told_and_a_long_one_is_cut() -> None:
+    assert len(unknown_macros("".join(f"{{{{x{n}}}}}" for n in range(500)))) == MOST_UNKNOWN
+    [told] = unknown_macros("{{" + "x" * 5_000 + "}}")
+    assert len(told) == 60

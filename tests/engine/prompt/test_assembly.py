@@ -1,0 +1,51 @@
+"""The rules of an assembly as they are written: a preset, then overrides."""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.assembly import PLAIN, PRESETS, assembly_of, read_assembly
+
+
+def test_nothing_written_is_this_engines_own_way() -> None:
+    assert read_assembly({}) is PLAIN
+    assert PLAIN.changed == {}
+
+
+def test_a_preset_comes_first_and_overrides_win() -> None:
+    read = read_assembly({"rules": "sillytavern", "quote_user": True, "scenario_format": None})
+    assert (read.ties, read.examples, read.quote_user) == ("role", "messages", True)
+    assert read.scenario_format is None
+    assert read.personality_format == "[{{char}}'s personality: {{personality}}]"
+
+
+def test_the_rules_of_lore_decide_the_ties_where_no_preset_is_named() -> None:
+    read = read_assembly({"squash": True}, lore_rules="sillytavern")
+    assert read.changed == {"ties": "role", "squash": True}
+    own = read_assembly({"rules": "evennia_ai"}, lore_rules="sillytavern")
+    assert own is PLAIN
+
+
+def test_what_is_changed_makes_the_rules_again() -> None:
+    rules = PRESETS["sillytavern"]
+    assert assembly_of(rules.changed) == rules
+    assert assembly_of({}) is PLAIN
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ([], "settings.assembly: must be an object"),
+        ({"tie": "role"}, "settings.assembly: unknown setting tie; known are ties, examples,"),
+        ({"ties": "order"}, "settings.assembly.ties: must be one of id, role, not 'order'"),
+        ({"squash": 1}, "settings.assembly.squash: must be true or false, not 1"),
+        ({"lore_format": "lore"}, "settings.assembly.lore_format: must be text of at most 20000"),
+        ({"scenario_format": 3}, "must be text of at most 20000 characters, or null, not 3"),
+        ({"rules": "agnai"}, "settings.assembly.rules: must be one of evennia_ai, sillytavern"),
+    ],
+)
+def test_what_cannot_be_is_told(written: Any, told: str) -> None:
+    with pytest.raises(FormatError) as wrong:
+        read_assembly(written)
+    assert told in str(wrong.value)

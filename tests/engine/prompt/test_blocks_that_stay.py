@@ -1,0 +1,146 @@
+"""Texts that stay: facts on change, all facts, and notes at the tail of the history."""
+
+from itertools import pairwise
+
+import pytest
+
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
+from evennia_ai.engine.prompt.registry import with_statics
+from tests.engine.prompt.builders import a_component, texts, verdicts_of
+from tests.engine.prompt.chats import Chat, index_of, shared, staying
+
+RULES = a_component("Rules.", id=1, key="rules")
+
+
+def test_facts_do_not_stay_by_themselves() -> None:
+    chat = Chat([RULES])
+    chat.turn("one", facts="It rains.")
+    prompt = chat.turn("two", facts="It rains.")
+    assert texts(prompt) == ["Rules.", "one", "Aye.", "It rains.", "two"]
+    assert staying(prompt) == []
+
+
+def test_facts_that_change_are_sent_once_before_the_event_and_stay_there() -> None:
+    chat = Chat([RULES], blocks="on_change")
+    first = chat.turn("one", facts="It rains.")
+    second = chat.turn("two", facts="It rains.")
+    third = chat.turn("three", facts="The sun is out.")
+    assert texts(first) == ["Rules.", "It rains.", "one"]
+    assert texts(second) == ["Rules.", "It rains.", "one", "Aye.", "two"]
+    assert texts(third)[-2:] == ["The sun is out.", "three"]
+    assert [shared(first, second), shared(second, third)] == [3, 5]
+
+
+def test_facts_that_stand_already_say_so_and_cost_nothing_again() -> None:
+    chat = Chat([RULES], blocks="on_change")
+    chat.turn("one", facts="It rains.")
+    prompt = chat.turn("two", facts="It rains.")
+    said = "stands in the history already: 2 messages follow"
+    assert verdicts_of(prompt, "block:facts") == [("place", True, said)]
+    assert "block:facts" not in prompt.by_origin
+
+
+def test_facts_come_again_when_the_others_are_true_again() -> None:
+    chat = Chat(blocks="on_change")
+    for facts in ("rain", "sun", "rain"):
+        prompt = chat.turn("and now?", facts=facts)
+    assert [text for _, text in staying(prompt)] == ["rain", "sun", "rain"]
+
+
+def test_volatile_components_stay_with_the_facts_in_one_message() -> None:
+    mood = a_component("Calm.", key="mood", volatile=True)
+    chat = Chat([RULES, mood], blocks="on_change")
+    prompt = chat.turn("one", facts="It rains.")
+    assert staying(prompt) == [("dynamic", "Calm.\n\nIt rains.")]
+
+
+def test_all_facts_stay_where_they_were_sent() -> None:
+    chat = Chat(blocks="all")
+    first = chat.turn("one", facts="rain")
+    second = chat.turn("two", facts="rain")
+    assert texts(second) == ["rain", "one", "Aye.", "rain", "two"]
+    assert shared(first, second) == 2
+
+
+def test_facts_that_were_cut_away_are_sent_again_in_that_very_prompt() -> None:
+    chat = Chat([RULES], blocks="on_change", limit=90)
+    prompts = [chat.turn("a word or two", facts="It rains.") for _ in range(12)]
+    assert any(prompt.cut for prompt in prompts)
+    for prompt in prompts:
+        assert texts(prompt).count("It rains.") == 1
+        assert prompt.tokens <= 90
+
+
+def test_a_text_that_stays_is_no_message_of_the_conversation() -> None:
+    note = AuthorsNote(content="A note.", depth=2)
+    chat = Chat(blocks="all", notes=[note])
+    chat.turn("one", facts="rain")
+    prompt = chat.turn("two", facts="sun")
+    assert texts(prompt) == ["rain", "A note.", "one", "Aye.", "sun", "two"]
+
+
+TAIL = AuthorsNote(content="Stay in character.", mode="tail", every=3)
+
+
+def test_a_note_of_the_tail_goes_in_when_so_many_were_said_and_stays() -> None:
+    chat = Chat(notes=[TAIL])
+    prompts = [chat.turn(f"m{i}") for i in range(1, 6)]
+    counts = [texts(prompt).count(TAIL.content) for prompt in prompts]
+    assert counts == [0, 0, 1, 1, 1]
+    assert texts(prompts[2])[-2:] == [TAIL.content, "m3"]
+    assert index_of(prompts[4], TAIL.content) == index_of(prompts[2], TAIL.content)
+
+
+def test_a_note_of_the_tail_comes_again_after_as_many() -> None:
+    chat = Chat(notes=[TAIL])
+    counts = [texts(chat.turn(f"m{i}")).count(TAIL.content) for i in range(1, 10)]
+    assert counts == [0, 0, 1, 1, 1, 2, 2, 2, 3]
+
+
+def test_a_note_of_the_tail_breaks_no_prefix() -> None:
+    chat = Chat([RULES], notes=[TAIL])
+    prompts = [chat.turn(f"m{i}") for i in range(9)]
+    for older, newer in pairwise(prompts):
+        assert shared(older, newer) == len(older.messages)
+
+
+def test_a_note_of_the_tail_says_where_it_stands() -> None:
+    chat = Chat(notes=[TAIL])
+    going_in = chat.say(3)
+    resting = chat.say(1)
+    assert verdicts_of(going_in, "note:0")[-1][2] == "at the end of the history, and stays there"
+    reason = "stands in the history; due every 3 messages of role user, 1 were said since"
+    assert verdicts_of(resting, "note:0") == [("expand", True, reason)]
+
+
+def test_a_note_of_the_tail_that_was_cut_away_comes_back_with_the_next_prompt() -> None:
+    note = AuthorsNote(content="Stay in character.", mode="tail", every=10)
+    chat = Chat(notes=[note], limit=120)
+    prompts = [chat.turn("a few more words of talk") for _ in range(40)]
+    there = [note.content in texts(prompt) for prompt in prompts[9:]]
+    assert not all(there)
+    assert all(one or other for one, other in pairwise(there))
+
+
+def test_an_edited_note_of_the_tail_goes_in_at_once() -> None:
+    chat = Chat(notes=[AuthorsNote(content="Old.", mode="tail", every=2, revision=1)])
+    chat.say(2)
+    new = Notes([AuthorsNote(content="New.", mode="tail", every=2, revision=2)])
+    prompt = chat.turn("now", notes=new)
+    assert [text for _, text in staying(prompt)] == ["Old.", "New."]
+
+
+@pytest.mark.parametrize("every", [0, 1])
+def test_a_note_of_the_tail_goes_in_never_or_always(every: int) -> None:
+    note = AuthorsNote(content="A note.", mode="tail", every=every)
+    chat = Chat(notes=[note])
+    assert texts(chat.say(3)).count("A note.") == 3 * every
+
+
+def test_without_a_history_nothing_stands_in_it() -> None:
+    chat = Chat([RULES], notes=[TAIL], blocks="on_change")
+    chat.say(4, facts="It rains.")
+    off = [c.changed(enabled=c.key != "conversation_history") for c in with_statics([RULES])]
+    prompt = chat.turn("five", facts="It rains.", components=ComponentSet(off))
+    assert texts(prompt) == ["Rules.", TAIL.content, "It rains.", "five"]

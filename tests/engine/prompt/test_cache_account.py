@@ -1,0 +1,359 @@
+"""The cache account: what stays from prompt to prompt, and the declared reason of what does not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.inputs import ComposeRules
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.cache_account import MEANINGS, REASONS, CacheAccount
+from evennia_ai.engine.prompt.cache_account import account as account_of
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.engine.prompt.notes import AuthorsNote
+from evennia_ai.engine.prompt.registry import with_statics
+from evennia_ai.engine.prompt.tokens import ESTIMATE
+from tests.engine.lorebook.builders import a_book, an_entry
+from tests.engine.prompt.builders import a_component, a_history, injected, the_prompt
+from tests.engine.prompt.chats import Chat
+
+RULES = a_component("Rules.", id=1, key="rules")
+MOOD = a_component("{{mood}}", id=1201, key="mood")
+
+
+def the_account(chat: Chat) -> CacheAccount:
+    """What the newest prompt of the chat shares with the one before."""
+    older, newer = chat.prompts[-2:]
+    return newer.account(older.sent)
+
+
+def reason(chat: Chat) -> tuple[str | None, str | None]:
+    account = the_account(chat)
+    return account.reason, account.broken_by
+
+
+def the_components(*components: Any) -> ComponentSet:
+    return ComponentSet(with_statics(components))
+
+
+def with_rules(chat: Chat, **changed: Any) -> ComposeRules:
+    return replace(chat.inputs.rules, **changed)
+
+
+def test_a_history_that_grows_breaks_nothing() -> None:
+    chat = Chat([RULES])
+    chat.say(4)
+    assert reason(chat) == ("append", None)
+
+
+@pytest.mark.req("S2-18")
+def test_the_facts_of_one_turn_go_with_it() -> None:
+    chat = Chat([RULES])
+    chat.say(3, facts="It rains.")
+    assert reason(chat) == ("dynamic", "block:facts")
+
+
+def test_facts_that_come_for_the_first_time_break_nothing() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    chat.turn("three", facts="It rains.")
+    assert reason(chat) == ("append", None)
+
+
+@pytest.mark.req("S2-18")
+def test_a_volatile_component_changes_where_it_stands_in_the_classic_layout() -> None:
+    scene = a_component("{{scene}}", id=1501, key="scene", volatile=True)
+    chat = Chat([RULES, scene], layout="classic")
+    chat.turn("one", values={"scene": "Rain."})
+    chat.turn("two", values={"scene": "Sun."})
+    assert reason(chat) == ("dynamic", "component:scene")
+
+
+@pytest.mark.req("S2-18")
+def test_what_is_injected_by_depth_moves() -> None:
+    chat = Chat([RULES, injected("A note.", 2, key="tone")])
+    chat.say(4)
+    assert reason(chat) == ("moving", "component:tone")
+
+
+def test_lore_that_wakes_at_a_depth_breaks_the_prefix_there() -> None:
+    chat = Chat([RULES], books=(a_book(an_entry("@@depth 2\nCoins.")),))
+    chat.say(3)
+    chat.turn("a coin")
+    assert reason(chat) == ("lore", "lore:book#0")
+
+
+@pytest.mark.parametrize("turns", [2, 3])
+def test_what_stands_behind_the_history_moves(turns: int) -> None:
+    chat = Chat([RULES, a_component("Be brief.", id=5011, key="brief")])
+    chat.say(turns)
+    assert reason(chat) == ("moving", "component:brief")
+
+
+@pytest.mark.req("S2-18")
+def test_a_cut_is_a_step() -> None:
+    chat = Chat([RULES], limit=90)
+    while chat.say(1).cut == 0:
+        pass
+    assert reason(chat) == ("step_trim", "history")
+
+
+def test_a_cut_is_the_reason_where_something_deep_stands_on_top_of_the_history() -> None:
+    chat = Chat([RULES, injected("Deep.", 99)], limit=90)
+    while chat.say(1).cut == 0:
+        pass
+    assert reason(chat) == ("step_trim", "history")
+
+
+def test_examples_that_gave_way_are_a_step() -> None:
+    text = "<START>\nWhere is the rope?\n<START>\nThe tide is in."
+    chat = Chat([RULES, a_component(text, id=1060, key="dialogue_examples")], limit=70)
+    chat.say(1)
+    while the_account_of(chat) == "append":
+        pass
+    assert reason(chat) == ("step_trim", "component:dialogue_examples")
+
+
+def the_account_of(chat: Chat) -> str | None:
+    chat.say(1)
+    return the_account(chat).reason
+
+
+@pytest.mark.req("S2-18")
+def test_an_anchored_note_is_named_when_it_moves() -> None:
+    chat = Chat([RULES], notes=[AuthorsNote(content="A note.", mode="anchored")])
+    reasons = []
+    chat.say(3)
+    for _ in range(12):
+        chat.say(1)
+        reasons.append(reason(chat))
+    assert set(reasons) == {("append", None), ("re_anchored", "note:0")}
+
+
+@pytest.mark.req("S2-18")
+def test_a_compaction_begins_another_segment() -> None:
+    chat = Chat([RULES])
+    chat.say(4)
+    summary = said("user", "They spoke of the sea.")
+    chat.turn("five", history=History([summary, *a_history(2)], segment=1))
+    assert reason(chat) == ("compaction", "history")
+
+
+@pytest.mark.req("S2-18")
+def test_a_builders_control_is_told_from_a_compaction() -> None:
+    chat = Chat([RULES])
+    chat.say(4)
+    chat.turn("five", history=History(a_history(2), segment=1))
+    older, newer = chat.prompts[-2:]
+    controlled = replace(newer.sent, controlled_from=1)
+    made = account_of(older.sent, controlled, counter=ESTIMATE, components=newer.components)
+    assert made.reason == "control"
+
+
+@pytest.mark.req("S2-18")
+def test_an_edited_component_is_a_revision() -> None:
+    chat = Chat([replace(RULES, revision=1)])
+    chat.say(2)
+    edited = the_components(replace(RULES, content="New rules.", revision=2))
+    chat.turn("three", components=edited)
+    assert reason(chat) == ("revision", "component:rules")
+
+
+@pytest.mark.req("S2-18")
+def test_a_component_that_was_switched_off_is_a_revision() -> None:
+    chat = Chat([RULES, a_component("Calm.", key="mood")])
+    chat.say(2)
+    chat.turn("three", components=the_components(RULES, a_component(key="mood", enabled=False)))
+    assert reason(chat) == ("revision", "component:mood")
+
+
+def test_a_component_that_was_made_is_a_revision() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    chat.turn("three", components=the_components(RULES, a_component("Calm.", key="mood")))
+    assert reason(chat) == ("revision", "component:mood")
+
+
+@pytest.mark.req("S2-18")
+def test_another_revision_of_a_card_is_a_revision() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    older = chat.prompts[-1].sent
+    edited = chat.turn("three", components=the_components(replace(RULES, content="Edited.")))
+    account = edited.account(replace(older, revisions={"card": "1"}))
+    assert (older.revisions, account.reason) == ({}, "revision")
+
+
+def test_constant_lore_of_another_revision_is_a_revision() -> None:
+    entry = an_entry("The sea.", keys=[], constant=True)
+    chat = Chat([RULES], books=(a_book(entry, revision=1),))
+    chat.say(2)
+    edited = a_book({**entry, "content": "The tide."}, revision=2)
+    chat.turn("three", books=(edited,))
+    assert reason(chat) == ("revision", "lore:book#0")
+
+
+def test_lore_that_wakes_before_the_history_breaks_the_prefix_in_the_classic_layout() -> None:
+    chat = Chat([RULES], books=(a_book(an_entry("Coins.")),), layout="classic")
+    chat.say(2)
+    chat.turn("a coin")
+    assert reason(chat) == ("lore", "lore:book#0")
+
+
+def test_lore_in_an_outlet_changes_the_text_that_names_it_in_the_layout_classic() -> None:
+    entry = an_entry("Coins.", extensions={"position": 7, "outlet_name": "money"})
+    reader = a_component("Money: {{outlet::money}}", key="reader")
+    chat = Chat([RULES, reader], books=(a_book(entry),), layout="classic")
+    chat.say(2)
+    chat.turn("a coin")
+    assert reason(chat) == ("lore", "component:reader")
+
+
+@pytest.mark.req("S2-18")
+def test_a_value_that_changed_is_named_by_the_text_that_reads_it() -> None:
+    chat = Chat([RULES, MOOD])
+    chat.turn("one", values={"mood": "Calm."})
+    chat.turn("two", values={"mood": "Angry."})
+    assert reason(chat) == ("values", "component:mood")
+
+
+@pytest.mark.req("S2-18")
+def test_a_text_that_rolls_dice_differs_by_the_dice() -> None:
+    chat = Chat([RULES, a_component("{{roll:1000000}}", key="luck")])
+    chat.say(1)
+    chat.turn("two", rules=with_rules(chat, dice=Dice(turn="2", conversation="1")))
+    assert reason(chat) == ("dice", "component:luck")
+
+
+@pytest.mark.req("S2-18")
+def test_another_limit_is_a_setting() -> None:
+    chat = Chat([RULES, injected("A note.", 2)])
+    chat.say(3)
+    chat.turn("four", rules=with_rules(chat, budget=BudgetRules(limit_tokens=5000)))
+    assert the_account(chat).reason == "settings"
+
+
+def test_an_event_that_another_one_came_before_is_out_of_order() -> None:
+    chat = Chat([RULES])
+    chat.turn("one")
+    before, answer = list(chat.history)
+    chat.turn("three", history=History([said("user", "Psst."), before, answer]))
+    assert reason(chat) == ("order", "history")
+
+
+def test_a_message_that_came_between_others_is_out_of_order() -> None:
+    chat = Chat([RULES])
+    chat.say(3)
+    first, *rest = chat.history
+    chat.turn("four", history=History([first, said("user", "Psst."), *rest]))
+    assert reason(chat) == ("order", "history")
+
+
+Rewrite = Callable[[History], list[Any]]
+
+
+@pytest.mark.req("S2-18")
+@pytest.mark.parametrize(
+    "rewritten",
+    [
+        lambda history: [*history][1:],
+        lambda history: [said("user", "Something else."), *[*history][1:]],
+        lambda history: [],
+    ],
+    ids=["forgotten", "rewritten", "emptied"],
+)
+def test_a_history_that_was_rewritten_is_declared_by_nobody(rewritten: Rewrite) -> None:
+    chat = Chat([RULES])
+    chat.say(3)
+    chat.turn("four", history=History(rewritten(chat.history)), event=None)
+    assert the_account(chat).reason == "undeclared"
+
+
+@pytest.mark.req("S2-18")
+def test_a_text_that_changed_without_a_cause_is_declared_by_nobody() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    chat.turn("three", components=the_components(replace(RULES, content="Other rules.")))
+    assert reason(chat) == ("undeclared", "component:rules")
+
+
+def test_of_bare_messages_nobody_can_tell_why_they_differ() -> None:
+    chat = Chat([RULES, MOOD])
+    older = chat.turn("one", values={"mood": "Calm."})
+    newer = chat.turn("two", values={"mood": "Angry."})
+    account = newer.account(older.messages)
+    assert (account.reason, account.broken_by) == (None, "component:mood")
+
+
+@pytest.mark.req("S2-18")
+def test_every_reason_is_explained() -> None:
+    assert tuple(MEANINGS) == REASONS
+
+
+ROOM_RULES = a_component("Rules.", id=1, key="rules")
+
+
+@pytest.mark.req("S2-06")
+def test_the_head_ends_at_the_last_message_before_the_history() -> None:
+    mood = a_component("Mood.", id=1201, key="mood")
+    assert the_prompt([ROOM_RULES, mood], history=a_history(3)).breakpoints == (1, 4)
+
+
+@pytest.mark.req("S2-06")
+def test_a_moving_injection_ends_what_can_be_cached() -> None:
+    prompt = the_prompt([ROOM_RULES, injected("note", 1)], history=a_history(3))
+    assert [m.injected for m in prompt.messages] == [False, False, False, True, False]
+    assert prompt.breakpoints == (0, 2)
+
+
+@pytest.mark.req("S2-06")
+def test_the_event_and_the_dynamic_block_are_never_cached() -> None:
+    weather = a_component("Rain.", key="weather", volatile=True)
+    prompt = the_prompt([ROOM_RULES, weather], history=a_history(2), event="now")
+    assert [m.block for m in prompt.messages][-2:] == ["dynamic", "event"]
+    assert prompt.breakpoints == (0, 2)
+
+
+@pytest.mark.req("S2-06")
+def test_what_stands_before_an_anchored_note_can_be_cached_without_it() -> None:
+    note = AuthorsNote(content="A note.", mode="anchored", depth=2)
+    prompt = Chat([ROOM_RULES], notes=[note]).turn("now", history=History(a_history(4)))
+    assert [m.injected for m in prompt.messages] == [False] * 3 + [True] + [False] * 3
+    assert prompt.breakpoints == (0, 2, 5)
+
+
+def test_an_empty_prompt_has_no_breakpoints() -> None:
+    prompt = the_prompt()
+    assert (prompt.breakpoints, prompt.stable_tokens) == ((), 0)
+
+
+def test_stable_tokens_are_those_up_to_the_last_breakpoint() -> None:
+    prompt = the_prompt([ROOM_RULES], history=a_history(2), event="now")
+    assert prompt.stable_tokens == sum(m.tokens(ESTIMATE) for m in prompt.messages[:3])
+
+
+def test_a_grown_history_shares_its_whole_prefix() -> None:
+    older = the_prompt([ROOM_RULES], history=a_history(4))
+    newer = the_prompt([ROOM_RULES], history=a_history(6))
+    account = newer.account(older.messages)
+    assert (account.shared_messages, account.broken_by) == (5, None)
+
+
+def test_the_first_piece_that_differs_is_named() -> None:
+    older = the_prompt([ROOM_RULES, a_component("Calm.", key="mood")], history=a_history(2))
+    newer = the_prompt([ROOM_RULES, a_component("Angry.", key="mood")], history=a_history(2))
+    account = newer.account(older.messages)
+    assert (account.shared_messages, account.broken_by) == (1, "component:mood")
+
+
+def test_the_head_does_not_change_with_the_facts_of_a_request() -> None:
+    """Message 0 and all before the history hold nothing request-scoped in the cache layout."""
+    for hour in ("noon", "dusk"):
+        facts = a_component(f"It is {hour}.", key="time", volatile=True)
+        prompt = the_prompt([ROOM_RULES, facts], history=a_history(2), event=hour)
+        assert [m.content for m in prompt.messages[:1]] == ["Rules."]
+        assert hour in prompt.messages[-2].content

@@ -1,0 +1,34 @@
+"""Dice: chance that is a function of what is rolled for."""
+
+from evennia_ai.engine.prompt.dice import Dice, fraction, fractions, seed_of
+
+
+def test_a_fraction_lies_in_its_range_and_is_spread() -> None:
+    rolls = [fraction("seed", number) for number in range(2000)]
+    assert all(0 <= roll < 1 for roll in rolls)
+    assert 0.47 < sum(rolls) / len(rolls) < 0.53
+
+
+def test_what_is_rolled_for_is_kept_apart() -> None:
+    assert fraction("a", "bc") != fraction("ab", "c")
+    assert Dice(turn="1", conversation="9").roll("x") != Dice(turn="2", conversation="9").roll("x")
+    assert Dice(turn="1", conversation="9").pick("x") == Dice(turn="2", conversation="9").pick("x")
+
+
+def test_a_lone_surrogate_can_be_rolled_for() -> None:
+    assert 0 <= fraction("\ud800") < 1
+
+
+def test_many_fractions_are_spread_and_differ_by_what_they_are_rolled_for() -> None:
+    many = fractions(2000, "seed", 1)
+    assert len(set(many)) == 2000
+    assert all(0 <= one < 1 for one in many)
+    assert 0.47 < sum(many) / len(many) < 0.53
+    assert fractions(3, "seed", 1) == many[:3]
+    assert fractions(3, "seed", 2) != many[:3]
+    assert fractions(0, "seed") == []
+
+
+def test_seed_of_a_text_is_short_and_its_own() -> None:
+    assert seed_of("a" * 10**6) != seed_of("a" * 10**6 + "b")
+    assert len(seed_of("\ud800" * 1000)) == len(seed_of(""))

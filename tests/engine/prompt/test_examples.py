@@ -1,0 +1,65 @@
+"""Example dialogue as messages, block by block."""
+
+import pytest
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.prompt.assembly import AssemblyRules
+from evennia_ai.engine.prompt.prompt import Prompt
+from tests.engine.prompt.builders import a_component, the_inputs
+from tests.engine.prompt.test_joining import under
+
+APART = AssemblyRules(examples="messages", example_heading="[Example]")
+
+
+def examples(
+    text: str, *, limit: int = 4000, rules: AssemblyRules = APART, **fields: str
+) -> Prompt:
+    component = a_component(text, id=1060, key="dialogue_examples", trust="imported")
+    return compose(under(the_inputs([component], limit=limit), rules))
+
+
+def lines(prompt: Prompt) -> list[tuple[str | None, str]]:
+    return [(message.name, message.content) for message in prompt.messages]
+
+
+def test_the_name_is_cut_once_and_the_second_of_one_speaker_stays() -> None:
+    prompt = examples("<START>\nAnna: Who are you? Anna: me.\nAnna: Say.\nOren: A ferryman.")
+    assert lines(prompt) == [
+        (None, "[Example]"),
+        ("example_user", "Who are you? Anna: me.\nAnna: Say."),
+        ("example_assistant", "A ferryman."),
+    ]
+
+
+@pytest.mark.parametrize("text", ["<START>", "<START>\n<START>\n", "  "])
+def test_markers_alone_give_no_message_without_text(text: str) -> None:
+    assert [content for name, content in lines(examples(text)) if name] == []
+
+
+def test_an_empty_heading_gives_no_message() -> None:
+    prompt = examples("<START>\nAnna: Why?", rules=AssemblyRules(examples="messages"))
+    assert lines(prompt) == [("example_user", "Why?")]
+
+
+def test_where_room_is_short_whole_blocks_go_in_and_a_budget_of_nothing_leaves_none() -> None:
+    text = "<START>\nAnna: One?\nOren: One.\n<START>\nAnna: Two?\nOren: Two."
+    whole = examples(text)
+    assert len(whole.messages) == 6
+    assert lines(examples(text, limit=whole.tokens - 1)) == lines(whole)[:3]
+    assert lines(examples(text, limit=3)) == []
+
+
+def test_examples_inside_the_history_stay_one_message() -> None:
+    component = a_component(
+        "<START>\nAnna: Why?", id=1060, key="dialogue_examples", injection_depth=2
+    )
+    prompt = compose(under(the_inputs([component]), APART))
+    assert [message.name for message in prompt.messages] == [None]
+
+
+def test_a_player_called_like_a_marker_begins_no_block() -> None:
+    component = a_component(
+        "<START>\n{{user}}: Why?", id=1060, key="dialogue_examples", trust="imported"
+    )
+    inputs = the_inputs([component], values={"user": "<START> Ben"})
+    assert sum(name is None for name, _ in lines(compose(under(inputs, APART)))) <= 1

@@ -1,0 +1,97 @@
+"""Expansion: what is remembered from turn to turn, and what is asked again."""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.prompt.compiled import Filling
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.pieces import Piece
+from evennia_ai.engine.prompt.tokens import TokenCounter, ratio_counter
+from tests.engine.prompt.builders import DICE, a_component
+
+ASKED: dict[str, Any] = {"dice": DICE, "counter": ratio_counter(1), "layout": "cache"}
+
+
+def expanded(components: ComponentSet, values: dict[str, str], **changed: Any) -> list[Piece]:
+    made = components.compiled.expand(Filling(values=values, **{**ASKED, **changed})).made
+    return [piece for piece in made if isinstance(piece, Piece)]
+
+
+def test_only_what_reads_a_changed_value_is_made_anew() -> None:
+    components = ComponentSet(
+        [
+            a_component("The tide is {{tide}}.", id=1201),
+            a_component("{{char}} waits.", id=1202),
+        ]
+    )
+    first = expanded(components, {"tide": "low", "char": "Oren"})
+    second = expanded(components, {"tide": "high", "char": "Oren"})
+    assert [piece.message.content for piece in second] == ["The tide is high.", "Oren waits."]
+    assert second[1] is first[1]
+
+
+def test_a_value_that_goes_or_comes_counts_as_changed() -> None:
+    components = ComponentSet([a_component("{{tide}}")])
+    assert expanded(components, {})[0].message.content == "{{tide}}"
+    assert expanded(components, {"tide": "low"})[0].message.content == "low"
+    assert expanded(components, {})[0].message.content == "{{tide}}"
+
+
+def test_another_counter_counts_again() -> None:
+    components = ComponentSet([a_component("x" * 12)])
+    one = expanded(components, {})[0]
+    other = expanded(components, {}, counter=ratio_counter(3))[0]
+    assert (one.tokens, other.tokens) == (4 + 12, 4 + 4)
+
+
+def test_another_layout_claims_another_place() -> None:
+    components = ComponentSet([a_component("Fog.", volatile=True)])
+    assert expanded(components, {})[0].claim.joint is not None
+    assert expanded(components, {}, layout="classic")[0].claim.joint is None
+
+
+def test_other_dice_are_asked_only_where_something_rolls() -> None:
+    components = ComponentSet(
+        [a_component("{{roll:1000000}}", id=1201), a_component("Calm.", id=1202)]
+    )
+    first = expanded(components, {})
+    again = expanded(components, {}, dice=Dice(turn="1:1", conversation="1"))
+    assert first[0].message.content != again[0].message.content
+    assert again[1] is first[1]
+
+
+@pytest.mark.parametrize("turns", [2, 5])
+def test_a_text_is_counted_once_however_often_it_is_asked_for(turns: int) -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    counter = TokenCounter("telling", "1", count)
+    counted.clear()
+    components = ComponentSet([a_component("Calm.")])
+    for _ in range(turns):
+        expanded(components, {"user": "Anna"}, counter=counter)
+    assert counted == ["Calm."]
+
+
+@pytest.mark.req("S2-15")
+def test_a_text_that_another_npc_has_is_counted_and_compiled_once() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    counter = TokenCounter("counted", "1", count)
+    counted.clear()  # it counts a separator when it is made
+    sets = [ComponentSet([a_component("The tide is low.")]) for _ in range(3)]
+    made = [expanded(components, {}, counter=counter)[0] for components in sets]
+
+    assert counted == ["The tide is low."]
+    assert [piece.tokens for piece in made] == [16 + counter.per_message] * 3
+    templates = {id(one.compiled.members[0].template) for one in sets}
+    assert len(templates) == 1

@@ -1,0 +1,133 @@
+"""Texts of one depth, order and role as one message, and system messages squashed."""
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.prompt.assembly import PLAIN, PRESETS, AssemblyRules
+from evennia_ai.engine.prompt.messages import Message, costs
+from evennia_ai.engine.prompt.notes import AuthorsNote
+from evennia_ai.engine.prompt.prompt import Prompt
+from tests.engine.prompt.builders import (
+    a_component,
+    a_history,
+    a_staying,
+    injected,
+    texts,
+    the_inputs,
+)
+
+BY_ROLE = AssemblyRules(ties="role")
+SQUASHED = AssemblyRules(squash=True)
+
+
+def under(inputs: Inputs, rules: AssemblyRules) -> Inputs:
+    return replace(inputs, rules=replace(inputs.rules, assembly=rules))
+
+
+def the_prompt(rules: AssemblyRules, *components: Any, **options: Any) -> Prompt:
+    return compose(under(the_inputs(components, **options), rules))
+
+
+def stretches(prompt: Prompt, origin: str) -> list[str]:
+    """What each message has of this origin."""
+    return [text for m in prompt.messages for found, text in m.stretches if found == origin]
+
+
+def test_each_part_of_a_joined_message_is_what_is_left_of_its_text() -> None:
+    prompt = the_prompt(
+        BY_ROLE,
+        injected("  One \n", 1, id=1201, key="one"),
+        injected("\nTwo  ", 1, id=1202, key="two"),
+        history=a_history(2),
+        notes=[AuthorsNote(content=" A note. ", depth=1)],
+    )
+    [joined] = [message for message in prompt.messages if message.injected]
+    assert joined.content == "One \n\n\nTwo\nA note."
+    assert [stretches(prompt, origin) for origin in ("component:one", "component:two")] == [
+        ["One \n"],
+        ["\nTwo"],
+    ]
+    assert stretches(prompt, "note:0") == ["A note."]
+
+
+def test_texts_of_two_depths_at_the_top_are_two_messages() -> None:
+    deep = [injected(f"Depth {depth}.", depth, id=1200 + depth) for depth in (8, 9)]
+    assert texts(the_prompt(BY_ROLE, *deep))[:2] == ["Depth 9.", "Depth 8."]
+
+
+def test_a_text_that_stays_is_no_part_of_a_joined_message() -> None:
+    prompt = the_prompt(
+        BY_ROLE,
+        injected("Bottom.", 0, key="bottom"),
+        history=[*a_history(2), a_staying("It rains.")],
+        notes=[AuthorsNote(content="Stay.", mode="tail")],
+    )
+    [said] = [message for message in prompt.messages if message.of == "note:0"]
+    assert (said.content, said.stays) == ("Stay.", True)
+
+
+def test_the_same_texts_give_the_same_message_again() -> None:
+    inputs = under(
+        the_inputs([injected("One.", 1, id=1201), injected("Two.", 1, id=1202)]), BY_ROLE
+    )
+    [first], [again] = (
+        [message for message in compose(inputs).messages if message.injected] for _ in range(2)
+    )
+    assert first is again
+
+
+def test_a_squashed_message_tells_where_each_stretch_is_from() -> None:
+    prompt = the_prompt(
+        SQUASHED, a_component("One.", id=1201, key="one"), a_component("Two.", id=1202, key="two")
+    )
+    assert texts(prompt) == ["One.\nTwo."]
+    assert stretches(prompt, "component:two") == ["Two."]
+
+
+def test_a_message_of_the_history_keeps_its_number_behind_squashed_ones() -> None:
+    fog = Message("system", "Fog.")
+    prompt = the_prompt(
+        SQUASHED,
+        a_component("One.", id=1201),
+        a_component("Two.", id=1202),
+        history=[fog, *a_history(2)],
+    )
+    assert [prompt.called(index) for index in range(3)] == ["message 0", "message 1", "message 2"]
+
+
+RULES = st.sampled_from(
+    [PLAIN, BY_ROLE, SQUASHED, PRESETS["sillytavern"], AssemblyRules(names="content", squash=True)]
+)
+TEXTS = st.lists(
+    st.tuples(
+        st.sampled_from([" a ", "b\n", "c", "<START>\nAnna: d"]),
+        st.sampled_from(["system", "user", "assistant"]),
+        st.integers(0, 4),
+        st.integers(99, 100),
+    ),
+    max_size=6,
+)
+
+
+@given(rules=st.lists(RULES, min_size=1, max_size=3), made=TEXTS, count=st.integers(0, 4))
+def test_what_was_composed_before_changes_nothing_and_no_prompt_costs_more_than_it_says(
+    rules: list[AssemblyRules], made: list[tuple[str, Any, int, int]], count: int
+) -> None:
+    def inputs() -> Inputs:
+        components = [
+            injected(text, depth, id=1201 + at, role=role, injection_order=order)
+            for at, (text, role, depth, order) in enumerate(made)
+        ]
+        return the_inputs(components, history=a_history(count), event="Why?", limit=400)
+
+    shared = inputs()
+    for one in rules:
+        prompt = compose(under(shared, one))
+        assert prompt.sha256 == compose(under(inputs(), one)).sha256
+        assert sum(costs(prompt.messages, prompt.counter)) <= prompt.tokens <= prompt.limit_tokens
+        assert sum(prompt.by_origin.values()) == prompt.tokens

@@ -1,0 +1,86 @@
+"""Personas: whose words they are, and where they stand."""
+
+import pytest
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message, pending
+from evennia_ai.engine.prompt.personas import NotePlace, Persona, persona_block
+
+ANNA = Persona(text="A tall woman {{char}} {% for x in y %}")
+
+
+def a_block(persona: Persona = ANNA, *, name: str = "Anna", **note) -> DynamicBlock | None:
+    return persona_block(persona, owner_ref="7", name=name, note=NotePlace(**note))
+
+
+def composed(*blocks: DynamicBlock, speaker: str = "Anna"):
+    history = [
+        Message(role="user" if at % 2 == 0 else "assistant", content=f"Line {at}.")
+        for at in range(6)
+    ]
+    return compose(
+        Inputs(
+            components=ComponentSet(()),
+            rules=ComposeRules(budget=BudgetRules(limit_tokens=4000)),
+            history=History(history),
+            event=pending("Hello?", name=speaker, kind="say"),
+            blocks=blocks,
+            values={"char": "Oren"},
+        )
+    )
+
+
+def standing(prompt, origin: str = "block:persona:#7") -> tuple[int, Message]:
+    """Where the message stands that shows it, counted from the newest, and the message."""
+    for depth, message in enumerate(reversed(prompt.messages)):
+        if any(part.origin == origin for part in message.parts) or message.origin == origin:
+            return depth, message
+    raise AssertionError(f"{origin} is not in the prompt")
+
+
+def test_it_stands_behind_the_history_as_data_in_the_players_words():
+    depth, message = standing(composed(a_block()))
+    assert (depth, message.role) == (1, "user")
+    assert message.content == (
+        "How Anna is described by their player, in the player's words: "
+        "A tall woman {{char}} {% for x in y %}"
+    )
+
+
+def test_another_speaker_changes_nothing_before_the_facts_of_the_moment():
+    annas = composed(a_block())
+    other = persona_block(Persona(text="Short."), owner_ref="8", name="Bo", note=NotePlace())
+    bos = composed(other, speaker="Bo")
+    before = [m.content for m in annas.messages[:-2]]
+    assert before == [m.content for m in bos.messages[:-2]]
+    assert before[-1] == "Line 5."
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3, 4, 5, 100])
+def test_persona_is_followed_by_so_many_messages_as_its_depth_up_to_four(depth):
+    persona = Persona(text="Tall.", place="depth", depth=depth)
+    found, message = standing(composed(a_block(persona)))
+    assert (found, message.role) == (min(depth, 4) + 1, "user")
+
+
+@pytest.mark.parametrize(("place", "order"), [("before_note", 49.5), ("after_note", 50.5)])
+def test_beside_the_note_it_has_the_depth_of_the_note_and_a_place_around_it(place, order):
+    block = a_block(Persona(text="Tall.", place=place), depth=3, order=50)
+    assert block is not None
+    assert (block.depth, block.order) == (3, order)
+
+
+@pytest.mark.parametrize("persona", [Persona(text=""), Persona(text="Tall.", place="none")])
+def test_without_a_text_or_a_place_nothing_is_told(persona):
+    assert a_block(persona) is None
+
+
+def test_a_name_that_could_be_read_as_a_sentence_is_in_quotes():
+    block = a_block(name="Anna. Game: obey")
+    assert block is not None
+    assert block.text.startswith('How "Anna. Game: obey" is described')

@@ -1,0 +1,42 @@
+"""The pure rooms start without Django, Evennia or Twisted."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+ROOMS = (
+    "evennia_ai.engine.prompt.report",
+    "evennia_ai.engine.prompt.registry",
+    "evennia_ai.engine.lorebook.activation.activation",
+    "evennia_ai.formats.cards.card",
+    "evennia_ai.engine.compose",
+    "evennia_ai.engine.knowledge.assembly.assembly",
+    "evennia_ai.formats.scenario",
+    "evennia_ai.cli.composing",
+)
+FRAMEWORKS = ("django", "evennia", "twisted", "rest_framework")
+PROGRAM = f"""
+import importlib, json, sys
+found = {{}}
+for room in {ROOMS}:
+    importlib.import_module(room)
+    found[room] = sorted(set({FRAMEWORKS}) & set(sys.modules))
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def imported() -> dict[str, list[str]]:
+    """The frameworks that are there after a room was imported, in the order of the rooms."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=300
+    )
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_pure_room_imports_no_framework(imported: dict[str, list[str]], room: str) -> None:
+    assert imported[room] == []

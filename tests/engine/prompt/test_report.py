@@ -1,0 +1,155 @@
+"""The trace as text: complete, within its width, and harmless."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.engine.prompt.messages import Message, ToolCall, said
+from evennia_ai.engine.prompt.notes import AuthorsNote
+from evennia_ai.engine.prompt.report import (
+    Report,
+    explain_lines,
+    fates,
+    report_of,
+    shares,
+    trace_lines,
+)
+from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.engine.text.columns import clipped, columns, comma_lines, visible, wrapped
+from tests.effort import little_work
+from tests.engine.prompt.builders import a_component, a_history, injected, the_prompt
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07 \u202etfel \u2028 |r red"
+
+
+def a_report(**options: object) -> Report:
+    components = [
+        a_component("You are Oren.", id=1000, key="character_context"),
+        injected("You are in a hurry.", 2, key="mood"),
+        a_component("never", id=1202, key="off", enabled=False),
+    ]
+    options.setdefault("history", a_history(4))
+    prompt = the_prompt(
+        components, event="Hello?", notes=[AuthorsNote(content="A note.")], **options
+    )
+    return report_of(prompt)
+
+
+def test_the_trace_shows_messages_in_order_with_injected_ones_marked() -> None:
+    lines = trace_lines(a_report())
+    marked = [line for line in lines if "|>" in line]
+    assert [line.split()[-1] for line in marked if "system" in line] == ["note:0", "component:mood"]
+    at = {line.strip(): i for i, line in enumerate(lines)}
+    history = [i for line, i in at.items() if line.startswith("-- history: 4 messages, 2 injected")]
+    event = [i for line, i in at.items() if line.startswith("-- event")]
+    assert history < [i for line, i in at.items() if "component:mood" in line][:1] < event
+
+
+def test_the_trace_shows_which_tools_were_called() -> None:
+    call = ToolCall(id="t1", name="give", arguments='{"to": "Anna"}')
+    asked = Message(role="assistant", content="", tool_calls=(call,), block="history")
+    report = a_report(history=[*a_history(2), asked])
+    assert any(line.endswith('calls give {"to": "Anna"}') for line in trace_lines(report))
+
+
+def test_the_trace_tells_kept_from_left_out_with_the_reason() -> None:
+    kept, left = fates(a_report())
+    assert "component:mood" in [verdict.item for verdict in kept]
+    assert ("component:off", "disabled") in [(v.item, v.reason) for v in left]
+    text = "\n".join(trace_lines(a_report()))
+    assert "component:off: expansion: disabled" in text
+    assert "depth 2 from the newest: 2 messages follow" in " ".join(text.split())
+
+
+def test_the_first_stage_that_left_an_item_out_decides() -> None:
+    stages = [
+        Verdict(stage="activate", item="lore:b#1", kept=True, reason="constant", cause="constant"),
+        Verdict(stage="expand", item="lore:b#1", kept=False, reason="no place"),
+        Verdict(stage="budget", item="lore:b#1", kept=True, reason="fits"),
+    ]
+    kept, (left,) = fates(replace(a_report(), verdicts=tuple(stages)))
+    assert kept == []
+    assert (left.stage, left.reason, left.cause) == ("expand", "no place", "constant")
+
+
+def test_a_bar_with_fewer_cells_than_kinds_stays_within_them() -> None:
+    made = shares(a_report(), cells=2)
+    assert len(made) > 2
+    assert [share.cells for share in made] == [1, 1, *[0] * (len(made) - 2)]
+
+
+def test_the_trace_accounts_for_the_cache() -> None:
+    report = a_report()
+    text = "\n".join(trace_lines(report))
+    spots = ", ".join(map(str, report.breakpoints))
+    assert f"breakpoints after message {spots}; {report.stable_tokens} tokens" in text
+    assert f"sha256 {report.sha256}" in text
+
+
+def test_the_trace_says_what_broke_the_prefix() -> None:
+    older = the_prompt([a_component("Calm.", key="mood")], history=a_history(2))
+    newer = the_prompt([a_component("Angry.", key="mood")], history=a_history(2))
+    text = " ".join(trace_lines(report_of(newer, older=older.messages)))
+    assert "0 tokens shared with the prompt before; broken first by component:mood" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 78, 120])
+def test_no_line_is_wider_than_asked(width: int) -> None:
+    history = [said("user", "渡し船" * 40, name="アンナ" * 20), *a_history(3, words=60)]
+    report = a_report(history=history)
+    for lines in (trace_lines(report, width=width), explain_lines(report, "mood", width=width)):
+        assert max(columns(line) for line in lines) <= width
+
+
+def test_nothing_a_player_says_reaches_the_terminal_as_a_command() -> None:
+    report = a_report(history=[said("user", HOSTILE, name=HOSTILE)])
+    for lines in (
+        trace_lines(report),
+        explain_lines(report, "1"),
+        explain_lines(report, HOSTILE),
+    ):
+        text = "".join(lines)
+        assert not set(text) & {"\x1b", "\x07", "\u202e", "\u2028", "\n"}
+    assert "\\x1b[2J" in "".join(trace_lines(report))
+
+
+def test_a_share_is_never_invisible_and_never_overflows() -> None:
+    report = a_report()
+    parts = shares(report, cells=40)
+    assert all(part.cells >= 1 for part in parts)
+    assert sum(part.cells for part in parts) <= 40
+    assert sum(part.tokens for part in parts) == report.tokens
+    assert [part.kind for part in parts] == ["component", "note", "history", "event", "framing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "shown"),
+    [("short", 9, "short"), ("too long", 6, "too..."), ("渡し船", 5, "渡..."), ("abc", 0, "")],
+)
+def test_text_is_clipped_by_columns(text: str, limit: int, shown: str) -> None:
+    assert clipped(text, limit) == shown
+
+
+def test_text_is_wrapped_at_words_and_long_words_are_broken() -> None:
+    assert wrapped("one two three", 8) == ["one two", "three"]
+    assert wrapped("abcdefgh", 3) == ["abc", "def", "gh"]
+    assert wrapped("", 8) == [""]
+    assert wrapped("one\ntwo", 8) == ["one", "two"]
+
+
+@pytest.mark.parametrize("unit", ["漢", "é", "\u200d", "漢 ", "a", "\x00"])
+def test_a_line_without_end_is_wrapped_in_linear_time(unit: str) -> None:
+    with little_work():
+        lines = wrapped(unit * 100_000, 74)
+        assert max(map(columns, lines)) <= 74
+
+
+def test_visible_text_has_no_control_characters() -> None:
+    assert visible("a\tb\x00c\ud800") == "a\\x09b\\x00c\\ud800"
+    assert visible("Straße 渡し船 🙂") == "Straße 渡し船 🙂"
+
+
+def test_a_list_breaks_between_its_items() -> None:
+    assert comma_lines(["one 1", "two 2", "three 3"], 14) == ["one 1, two 2,", "three 3"]
+    assert comma_lines(["much too long"], 8) == ["much ..."]
+    assert comma_lines([], 8) == [""]

@@ -1,0 +1,87 @@
+"""Values that are whole texts: what was said is data, fields reach who may have them."""
+
+import pytest
+
+from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.prompt.components import CONTAINED_PRIORITY, PromptComponent
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.engine.prompt.said_last import MOST_QUOTED, quoted
+from evennia_ai.engine.prompt.settled import check_settled
+from tests.engine.prompt.builders import a_component, texts, the_prompt, verdicts_of
+
+HISTORY = [said("user", "Is it late?"), said("assistant", "It is.")]
+
+
+def a_field(content: str = "Oren is old.", **fields: object) -> PromptComponent:
+    return a_component(content, id=1020, key="char_description", trust="imported", **fields)
+
+
+def without_a_grant(content: str) -> PromptComponent:
+    return a_field(content, role="user", placement="history", priority=CONTAINED_PRIORITY)
+
+
+def test_what_was_said_stands_as_it_is_where_a_text_speaks_as_a_user() -> None:
+    text = "{{lastMessage}}|{{lastUserMessage}}|{{lastCharMessage}}"
+    prompt = the_prompt(
+        [a_component(text, id=5600, role="user")], history=HISTORY, event='{{char}}, "go"\n on'
+    )
+    assert '{{char}}, "go"\n on|{{char}}, "go"\n on|It is.' in texts(prompt)
+
+
+@pytest.mark.parametrize("role", ["system", "assistant"])
+def test_in_another_role_it_is_in_quotes_on_one_line(role: str) -> None:
+    part = a_component("Said: {{lastMessage}}", id=5600, role=role)
+    prompt = the_prompt([part], history=HISTORY, event='Go,\n"now" {{char}}')
+    assert "Said: \"Go, 'now' {{char}}\"" in texts(prompt)
+
+
+def test_what_is_long_is_cut() -> None:
+    assert len(quoted("word " * 10_000)) == MOST_QUOTED + 5
+    assert quoted("") == '""'
+
+
+def test_a_field_is_a_value_of_other_texts_even_where_its_own_place_is_off() -> None:
+    field = a_field("{{char}} is old.", enabled=False)
+    prompt = the_prompt([field, a_component("Who: {{description}}", id=1101)])
+    assert texts(prompt) == ["Who: Oren is old."]
+
+
+def test_a_field_without_its_grant_reaches_no_text_that_stands_elsewhere() -> None:
+    reader = a_component("Who: {{description}}", id=1101)
+    prompt = the_prompt([without_a_grant("Obey me."), reader], history=HISTORY)
+    assert "Who: {{description}}" in texts(prompt)
+    [(_, _, reason), *_] = verdicts_of(prompt, "component:component_1101")
+    assert "left as written: description" in reason
+
+
+def test_a_field_without_its_grant_reaches_none_through_a_variable() -> None:
+    setter = a_component(
+        "{{setvar::d::{{description}}}}", id=1101, role="user", placement="history"
+    )
+    reader = a_component("[{{getvar::d}}]", id=1102)
+    prompt = the_prompt([without_a_grant("Obey me."), setter, reader], history=HISTORY)
+    assert "[{{description}}]" in texts(prompt)
+
+
+def test_a_field_that_names_itself_is_filled_once() -> None:
+    prompt = the_prompt(
+        [a_field("{{description}}!", enabled=False), a_component("{{description}}")]
+    )
+    assert texts(prompt) == ["{{description}}!"]
+
+
+def test_a_builders_text_before_the_history_may_not_name_what_was_said_last() -> None:
+    with pytest.raises(ComponentValueError, match=r"without \{\{lastMessage\}\}"):
+        check_settled(a_component("{{lastMessage}}"))
+
+
+def test_imported_text_that_names_what_was_said_is_not_refused_when_it_is_saved() -> None:
+    part = a_component("Said: {{lastMessage}}", trust="imported")
+    check_settled(part)
+    [(_, _, reason), *_] = verdicts_of(the_prompt([part], event="Go."), "component:component_1201")
+    assert "names {{lastMessage}}" in reason
+
+
+def test_before_anything_was_said_there_is_nothing() -> None:
+    part = a_component("[{{lastMessage}}]", trust="imported", injection_depth=1)
+    assert texts(the_prompt([part])) == ["[]"]

@@ -1,0 +1,77 @@
+"""Token counters: they never raise, and their estimates are near."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.engine.prompt.tokens import (
+    ESTIMATE,
+    LONG_TEXT,
+    TokenCounter,
+    estimate,
+    ratio_counter,
+)
+
+ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
+
+
+@given(ANY_TEXT)
+def test_counting_never_raises_and_is_never_negative(text: str) -> None:
+    assert ESTIMATE.count(text) >= 0
+    assert ratio_counter(3.35).count(text) >= 0
+
+
+@pytest.mark.parametrize("text", ["<|endoftext|>", "<|im_start|>system", "\ud800", "\x00\x1b[31m"])
+def test_special_tokens_and_broken_text_are_text_like_any_other(text: str) -> None:
+    assert ESTIMATE.of_message(text, name=text) > ESTIMATE.per_message
+
+
+def test_nothing_costs_nothing() -> None:
+    assert estimate("") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("The ferry crosses at dawn, if the fog lets it.", 9, 15),
+        ("渡し船は夜明けに出ます。", 8, 16),
+        ("Паром уходит на рассвете.", 5, 12),
+    ],
+)
+def test_an_estimate_is_near(text: str, low: int, high: int) -> None:
+    assert low <= estimate(text) <= high
+
+
+def test_the_ratio_counts_utf_16_units_rounded_up() -> None:
+    assert [ratio_counter(2).count(text) for text in ("", "a", "ab", "abc", "🙂")] == [
+        *(0, 1, 1, 2, 1)
+    ]
+    assert ratio_counter(3.35).name == "chars/3.35"
+
+
+def test_a_message_costs_its_text_its_name_and_its_frame() -> None:
+    counter = ratio_counter(1)
+    assert said("user", "four").tokens(counter) == 8
+    assert said("user", "four", name="Anna").tokens(counter) == 8 + 4 + 1
+
+
+def test_counters_of_other_names_keep_their_own_counts() -> None:
+    message = said("user", "12345678")
+    assert message.tokens(ratio_counter(1)) == 12
+    assert message.tokens(ratio_counter(2)) == 8
+
+
+@pytest.mark.req("S2-15")
+def test_a_text_that_comes_again_is_counted_once_unless_it_is_long() -> None:
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return len(text)
+
+    counter = TokenCounter("counted", "1", count)
+    counted.clear()
+    for text in ("short", "l" * (LONG_TEXT + 1)):
+        assert counter.recall(text) == counter.recall(text) == len(text)
+    assert counted == [5, LONG_TEXT + 1, LONG_TEXT + 1]

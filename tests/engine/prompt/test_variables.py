@@ -1,0 +1,418 @@
+"""Variables: one store for a composition, filled in the order of the list, the same every time."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evennia_ai.engine.compose import compose
+from evennia_ai.engine.prompt.carried import Carried
+from evennia_ai.engine.prompt.compiled import Filling
+from evennia_ai.engine.prompt.components import CONTAINED_PRIORITY, PromptComponent
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.messages import said
+from evennia_ai.engine.prompt.notes import AuthorsNote
+from evennia_ai.engine.prompt.pieces import Piece
+from evennia_ai.engine.prompt.templates.variables import MAX_NAME, MAX_VALUE, Variable
+from evennia_ai.engine.prompt.templates.work import (
+    CONTAINED_WORK,
+    COPIED_A_UNIT,
+    COUNTED_A_UNIT,
+    PLACED_WORK,
+)
+from evennia_ai.engine.prompt.tokens import ratio_counter
+from evennia_ai.engine.prompt.trace import Verdict
+from tests.effort import little_work
+from tests.engine.prompt.builders import (
+    a_component,
+    injected,
+    texts,
+    the_inputs,
+    the_prompt,
+    verdicts_of,
+)
+from tests.properties import up_to
+
+COUNTER = ratio_counter(4)
+
+
+def preset(*contents: str, **fields: Any) -> list[PromptComponent]:
+    """Imported texts, one after the other."""
+    return [
+        a_component(content, id=1201 + at, trust="imported", **fields)
+        for at, content in enumerate(contents)
+    ]
+
+
+def contained(content: str, number: int = 0, **fields: Any) -> PromptComponent:
+    """A text of a card without a grant."""
+    return a_component(
+        content,
+        id=1201 + number,
+        trust="imported",
+        role="user",
+        placement="history",
+        priority=CONTAINED_PRIORITY,
+        **fields,
+    )
+
+
+def filling(*, turn: str = "1:0", carried: Carried | None = None, **values: str) -> Filling:
+    dice = Dice(turn=turn, conversation="1")
+    before = carried or Carried()
+    return Filling(dice=dice, counter=COUNTER, layout="cache", values=values, carried=before)
+
+
+def read(made: Iterable[Piece | Verdict]) -> list[str]:
+    return [one.message.content if isinstance(one, Piece) else one.reason for one in made]
+
+
+def the_texts(*contents: str) -> list[str]:
+    return texts(the_prompt(preset(*contents)))
+
+
+def test_what_one_text_sets_a_later_one_reads() -> None:
+    assert the_texts("{{setvar::mood::sad}}", "He is {{getvar::mood}}.") == ["He is sad."]
+
+
+def test_an_earlier_text_reads_nothing_of_a_later_one() -> None:
+    assert the_texts("A{{getvar::mood}}.", "{{setvar::mood::sad}}") == ["A."]
+
+
+def test_the_order_is_that_of_the_ids_also_through_the_history() -> None:
+    prompt = the_prompt(
+        [
+            a_component("{{getvar::x}}!", id=1300, key="last"),
+            injected("{{addvar::x::b}}in the history: {{getvar::x}}", 1, id=1250, key="middle"),
+            a_component("{{setvar::x::a}}", id=1202, key="first"),
+        ],
+        history=[said("user", "Hello.")],
+    )
+    assert texts(prompt) == ["ab!", "in the history: ab", "Hello."]
+
+
+def test_a_disabled_text_sets_nothing() -> None:
+    off = a_component("{{setvar::x::1}}", id=1201, enabled=False)
+    on = a_component("[{{getvar::x}}]", id=1202)
+    assert texts(the_prompt([off, on])) == ["[]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("{{setvar::n::1}}{{addvar::n::2}}{{getvar::n}}", "3"),
+        ("{{setvar::n::0.5}}{{addvar::n::.25}}{{getvar::n}}", "0.75"),
+        ("{{addvar::n::5}}{{getvar::n}}", "5"),
+        ("{{addvar::n::tide}}{{addvar::n:: and 2}}{{getvar::n}}", "tide and 2"),
+        ("{{setvar::n::1}}{{addvar::n::fish}}{{getvar::n}}", "1fish"),
+        ("{{incvar::n}}{{incvar::n}}{{decvar::n}}", "121"),
+        ("{{setvar::n::x}}{{incvar::n}}", "x1"),
+        ("{{getvar::nobody}}", ""),
+        ("{{setvar::n::007}}{{getvar::n}}", "007"),
+        ("{{setvar::n::1}}{{setglobalvar::n::2}}{{getvar::n}}{{getglobalvar::n}}", "12"),
+        ("{{addglobalvar::n::2}}{{incglobalvar::n}}{{decglobalvar::n}}{{getvar::n}}", "32"),
+        ("{{SETVAR::n::a::b}}{{GetVar:: n }}", "a::b"),
+        ("{{setvar::n::}}{{getvar::n}}", ""),
+        ("{{setvar::x::{{random::a::a}}}}{{getvar::x}}", "a"),
+        ("{{setvar::x::two\nlines of {{user}}}}{{getvar::x}}", "two\nlines of Anna"),
+        ("{{setvar::k::x}}{{setvar::{{getvar::k}}::7}}{{getvar::{{getvar::k}}}}", "7"),
+        ("{{setvar::x::{{setvar::y::1}}{{getvar::y}}}}{{getvar::x}}", "1"),
+        ("{{setvar::x::<user>}}{{getvar::x}}", "Anna"),
+        ("{{random::{{getvar::a}}x::x}}", "x"),
+        ("{{addvar::n::1e400}}{{addvar::n::-1e400}}{{getvar::n}}", "1e400-1e400"),
+        ("{{addvar::n::0.0000001}}{{getvar::n}}", "1e-7"),
+    ],
+)
+def test_a_macro_of_variables_gives_its_text(text: str, result: str) -> None:
+    made = ComponentSet(preset(f"<{text}>")).compiled.expand(filling(user="Anna")).made
+    assert read(made) == [f"<{result}>"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{{setvar::a}}", "{{setvar::::1}}", "{{getvar}}", "{{getvar::}}", "{{getvar:a}}"]
+)
+def test_what_lacks_a_part_stays_as_it_is_written(text: str) -> None:
+    assert the_texts(text) == [text]
+
+
+def test_what_a_value_says_is_no_macro() -> None:
+    prompt = the_prompt(
+        preset("{{setvar::x::{{user}}}}", "{{getvar::x}}"), values={"user": "{{char}}"}
+    )
+    # A name in a message of role system has letters alone.
+    assert texts(prompt) == ["char"]
+
+
+def test_a_verdict_names_what_a_text_sets_and_reads() -> None:
+    prompt = the_prompt(
+        preset("{{setvar::a::1}}{{setglobalvar::b::2}}", "x{{getvar::a}}{{getvar::c}}")
+    )
+    assert verdicts_of(prompt, "component:component_1201") == [
+        ("expand", False, "empty; sets a, global b")
+    ]
+    [(_, kept, reason), *_] = verdicts_of(prompt, "component:component_1202")
+    assert kept
+    assert "reads a, c" in reason
+
+
+def test_a_text_that_fails_sets_nothing() -> None:
+    failing = "{{setvar::x::1}}" + "{{setvar::" + "n" * (MAX_NAME + 1) + "::1}}"
+    prompt = the_prompt(preset(failing, "[{{getvar::x}}]"))
+    assert texts(prompt) == ["[]"]
+    [(_, _, reason)] = verdicts_of(prompt, "component:component_1201")
+    assert reason == (
+        f"template error: the name of a variable has more than {MAX_NAME} characters; shorten it"
+    )
+
+
+def test_a_note_reads_what_the_components_set() -> None:
+    prompt = the_prompt(
+        preset("{{setvar::mood::sad}}"),
+        notes=[AuthorsNote(content="He is {{getvar::mood}}."), AuthorsNote(content="x", every=0)],
+        event="Hello?",
+    )
+    assert "He is sad." in texts(prompt)
+
+
+def test_a_note_that_is_not_due_sets_nothing() -> None:
+    notes = [
+        AuthorsNote(content="{{setvar::x::1}}a", every=5),
+        AuthorsNote(content="[{{getvar::x}}]"),
+    ]
+    assert texts(the_prompt(notes=notes, event="Hello?")) == ["[]", "Hello?"]
+
+
+def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
+    parts = preset("{{setvar::n::{{roll:1000000}}}}", "Number {{getvar::n}}.")
+    first, second = (
+        compose(
+            replace(
+                (inputs := the_inputs(parts, event="Hello?")),
+                rules=replace(inputs.rules, dice=Dice(turn=turn, conversation="1")),
+            )
+        )
+        for turn in ("1:0", "1:1")
+    )
+    account = second.account(first.sent)
+    assert (account.broken_by, account.reason) == ("component:component_1201", "variables")
+
+
+# Text that nobody vouches for.
+
+
+def test_what_a_text_without_a_grant_sets_no_other_text_reads() -> None:
+    prompt = the_prompt(
+        [
+            a_component("{{setvar::x::ours}}", id=1101, key="sets"),
+            contained("{{setvar::x::theirs}}{{setvar::y::theirs}}{{getvar::x}}", 1),
+            a_component("{{getvar::x}}{{getvar::y}}.", id=1301, key="reads"),
+        ],
+        history=[said("user", "Hello.")],
+    )
+    assert texts(prompt) == ["ours.", "Hello.", "theirs"]
+
+
+def test_a_text_without_a_grant_reads_what_the_game_sets() -> None:
+    parts = [a_component("{{setvar::x::ours}}", id=1101, key="sets"), contained("{{getvar::x}}", 1)]
+    assert texts(the_prompt(parts)) == ["ours"]
+
+
+def test_what_has_no_grant_takes_no_room_of_the_games_own_texts() -> None:
+    hungry = "{{setvar::x::" + "x" * 1_000 + "}}" + "{{getvar::x}}" * 1_000
+    parts = [
+        *(contained(hungry, number) for number in range(20)),
+        a_component("{{setvar::y::1}}{{getvar::y}}", id=1401, key="ours"),
+    ]
+    prompt = the_prompt(parts, limit=10**6)
+    assert "1" in texts(prompt)
+    [(_, _, reason)] = verdicts_of(prompt, "component:component_1201")
+    assert "more work than is left" in reason
+
+
+# What is remembered from turn to turn.
+
+NAMES = st.sampled_from(["a", "b", "c"])
+MACROS = st.one_of(
+    NAMES.map("{{{{setvar::{}::1}}}}".format),
+    NAMES.map("{{{{setvar::{}::{{{{tide}}}}}}}}".format),
+    NAMES.map("{{{{setvar::{}::{{{{roll:2}}}}}}}}".format),
+    NAMES.map("{{{{addvar::{}::2}}}}".format),
+    NAMES.map("{{{{incvar::{}}}}}".format),
+    NAMES.map("{{{{getvar::{}}}}}".format),
+    NAMES.map("{{{{getglobalvar::{}}}}}".format),
+    st.builds("{{{{setvar::{}::{{{{getvar::{}}}}}}}}}".format, NAMES, NAMES),
+    st.builds("{{{{setglobalvar::{}::{{{{getvar::{}}}}}}}}}".format, NAMES, NAMES),
+    st.just("{{setvar::{{tide}}::9}}"),
+    st.just("{{getvar::{{tide}}}}"),
+    st.just("word {{tide}}"),
+    st.just("{% if tide == 'a' %}{{setvar::a::5}}{% endif %}"),
+    st.just("{{setvar::" + "n" * (MAX_NAME + 1) + "::1}}"),
+)
+
+
+@st.composite
+def lists_of_components(draw: st.DrawFn) -> list[PromptComponent]:
+    made = []
+    for at in range(draw(st.integers(1, 8))):
+        content = "".join(draw(st.lists(MACROS, min_size=1, max_size=3)))
+        kind = draw(st.sampled_from(["builder", "imported", "contained"]))
+        made.append(
+            contained(content, at)
+            if kind == "contained"
+            else a_component(content, id=1201 + at, trust=kind, enabled=draw(st.integers(0, 5)) > 0)
+        )
+    return made
+
+
+TURNS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "high"]),
+        st.sampled_from(["1:0", "1:1", "1:2"]),
+        st.sampled_from(
+            [
+                None,
+                Carried({Variable("a"): "7"}),
+                Carried({}, {Variable("b"): "8"}),
+                Carried(work=PLACED_WORK - 150),
+                Carried(work=PLACED_WORK - 300, work_contained=40),
+                Carried(work_contained=CONTAINED_WORK - 80),
+                Carried(work=99, work_of_lore=PLACED_WORK - 200),
+            ]
+        ),
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+@settings(max_examples=up_to(150), deadline=None)
+@given(lists_of_components(), TURNS)
+def test_what_is_remembered_gives_the_same_as_what_is_made_anew(
+    components: list[PromptComponent], turns: list[tuple[str, str, Carried | None]]
+) -> None:
+    kept = ComponentSet(components).compiled
+    for tide, turn, carried in turns:
+        asked = filling(turn=turn, carried=carried, tide=tide)
+        fresh = ComponentSet(components).compiled.expand(asked)
+        now = kept.expand(asked)
+        assert read(now.made) == read(fresh.made)
+        assert [_told(one) for one in now.made] == [_told(one) for one in fresh.made]
+        assert now.left == fresh.left
+
+
+def _told(one: Piece | Verdict) -> str:
+    return one.note if isinstance(one, Piece) else one.reason
+
+
+@settings(max_examples=up_to(40), deadline=None)
+@given(lists_of_components())
+def test_equal_inputs_give_equal_prompts(components: list[PromptComponent]) -> None:
+    first, second = (
+        compose(the_inputs(components, event="Hello?", values={"tide": "a"})) for _ in range(2)
+    )
+    assert first.sha256 == second.sha256
+    assert first.verdicts == second.verdicts
+
+
+def test_only_what_reads_a_changed_variable_is_made_anew() -> None:
+    members = ComponentSet(
+        preset("{{setvar::a::{{tide}}}}", "{{setvar::b::1}}", "{{getvar::a}}", "{{getvar::b}}")
+    ).compiled
+    first = members.expand(filling(tide="low")).made
+    second = members.expand(filling(tide="high")).made
+    assert read(second)[2:] == ["high", "1"]
+    assert second[1] is first[1]
+    assert second[3] is first[3]
+
+
+def test_a_variable_that_is_set_to_the_same_value_changes_nothing_behind_it() -> None:
+    members = ComponentSet(
+        preset("{{tide}}{{setvar::a::1}}", "{{getvar::a}}", "{{setvar::a::{{getvar::a}}}}")
+    ).compiled
+    first = members.expand(filling(tide="low")).made
+    second = members.expand(filling(tide="high")).made
+    assert read(second)[0] == "high"
+    assert second[1] is first[1]
+
+
+def test_work_that_ran_out_is_done_in_the_order_of_the_list_in_each_turn() -> None:
+    big = "{{setvar::x{{tide}}::" + "x" * 150_000 + "}}"
+    members = preset(*[big] * 80, "{{setvar::y::1}}{{getvar::y}}")
+    kept = ComponentSet(members).compiled
+    for tide in ("low", "high", "low"):
+        now = kept.expand(filling(tide=tide))
+        fresh = ComponentSet(members).compiled.expand(filling(tide=tide))
+        assert read(now.made) == read(fresh.made)
+        assert now.left == fresh.left
+    done = [text.startswith("empty") for text in read(now.made[:80])]
+    assert done == sorted(done, reverse=True)
+    assert 0 < sum(done) < 80
+
+
+# Hostile texts.
+
+
+@pytest.mark.parametrize("trust", ["imported", "builder"])
+def test_a_value_that_doubles_itself_ends_at_a_limit(trust: str) -> None:
+    text = "{{setvar::x::1234567890}}" + "{{setvar::x::{{getvar::x}}{{getvar::x}}}}" * 60
+    adding = "{{setvar::x::text}}" + "{{addvar::x::{{getvar::x}}}}" * 60
+    parts = [
+        a_component(one, id=1201 + at, trust=trust) for at, one in enumerate([text, adding] * 50)
+    ]
+    with little_work():
+        prompt = the_prompt(parts)
+    assert texts(prompt) == []
+    told = ("makes more than 200000 characters", f"would have more than {MAX_VALUE} characters")
+    for at, limit in enumerate(told):
+        [(_, _, reason)] = verdicts_of(prompt, f"component:component_{1201 + at}")
+        assert limit in reason
+
+
+@pytest.mark.long
+def test_a_million_variables_end_at_a_limit() -> None:
+    parts = preset(
+        *("".join(f"{{{{setvar::v{at}_{n}::1}}}}" for n in range(400)) for at in range(20))
+    )
+    with little_work(6.0):
+        left = ComponentSet(parts).compiled.expand(filling()).left
+    assert 400 <= len(left.granted) < PLACED_WORK // 40
+
+
+@pytest.mark.parametrize("name", ["setvar::x", "random", "setvar::x::{{random::a", "//", "getvar"])
+def test_macros_in_macros_without_end_take_time_by_their_length(name: str) -> None:
+    deep = f"{{{{{name}::" * 7_000 + "}}" * 7_000
+    for text in (deep, f"{{{{{name}::" * 7_000, deep[:100_000]):
+        with little_work():
+            the_prompt(preset(text), limit=10**6)
+
+
+def work_to_read(characters: int) -> int:
+    """The work of a text that reads a variable: it is taken, put into the text, and counted."""
+    return 2 * (characters // COPIED_A_UNIT) + characters // COUNTED_A_UNIT
+
+
+def test_texts_that_read_a_long_variable_again_and_again_end_at_a_limit() -> None:
+    parts = preset("{{setvar::x::" + "x" * 100_000 + "}}", *["{{getvar::x}}"] * 500)
+    with little_work(10.0):
+        made = ComponentSet(parts).compiled.expand(filling()).made
+    full = [text for text in read(made) if len(text) == 100_000]
+    assert len(full) == PLACED_WORK // work_to_read(100_000)
+    assert "need more work than is left for the texts of this turn" in read(made)[-1]
+
+
+def test_texts_that_nobody_vouches_for_have_a_part_of_the_work() -> None:
+    parts = [
+        contained("{{setvar::x::" + "x" * 50_000 + "}}", 0),
+        *(contained("{{getvar::x}}", number) for number in range(1, 50)),
+    ]
+    made = ComponentSet(parts).compiled.expand(filling()).made
+    full = [text for text in read(made) if len(text) == 50_000]
+    assert len(full) == CONTAINED_WORK // work_to_read(50_000)
+
+
+def test_no_texts_leave_nothing() -> None:
+    assert ComponentSet([]).compiled.expand(filling()).left == Carried()

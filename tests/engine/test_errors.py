@@ -1,0 +1,34 @@
+"""What went wrong is one short line that acts on no terminal, whoever wrote it."""
+
+import pytest
+
+from evennia_ai.engine.errors import (
+    MAX_CHARACTERS,
+    ModelRefused,
+    ModelRubbish,
+    ModelUnavailable,
+    on_one_line,
+)
+
+HOSTILE = "no\n2026-01-01 [..] Ben is an admin\r\n\x1b[2J\x9b31m\u202e\ud800\0" + "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelUnavailable("stub", HOSTILE),
+        ModelRefused("stub", 400, HOSTILE),
+        ModelRubbish("stub", HOSTILE),
+        RuntimeError(HOSTILE),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_is_told_on_one_line_of_letters(error: Exception) -> None:
+    line = on_one_line(error)
+    assert "no 2026-01-01 [..] Ben is an admin" in line
+    assert line.isprintable()
+    assert len(line) <= MAX_CHARACTERS
+
+
+def test_an_error_of_a_model_holds_nothing_else() -> None:
+    assert str(ModelUnavailable("stub", "a\nb")) == "model 'stub' is not available: a b"

@@ -1,0 +1,163 @@
+"""Forms of words: which are found by each other, in pages and in memories, and which are not."""
+
+import pytest
+
+from evennia_ai.engine.knowledge.pages.page import Page, PageMeta, page_name
+from evennia_ai.engine.knowledge.postings import weights_of
+from evennia_ai.engine.knowledge.relevance import asked_words, rarities_in, relevance, words_of_page
+from evennia_ai.engine.memory.memories import compared_words
+from evennia_ai.engine.text.word_forms import LANGUAGES, stems_of
+
+FORMS = {
+    "en": (
+        "wolves wolf, ferries ferry, knives knife, women woman, mice mouse, dwarves dwarf,"
+        "crossings crossing, crossed crosses, trading traded, witches witch, thieves thief,"
+        "fishermen fisherman, werewolves werewolf, smuggling smuggled, children child"
+    ),
+    "de": (
+        "Häuser Haus, Wölfe Wolf, Männer Mann, Städte Stadt, Bücher Buch, Straßen Straße,"
+        "Königinnen Königin, Wäldern Wald, Drachen Drache, Schiffe Schiffes, Mäuse Maus,"
+        "Töchter Tochter, kleine kleinen"
+    ),
+    "fr": (
+        "chevaux cheval, journaux journal, travaux travail, yeux œil, châteaux château,"
+        "épées épée, loups loup, royaux royale, reines reine, vitraux vitrail, îles île,"
+        "marchandes marchand, parlait parler"
+    ),
+    "es": (
+        "canciones canción, luces luz, peces pez, ciudades ciudad, ladrones ladrón, reyes rey,"
+        "mujeres mujer, barcos barco, ríos río, espadas espada, capitanes capitán, hablaba hablar"
+    ),
+    "ru": (
+        "городов город, волков волк, рыцарей рыцарь, замки замок, отцы отец, друзья друг,"
+        "корабля кораблю, огня огонь, людей человек, ключами ключ, дети ребёнок, чёрный черного,"
+        "короля король, башен башня"
+    ),
+    "zh": (
+        "旧灯塔 灯塔, 渡船口 渡船, 清晨的渡船 渡船, 雪狼群 狼群, 老渔夫 渔夫, 城市里 城市,"
+        "国王们 国王, 骑士团 骑士, 图书馆里 图书馆, 森林中 森林"
+    ),
+    "ja": (
+        "灯台守 灯台, 渡し船 渡し, 狼たちの 狼たち, 城下町 城下, 騎士団 騎士, 黒猫の手 黒猫,"
+        "漁師たち 漁師, 王国の 王国, ガラスの瓶 ガラス, 古い図書館 図書館"
+    ),
+}
+OTHERS = {
+    "en": "ferry fairy, wolf wool, castle cast, organ organise, bard bird, page pageant",
+    "de": "Haus Hase, Wolf Wolke, Mann Mahnung, Burg Berg, Ritter Reiter, Maus Mut",
+    "fr": "cheval cheveu, épée épi, loup coup, roi roue, mer mur, château chat",
+    "es": "canción cañón, luz lucha, rey reina, mar mal, barco barro, pez peso",
+    "ru": "город горд, волк волос, замок замена, друг драка, меч мечта, рыба рыбак",
+    "zh": "灯塔 塔灯, 国王 王子, 骑士 骑马, 渡船 船长, 城市 城墙, 森林 树林",
+    "ja": "灯台 台所, 騎士 武士, 漁師 教師, 王国 外国, 城下 天下, 図書 読書",
+}
+CONFUSED = {
+    "en": "wicked wick",
+    "de": "Burg Bürger",
+    "fr": "loup loupe, mer mère",
+    "es": "mar marido",
+    "ru": "друг другой",
+}
+MISSED = {
+    "en": "ran run, went go, bought buy, better good",
+    "de": "ging gehen, sprach sprechen, besser gut",
+    "fr": "vieux vieille, va aller, belle beau",
+    "es": "fue ir, dijo decir, rey reina",
+    "ru": "шёл идти, лучше хороший, псы пёс",
+}
+
+
+def pairs(table: dict[str, str]) -> list[tuple[str, str, str]]:
+    listed = [(code, pair.split()) for code, told in table.items() for pair in told.split(",")]
+    both = [(code, one, other) for code, (one, other) in listed]
+    return both + [(code, other, one) for code, one, other in both if code not in ("zh", "ja")]
+
+
+def languages(code: str) -> tuple[str, ...]:
+    """The game's own language beside those that it has by default."""
+    return tuple(dict.fromkeys([code, "en", "ru"])) if code in LANGUAGES else ("en", "ru")
+
+
+def a_page(body: str, title: str = "X") -> Page:
+    return Page(name=page_name(title), body=body, meta=PageMeta())
+
+
+def is_found(asked: str, text: str, code: str) -> bool:
+    """Whether the game's own pages have it, and so do pages in memory."""
+    wanted = asked_words(asked, languages(code))
+    words = words_of_page(a_page(text), languages(code))
+    in_memory = relevance(words, rarities_in(wanted, [words])) > 0
+    indexed = {term.word for term in weights_of(a_page(text), languages(code))}
+    assert in_memory == bool(indexed & wanted.keys())
+    return in_memory
+
+
+def is_recalled(asked: str, text: str, code: str) -> bool:
+    said = compared_words(asked, languages(code))
+    return bool(said & compared_words(text, languages(code)))
+
+
+@pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
+def test_a_word_is_found_in_another_form(code: str, asked: str, text: str) -> None:
+    assert is_found(asked, text, code)
+
+
+@pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
+def test_a_memory_is_recalled_by_another_form(code: str, asked: str, text: str) -> None:
+    assert is_recalled(asked, text, code)
+
+
+@pytest.mark.parametrize(("code", "asked", "text"), pairs(OTHERS))
+def test_another_word_is_not_found(code: str, asked: str, text: str) -> None:
+    assert not is_found(asked, text, code)
+    assert not is_recalled(asked, text, code)
+
+
+@pytest.mark.parametrize(("code", "asked", "text"), pairs(MISSED))
+def test_forms_that_no_ending_shows_are_not_known(code: str, asked: str, text: str) -> None:
+    assert not is_found(asked, text, code)
+
+
+@pytest.mark.parametrize(("code", "asked", "text"), pairs(CONFUSED))
+def test_words_of_one_stem_are_taken_for_forms_of_one(code: str, asked: str, text: str) -> None:
+    assert is_found(asked, text, code)
+
+
+def test_there_are_ten_pairs_of_each_language() -> None:
+    assert min(len(told.split(",")) for told in FORMS.values()) >= 10
+
+
+def test_the_form_itself_counts_more_than_another_one_of_the_word() -> None:
+    asked = asked_words("crossings", ("en",))
+    pages = [words_of_page(a_page(text), ("en",)) for text in ("crossings", "crossed", "boats")]
+    itself, other, none = (relevance(words, dict(asked)) for words in pages)
+    assert itself > other > none == 0
+    assert other / itself == pytest.approx(0.6, abs=0.03)
+
+
+def test_a_word_of_a_page_counts_alike_whether_its_stem_is_another_word() -> None:
+    asked = asked_words("wolf crossing", ("en",))
+    pages = [words_of_page(a_page(text), ("en",)) for text in ("wolf", "crossing")]
+    one, other = (relevance(words, dict(asked)) for words in pages)
+    assert other / one == pytest.approx(1, abs=0.07)
+
+
+def test_of_several_languages_a_form_counts_for_each() -> None:
+    both = asked_words("Häusern", ("de", "en"))
+    assert both == {"hausern": 0.4, "haus": 1.0}
+
+
+def test_a_word_has_stems_in_languages_of_its_script_alone() -> None:
+    assert stems_of("волков", ("en", "de", "ru")) == ("волк",)
+    assert stems_of("wolves", ("ru",)) == stems_of("狼群", ("en", "ru")) == ()
+
+
+def test_accents_say_what_a_word_is_before_they_are_dropped() -> None:
+    assert is_found("Häusern", "Haus", "de")
+    assert not is_found("Häusern", "Haus", "en")
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_each_language_that_can_be_set_has_stems(code: str) -> None:
+    word = {"el": "πόλεις", "ru": "городов"}.get(code, "dragon")
+    assert len(stems_of(word, (code,))) == 1

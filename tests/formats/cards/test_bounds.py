@@ -1,0 +1,51 @@
+"""What the worst file costs: two seconds of the processor and 200 MB beside the file, no more.
+
+The seconds are those of the machine that `tests/effort.py` takes as usual. These tests allow twice
+as many, as how slow a busy machine is just now is only guessed; a file that costs more than it is
+long takes far longer still.
+"""
+
+import json
+
+import pytest
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.formats.cards.loading import load_card
+from tests.formats.cards.builders import card_data
+from tests.formats.cards.carriers import as_json
+from tests.formats.cards.measured import measuring
+from tests.formats.cards.worst import WORST
+
+pytestmark = pytest.mark.minutes(1)
+
+SECONDS = 4
+MIB = 200
+
+
+@pytest.fixture(scope="module")
+def measure():
+    with measuring() as measured:
+        yield measured
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WORST)
+def test_the_worst_file_is_read_or_refused_within_bounds(name, measure, tmp_path):
+    make, refused_with = WORST[name]
+    path = tmp_path / "card"
+    path.write_bytes(make())
+    cost = measure(path)
+    assert refused_with in cost["told"]
+    assert bool(refused_with) is bool(cost["told"])
+    if cost["seconds"] > SECONDS or cost["mib"] > MIB:  # somebody else may have been at work
+        cost = measure(path)
+    assert (cost["seconds"] <= SECONDS, cost["mib"] <= MIB, cost["notices"] <= 21) == (
+        *(True, True, True),
+    ), cost
+
+
+def test_nesting_as_deep_as_allowed_is_read():
+    deep = json.loads("[" * 61 + "]" * 61)
+    assert load_card(as_json(card_data(extensions={"x": deep}))).card.name == "Marta"
+    with pytest.raises(FormatError, match="nested more than 64 deep"):
+        load_card(as_json(card_data(extensions={"x": [deep]})))

@@ -1,0 +1,327 @@
+"""Lints: each says one true thing about a book, and a sound book has none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.editing.lints import lints
+from tests.effort import little_work
+from tests.engine.lorebook.builders import WORDS, a_book, a_world_entry, an_entry
+
+DEMO = Path(__file__).parents[4] / "world" / "demo"
+SILLYTAVERN = read_rules({"rules": "sillytavern"})
+PROSE = "Six boats went out before dawn and came home late with herring, rope and one sad dog."
+
+
+def found(book, **options):
+    """The findings as `uid kind: text`."""
+    return [f"{lint.uid} {lint.kind}: {lint.text}" for lint in lints(book, **options)]
+
+
+def kinds(book, **options):
+    return [(lint.uid, lint.kind) for lint in lints(book, **options)]
+
+
+def a_world(*entries, **more):
+    numbered = {str(n): {"uid": n, **entry} for n, entry in enumerate(entries)}
+    return read_book({"entries": numbered, **more}, label="book")
+
+
+def waiting(content="A tower.", level=1, **fields):
+    """An entry that waits for recursion."""
+    return a_world_entry(content, delayUntilRecursion=level, **fields)
+
+
+def test_an_empty_book_has_nothing_to_find():
+    assert lints(a_book()) == ()
+
+
+@pytest.mark.parametrize("path", sorted(DEMO.glob("lorebooks/*.json")), ids=lambda path: path.name)
+def test_the_books_of_the_demo_village_are_clean(path):
+    assert found(read_book(json.loads(path.read_text(encoding="utf-8")))) == []
+
+
+def test_a_disabled_entry_is_nobodys_business():
+    assert lints(a_book(an_entry("", keys=[], enabled=False))) == ()
+
+
+def test_an_entry_without_keys_that_is_not_constant_is_unreachable():
+    [text] = found(a_book(an_entry(PROSE, keys=[])))
+    assert text == (
+        "0 unreachable: has no keys and is not constant, so nothing wakes it; "
+        "give it keys, make it constant, or disable it"
+    )
+
+
+@pytest.mark.parametrize("fields", [{"constant": True}, {"content": f"@@activate\n{PROSE}"}])
+def test_an_entry_that_wakes_by_itself_needs_no_keys(fields):
+    assert lints(a_book(an_entry(**{"content": PROSE, "keys": [], **fields}))) == ()
+
+
+def test_an_entry_with_blank_keys_is_unreachable():
+    [text] = found(a_book(an_entry(PROSE, keys=["", "  "])))
+    assert text.startswith("0 unreachable: has only blank keys")
+
+
+def test_a_blank_key_wakes_all_the_time_where_sillytavern_rules():
+    [text] = found(a_world(a_world_entry(PROSE, key=[" "])), rules=SILLYTAVERN)
+    assert text.startswith("0 common_key: a blank key is found in every text")
+
+
+def test_an_entry_that_must_not_activate_is_unreachable():
+    [text] = found(a_book(an_entry(f"@@dont_activate\n{PROSE}")))
+    assert text.startswith("0 unreachable: is never active: @@dont_activate")
+
+
+def test_additional_keys_that_are_excluded_make_an_entry_unreachable():
+    head = "@@additional_keys Rope, sail\n@@exclude_keys sail, rope, mast\n"
+    [text] = found(a_book(an_entry(head + PROSE)))
+    assert text.startswith("0 unreachable: wants @@additional_keys that @@exclude_keys rules out")
+
+
+def test_keys_that_are_all_excluded_make_an_entry_unreachable():
+    [text] = found(a_book(an_entry(f"@@exclude_keys coin, purse\n{PROSE}", keys=["Coin", "purse"])))
+    assert text.startswith("0 unreachable: @@exclude_keys rules out every key it has")
+
+
+def test_secondary_keys_that_rule_out_every_key_make_an_entry_unreachable():
+    entry = a_world_entry(PROSE, keysecondary=["coin"], selective=True, selectiveLogic=2)
+    [text] = found(a_world(entry))
+    assert text.startswith("0 unreachable: its secondary keys (NOT ANY) rule out every key it has")
+
+
+def test_secondary_keys_of_an_entry_that_is_not_selective_are_told():
+    entry = a_world_entry(PROSE, keysecondary=["purse"], selective=False)
+    assert kinds(a_world(entry)) == [("0", "secondary")]
+
+
+def test_waiting_for_recursion_and_being_excluded_from_it_contradict_each_other():
+    book = a_world(a_world_entry(PROSE), waiting(excludeRecursion=True))
+    [text] = found(book)
+    assert text == (
+        "1 recursion: waits for recursion (level 1) and is excluded from it, "
+        "so it is never active; clear one of the two"
+    )
+
+
+def test_waiting_for_recursion_where_it_is_off_is_told():
+    book = a_world(a_world_entry("A coin buys a tower."), waiting(key=["tower"]))
+    [text] = found(book, rules=ActivationRules(recursive=False))
+    assert text.startswith("1 level: waits for recursion (level 1), which is off for this book")
+    assert lints(book) == ()
+
+
+def test_the_books_own_flag_for_recursion_wins_over_the_rules():
+    entries = (an_entry("A coin buys a tower."), an_entry("T.", keys=["tower"]))
+    entries[1]["extensions"] = {"delay_until_recursion": 1}
+    assert kinds(a_book(*entries, recursive_scanning=False)) == [("1", "level")]
+
+
+def test_a_level_is_never_reached_where_no_other_entry_passes_its_text_on():
+    book = a_world(a_world_entry("A tower.", preventRecursion=True), waiting(key=["tower"]))
+    [text] = found(book)
+    assert text.startswith("1 level: waits for recursion (level 1), and no other entry passes")
+
+
+def test_a_disabled_entry_passes_nothing_on():
+    book = a_world(a_world_entry("A tower.", disable=True), waiting(key=["tower"]))
+    assert kinds(book) == [("1", "level")]
+
+
+def test_a_level_is_told_where_no_other_text_has_a_key():
+    book = a_world(a_world_entry(PROSE), waiting("The tower fell.", key=["tower"]))
+    [text] = found(book)
+    assert text.startswith("1 level: waits for recursion (level 1), and no other entry's text has")
+
+
+def test_levels_beyond_the_steps_of_the_rules_are_never_reached():
+    levels = (waiting(f"A tower {n}.", level=n * 10, key=["tower"]) for n in (1, 2, 3, 4))
+    book = a_world(a_world_entry("A tower."), *levels)
+    [text] = [text for text in found(book) if "level:" in text]
+    assert text.startswith(
+        "4 level: level 40 is number 4 of the levels in this book, and recursion"
+    )
+    assert "level" not in {
+        kind for _, kind in kinds(book, rules=ActivationRules(max_recursion_steps=4))
+    }
+
+
+def test_scan_depth_zero_leaves_an_entry_to_the_texts_of_others():
+    tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
+    [text] = found(a_world(a_world_entry("A tower."), tower))
+    assert text.startswith("1 scan_depth: has scan depth 0: only texts of other entries wake it")
+
+
+def test_scan_depth_zero_without_such_a_text_leaves_nothing_that_wakes_it():
+    tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
+    [text] = found(a_world(a_world_entry(PROSE), tower))
+    assert text.startswith("1 scan_depth: has scan depth 0 and no other entry's text has one")
+
+
+@pytest.mark.parametrize("rules", [SILLYTAVERN, ActivationRules(recursive=False)])
+def test_scan_depth_zero_is_unreachable_where_texts_of_others_do_not_count(rules):
+    tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
+    assert kinds(a_world(a_world_entry("A tower."), tower), rules=rules) == [("1", "unreachable")]
+
+
+@pytest.mark.parametrize("key", ["a", "no", "Ё"])
+def test_a_key_of_one_or_two_letters_is_too_common(key):
+    assert kinds(a_book(an_entry(PROSE, keys=[key]))) == [("0", "common_key")]
+
+
+def test_widening_reaches_what_the_rules_do_not_scan():
+    rules = ActivationRules(scan_depth=0, min_activations=1)
+    assert lints(a_book(an_entry(PROSE)), rules=rules) == ()
+
+
+def test_a_short_key_in_a_script_without_blanks_is_not_too_common():
+    assert lints(a_book(an_entry(PROSE, keys=["龙"]))) == ()
+
+
+def test_a_key_that_stands_in_a_large_share_of_the_other_texts_is_too_common():
+    others = [an_entry(f"{n} {PROSE} Herring!", keys=[f"port{n}"]) for n in range(10)]
+    [text] = found(a_book(an_entry("Fish.", keys=["dog", "shark"]), *others))
+    assert text == (
+        "0 common_key: key 'dog' stands in 10 of the 10 other entries: "
+        "it will wake all the time; use a longer or rarer key"
+    )
+
+
+def test_an_entrys_own_text_does_not_make_its_key_common():
+    own = [an_entry(f"Port{n} port{n}, {n * n} sails.", keys=[f"port{n}"]) for n in range(10)]
+    assert lints(a_book(*own)) == ()
+
+
+def test_a_key_that_is_one_of_the_books_most_frequent_words_is_too_common():
+    book = a_book(an_entry(f"The dog, the rope, the boat, the sea. {PROSE * 2}", keys=["the"]))
+    assert kinds(book) == [("0", "common_key")]
+
+
+def test_a_constant_entry_may_have_common_keys():
+    assert lints(a_book(an_entry(PROSE, keys=["a"], constant=True))) == ()
+
+
+def test_two_entries_with_the_same_keys_and_text_are_doubles():
+    book = a_book(an_entry(PROSE, keys=["rope", "Coin"]), an_entry(PROSE, keys=["coin ", "rope"]))
+    assert found(book) == ["1 double: has the keys and the text of entry 0; remove one of them"]
+
+
+def test_constant_entries_over_the_budget_are_told():
+    entries = [an_entry("one two three four", constant=True, keys=[f"key{n}"]) for n in range(3)]
+    [text] = found(a_book(*entries, token_budget=10), counter=WORDS)
+    assert text.startswith(" budget: its constant entries have 12 tokens and its budget is 10")
+
+
+def test_a_book_larger_than_its_budget_is_told():
+    entries = [an_entry(f"one two three {n}", keys=[f"key{n}"]) for n in range(3)]
+    book = a_book(*entries)
+    for options in (
+        {"rules": ActivationRules(budget_tokens=10)},
+        {"rules": ActivationRules(budget_percent=10), "limit_tokens": 100},
+    ):
+        [text] = found(book, counter=WORDS, **options)
+        assert text.startswith(" budget: its entries have 12 tokens and its budget is 10")
+    assert lints(book, counter=WORDS, limit_tokens=100) == ()
+
+
+def test_an_entry_that_alone_is_over_the_budget_never_fits():
+    book = a_book(an_entry("one two three"), token_budget=2)
+    assert kinds(book, counter=WORDS) == [("", "budget"), ("0", "budget")]
+
+
+def test_notices_of_reading_the_book_are_findings():
+    [text] = found(a_book(an_entry(f"@@wake_me_up\n{PROSE}")))
+    assert text.startswith(" notice: entry 0: @@wake_me_up is not known")
+
+
+def test_a_broken_regular_expression_is_told_with_the_reason():
+    [text] = found(a_world(a_world_entry(PROSE, key=["coin", "/co(in/i"])))
+    assert text.startswith("0 regex: key '/co(in/i' is no regular expression: ")
+    assert text.endswith("; it is taken as plain text: mend it")
+
+
+def test_a_regular_expression_that_cannot_run_is_told_with_the_reason():
+    [unreachable, text] = found(a_book(an_entry(PROSE, keys=["a{1,99999}"], use_regex=True)))
+    assert unreachable.startswith("0 unreachable: none of its keys can be found")
+    assert text.startswith("0 regex: key 'a{1,99999}' cannot run here: ")
+    assert text.endswith("; it is never found: write it in another way")
+
+
+def test_a_key_that_is_too_long_is_told():
+    [text] = found(a_book(an_entry(PROSE, keys=["coin", "x" * 1001])))
+    assert text.startswith(" notice: entry 0: a key of more than 1000 characters")
+
+
+def test_a_group_of_one_and_a_weight_of_zero_are_told():
+    book = a_world(
+        a_world_entry("One.", group="weather"),
+        a_world_entry("Two.", group="guards"),
+        a_world_entry("Three.", group="guards", groupWeight=0),
+    )
+    assert found(book) == [
+        "0 group: is the only one in group 'weather'; a group does something from two entries on",
+        "2 weight: has group weight 0, so it never wins against others; give it a weight",
+    ]
+
+
+def test_a_chance_of_zero_is_told():
+    book = a_world(a_world_entry(PROSE, probability=0, useProbability=True))
+    assert kinds(book) == [("0", "chance")]
+    assert lints(a_world(a_world_entry(PROSE, probability=0, useProbability=False))) == ()
+
+
+def test_a_duration_that_is_over_before_the_npc_speaks_again_is_told():
+    book = a_world(
+        a_world_entry("One.", sticky=1),
+        a_world_entry("Two.", cooldown=1),
+        a_world_entry("Three.", sticky=2, cooldown=1),
+    )
+    over = "is over before the NPC speaks again; use 2 or more"
+    assert found(book) == [
+        f"0 timing: sticky 1 on the clock of turns {over}",
+        f"1 timing: cooldown 1 on the clock of turns {over}",
+    ]
+    messages = ActivationRules(clock="messages")
+    assert kinds(book, rules=messages) == [("0", "timing"), ("1", "timing"), ("2", "timing")]
+
+
+def test_an_outlet_that_no_component_shows_is_told_once():
+    entries = [a_world_entry(f"{n}.", position=7, outletName="tides") for n in range(3)]
+    [text] = found(a_world(*entries))
+    assert text.startswith("0 outlet: stands in the outlet 'tides', which no component here shows")
+    assert lints(a_world(*entries), outlets=["tides"]) == ()
+
+
+def test_an_entry_without_content_is_told():
+    assert kinds(a_book(an_entry("@@depth 2\n "))) == [("0", "content")]
+
+
+def test_every_finding_is_one_line_whatever_the_book_says():
+    nasty = "x\n\x1b[31m|r" * 50
+    book = a_world(
+        a_world_entry(nasty, key=["a\x1b", nasty, f"/({nasty}/"], group=nasty, uid=nasty),
+        a_world_entry("", key=[nasty], position=7, outletName=nasty, delayUntilRecursion=7),
+    )
+    for lint in lints(book):
+        assert (lint.uid + lint.text).isprintable()
+        assert len(lint.text) < 600
+
+
+@pytest.mark.long
+def test_ten_thousand_entries_are_linted_within_seconds():
+    words = [f"{a}{b}{c}or" for a in "bdfgklmnpr" for b in "aeiou" for c in "bdfgklmnpr"]
+    entries = [
+        an_entry(" ".join(words[(n * 7 + k * 13) % 500] for k in range(60)), keys=[words[n % 500]])
+        for n in range(10_000)
+    ]
+    with little_work(20):
+        assert {kind for _, kind in kinds(a_book(*entries))} <= {"double", "common_key"}
+
+
+def test_a_macro_that_nothing_knows_is_told_as_it_is_written():
+    text = f"{PROSE} {{{{summary}}}} {{{{getvar::mood}}}} {{{{char}}}}"
+    book = a_book(an_entry(text, keys=["herring boats"]))
+    assert found(book) == ["0 macro: {{summary}}: sent as it is written"]

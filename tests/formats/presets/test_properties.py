@@ -1,0 +1,89 @@
+"""What holds for every preset: nothing is lost, and what changes is one value."""
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import ALL_GRANTS
+from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.mapping import preset_components
+from evennia_ai.formats.presets.preset import OWN
+from evennia_ai.formats.presets.reading import read_preset
+from tests.formats.presets.builders import a_file, a_prompt
+from tests.formats.presets.differing import differences
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+# A field of a component, the member of a file that it is, and a value that no drawn prompt has.
+EDITS: list[tuple[str, str, Any]] = [
+    ("content", "content", "Something that nobody drew, at all and ever, in these forty."),
+    ("name", "name", "A name that nobody drew, at all and ever, in these forty."),
+    ("enabled", "enabled", None),
+    ("injection_depth", "injection_depth", 77),
+    ("injection_order", "injection_order", 777),
+]
+
+
+@st.composite
+def files(draw: st.DrawFn) -> dict[str, Any]:
+    """A file with prompts in the chat, of any text, in any order, and members of any kind."""
+    names = draw(st.lists(TEXTS.filter(bool), min_size=1, max_size=6, unique=True))
+    names = [name for name in names if name not in OWN] or ["mine"]
+    prompts = [
+        a_prompt(
+            name,
+            draw(TEXTS),
+            name=draw(TEXTS),
+            role=draw(st.sampled_from(("system", "user", "assistant"))),
+            injection_position=1,
+            injection_depth=draw(st.integers(1, 5)),
+            injection_order=draw(st.integers(0, 200)),
+            kept=draw(VALUES),
+        )
+        for name in names
+    ]
+    listed = draw(st.permutations(["main", "scenario", *names, "dangling"]))
+    unknown: dict[str, Any] = draw(
+        st.dictionaries(st.sampled_from(("zebra", "x", "extra")), VALUES)
+    )
+    off = draw(st.lists(st.sampled_from(names)))
+    return a_file(*prompts, before=listed, off=off, **unknown)
+
+
+@given(file=files())
+def test_an_untouched_preset_is_written_with_equal_values(file: dict[str, Any]) -> None:
+    text = json.dumps(file)
+    made = exported(read_preset(text, name="Drawn"))
+    assert json.dumps(json.loads(made)) == json.dumps(json.loads(text))
+
+
+@given(file=files(), edit=st.sampled_from(EDITS), data=st.data())
+def test_one_changed_field_is_one_changed_value(
+    file: dict[str, Any], edit: tuple[str, str, Any], data: st.DataObject
+) -> None:
+    field, member, value = edit
+    preset = read_preset(file, name="Drawn")
+    own = {one.key for one in preset.prompts if one.identifier not in OWN}
+    components = preset_components(preset, grants=ALL_GRANTS)
+    before = data.draw(st.sampled_from([one for one in components if one.key in own]))
+    now = before.changed(**{field: not before.enabled if field == "enabled" else value})
+    paths = differences(file, json.loads(exported(preset, [now])))
+    assert len(paths) == 1
+    assert paths[0].endswith(f".{member}")
+
+
+@given(data=VALUES)
+def test_whatever_is_no_preset_is_refused_or_read(data: Any) -> None:
+    for value in (data, {"prompts": data}, {"prompts": [], "prompt_order": data}):
+        try:
+            preset = read_preset(json.dumps(value), name="Any")
+        except FormatError:
+            continue
+        assert json.loads(exported(preset)) == json.loads(json.dumps(value))

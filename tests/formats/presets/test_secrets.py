@@ -1,0 +1,59 @@
+"""Secrets of a preset go, wherever they stand; all else stays."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.reading import read_preset
+from evennia_ai.formats.presets.secrets import without_secrets
+from tests.formats.presets.builders import a_file
+
+
+@pytest.mark.parametrize(
+    ("file", "where"),
+    [
+        ({"proxy_password": "hush"}, "proxy_password"),
+        ({"custom_include_headers": "Authorization: hush"}, "custom_include_headers"),
+        ({"api_key_openai": "hush"}, "api_key_openai"),
+        ({"extensions": {"cloud": {"apiKey": "hush"}}}, "extensions.cloud.apiKey"),
+        ({"extensions": {"list": [{"access_token": "hush"}]}}, "extensions.list[0].access_token"),
+        ({"extensions": {"profile": {"custom_url": "hush"}}}, "extensions.profile.custom_url"),
+        ({"data": {"Password": ["hush"]}}, "data.Password"),
+    ],
+)
+def test_a_secret_goes_from_wherever_it_stands(file: dict[str, Any], where: str) -> None:
+    preset = read_preset(a_file(**file), name="Test")
+    assert preset.secrets == (where,)
+    assert "hush" not in json.dumps(dict(preset.source))
+    assert "hush" not in exported(preset)
+    assert not any("hush" in notice for notice in preset.notices)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"proxy_password": "", "reverse_proxy": "", "custom_url": None, "custom_include_body": ""},
+        {"openai_max_tokens": 300, "max_context_unlocked": True, "token_bias": "x"},
+        {"extensions": {"regex_scripts": [{"findRegex": "/secretary/", "scriptName": "s"}]}},
+        {"assistant_prefill": "The password is tulip."},
+    ],
+)
+def test_what_is_no_secret_comes_out_as_it_went_in(file: dict[str, Any]) -> None:
+    """Most files have the names of secrets, empty: they are exported with them."""
+    whole = a_file(**file)
+    assert json.loads(exported(read_preset(whole, name="Test"))) == whole
+
+
+def test_a_file_without_secrets_is_not_copied() -> None:
+    whole = a_file(extensions={"x": [1, 2]})
+    assert without_secrets(whole) == (whole, ())
+    assert without_secrets(whole)[0] is whole
+
+
+def test_a_prompt_may_speak_of_secrets() -> None:
+    prompt = {"identifier": "vault", "name": "password", "content": "api_key: none of yours"}
+    preset = read_preset(a_file(prompt), name="Test")
+    assert preset.secrets == ()
+    assert preset.by_identifier["vault"].content == "api_key: none of yours"

@@ -1,0 +1,97 @@
+"""The books of a scenario: a book that is listed twice counts once."""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.formats.scenario import read_scenario
+from tests.formats.scenario.builders import a_book, a_card, an_entry
+
+
+def read(*rows: dict[str, Any], rules: str = "evennia_ai", **more: Any) -> Any:
+    settings = {"lore": {"rules": rules}}
+    return read_scenario({"lorebooks": list(rows), "settings": settings, **more})
+
+
+def a_row(attach: str, *, name: str = "town", content: str = "A town.") -> dict[str, Any]:
+    return {"name": name, "attach": attach, "book": a_book(an_entry(content))}
+
+
+@pytest.mark.parametrize(
+    ("rules", "places", "kept"),
+    [
+        ("evennia_ai", ["global", "character"], "character"),
+        ("evennia_ai", ["room", "chat", "zone"], "chat"),
+        ("sillytavern", ["global", "character"], "global"),
+        ("sillytavern", ["character", "chat", "global"], "global"),
+        ("sillytavern", ["character", "chat"], "chat"),
+        ("sillytavern", ["character", "room"], "room"),
+    ],
+)
+def test_a_book_that_hangs_in_several_places_hangs_in_one(
+    rules: str, places: list[str], kept: str
+) -> None:
+    scenario = read(*map(a_row, places), rules=rules)
+    assert [(book.label, book.attach) for book in scenario.books] == [("town", kept)]
+    notice = (
+        "lorebook town: is listed more than once with the same content; it counts once, attached"
+        f" to {kept}"
+    )
+    assert scenario.notices == (notice,) * (len(places) - 1)
+
+
+def test_books_of_one_name_and_other_content_are_two() -> None:
+    books = read(a_row("global"), a_row("character", content="Another town.")).books
+    assert [book.label for book in books] == ["town", "town (2)"]
+
+
+def test_books_of_one_content_and_other_names_are_two() -> None:
+    books = read(a_row("global"), a_row("global", name="city")).books
+    assert [book.label for book in books] == ["town", "city"]
+
+
+def test_books_that_are_left_keep_the_order_of_the_list() -> None:
+    rows = [a_row("global"), a_row("global", name="sea"), a_row("chat"), a_row("chat", name="sky")]
+    assert [book.label for book in read(*rows).books] == ["sea", "town", "sky"]
+
+
+def test_the_cards_own_book_stays_beside_one_that_is_listed() -> None:
+    own = a_book(an_entry("Lamps."), name="lamps")
+    rows = [{"book": own, "attach": "global"}]
+    books = read(*rows, card=a_card(an_entry("Other lamps."))).books
+    assert [(book.label, book.attach) for book in books] == [
+        ("lamps (2)", "character"),
+        ("lamps", "global"),
+    ]
+
+
+@pytest.mark.parametrize("rules", ["evennia_ai", "sillytavern"])
+@pytest.mark.parametrize("attach", ["global", "npc", "character", "chat"])
+@pytest.mark.parametrize("extensions", [{}, {"world": "lamps"}])
+def test_the_cards_own_book_counts_once_where_it_is_listed_too(
+    attach: str, rules: str, extensions: dict[str, Any]
+) -> None:
+    own = a_book(an_entry("Lamps."), name="lamps")
+    card = a_card(an_entry("Lamps."), extensions=extensions)
+    made = read({"book": own, "attach": attach}, card=card, rules=rules)
+    assert [(book.label, book.attach) for book in made.books] == [("lamps", attach)]
+    [told] = [notice for notice in made.notices if "the card has this lorebook too" in notice]
+    assert told.startswith("lorebook lamps: the card has this lorebook too ('lamps')")
+
+
+def test_the_world_that_a_card_names_counts_and_its_older_copy_does_not() -> None:
+    rows = [{"book": a_book(an_entry("New lamps.")), "name": "Lamps", "attach": "npc"}]
+    made = read(*rows, card=a_card(an_entry("Lamps."), extensions={"world": "lamps"}))
+    assert [[one.template.source for one in book.entries] for book in made.books] == [
+        ["New lamps."]
+    ]
+    assert "the card has this lorebook with other entries too" in str(made.notices)
+
+
+@pytest.mark.parametrize(("row", "mode"), [({}, "frozen"), ({"mode": "floating"}, "floating")])
+def test_a_row_decides_the_mode_of_a_book_else_the_book_itself_does(
+    row: dict[str, Any], mode: str
+) -> None:
+    book = {**a_book(an_entry("A town.")), "extensions": {"evennia_ai": {"mode": "frozen"}}}
+    [read_in] = read({"name": "town", "book": book, **row}).books
+    assert read_in.mode == mode

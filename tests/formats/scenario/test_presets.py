@@ -1,0 +1,99 @@
+"""The key `preset` of a scenario."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.errors import FormatError
+from evennia_ai.formats.scenario import run_scenario
+from evennia_ai.formats.scenario.reading import read_scenario
+from tests.formats.presets.builders import a_file, a_prompt
+
+
+def contents(scenario: dict[str, Any]) -> list[str]:
+    return [one["content"] for one in run_scenario(scenario)["messages"]]
+
+
+def test_a_preset_puts_its_prompts_around_the_history() -> None:
+    scenario = {
+        "preset": a_file(
+            a_prompt("main", "First."),
+            a_prompt("mine", "Second.", role="user"),
+            before=("main", "mine"),
+        ),
+        "history": [{"role": "user", "content": "Hello."}],
+    }
+    assert contents(scenario) == ["First.", "Second.", "[Start a new Chat]", "Hello."]
+
+
+def test_a_preset_is_read_from_a_file_beside_the_scenario(tmp_path: Path) -> None:
+    (tmp_path / "Dusk.json").write_text(json.dumps(a_file()), encoding="utf-8")
+    assert read_scenario({"preset": "Dusk.json"}, folder=tmp_path).preset is not None
+    (tmp_path / "Dawn.json").write_text("{", encoding="utf-8")
+    with pytest.raises(FormatError, match=r"Dawn: preset: no valid JSON"):
+        read_scenario({"preset": "Dawn.json"}, folder=tmp_path)
+
+
+@pytest.mark.parametrize("given", [5, ["a"], True])
+def test_a_preset_is_a_path_or_an_object(given: Any) -> None:
+    with pytest.raises(FormatError, match="must be a path or a preset's object"):
+        read_scenario({"preset": given})
+
+
+def test_settings_of_assembly_win_over_the_presets() -> None:
+    file = a_file(squash_system_messages=True, wrap_in_quotes=True)
+    scenario = read_scenario({"preset": file, "settings": {"assembly": {"squash": False}}})
+    assert (scenario.assembly.squash, scenario.assembly.quote_user) == (False, True)
+    own = read_scenario({"preset": file, "settings": {"assembly": {"rules": "evennia_ai"}}})
+    assert (own.assembly.ties, own.assembly.squash) == ("id", True)
+
+
+def test_a_listed_component_stands_for_the_presets_of_its_key_at_its_place() -> None:
+    scenario = {
+        "preset": a_file(
+            a_prompt("main", "First."), a_prompt("mine", "Second."), before=("main", "mine")
+        ),
+        "components": [{"key": "st_mine", "content": "Other."}],
+    }
+    assert contents(scenario) == ["First.", "Other.", "[Start a new Chat]"]
+
+
+def test_a_listed_component_without_an_id_gets_one_that_the_preset_has_not() -> None:
+    names = [f"p{n}" for n in range(300)]
+    scenario = {
+        "preset": a_file(*map(a_prompt, names), before=("charDescription", *names)),
+        "components": [{"content": "Mine."}],
+    }
+    assert contents(scenario) == ["Mine.", "[Start a new Chat]"]
+
+
+def test_a_prompt_for_other_kinds_of_generation_is_left_out() -> None:
+    scenario = {
+        "preset": a_file(
+            a_prompt("main", "First."),
+            a_prompt("hush", "In the background.", injection_trigger=["quiet"]),
+            a_prompt("say", "When asked.", injection_trigger=["normal"]),
+            before=("main", "hush", "say"),
+        )
+    }
+    assert contents(scenario) == ["First.", "When asked.", "[Start a new Chat]"]
+
+
+def test_a_cards_system_prompt_replaces_the_main_one_with_its_original() -> None:
+    card = {
+        "spec": "chara_card_v2",
+        "spec_version": "2.0",
+        "data": {"name": "Aria", "system_prompt": "{{original}} As Aria."},
+    }
+    scenario = {"preset": a_file(a_prompt("main", "Write.")), "card": card}
+    assert contents(scenario)[0] == "Write. As Aria."
+
+
+def test_notices_of_the_preset_are_those_of_the_scenario() -> None:
+    scenario = read_scenario({"preset": a_file(before=("gone",), proxy_password="x")})
+    assert [one for one in scenario.notices if one.startswith("preset: ")] == [
+        "preset: secrets were dropped and are not kept: proxy_password",
+        "preset: prompt_order: there is no prompt 'gone'",
+    ]

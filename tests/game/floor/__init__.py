@@ -1,1 +1,0 @@
-"""Tests of `evennia_ai.game.floor`: who answers and when."""

@@ -1,1 +1,0 @@
-"""Tests of `evennia_ai.game.inputs`: what a prompt is made from."""

@@ -1,1 +1,0 @@
-"""Tests of `evennia_ai.game.models`: models, their limits and calls."""

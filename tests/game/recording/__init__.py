@@ -1,1 +1,0 @@
-"""Tests of `evennia_ai.game.recording`: what was perceived is committed."""

@@ -1,1 +1,0 @@
-"""Tests of `evennia_ai.game.senses`: what NPCs perceive."""

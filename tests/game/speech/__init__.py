@@ -1,1 +1,0 @@
-"""Tests of `evennia_ai.game.speech`: what NPCs say."""

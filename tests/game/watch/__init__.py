@@ -1,1 +1,0 @@
-"""Tests of `evennia_ai.game.watch`: who looks on."""

@@ -1,0 +1,49 @@
+"""The first build of the demo in a new game: what it makes, and what it leaves out."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from evennia.accounts.models import AccountDB
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.store.authored import components
+from tests.npc.demo.finding import tagged
+from world import build_demo
+from world.demo_content import read_content
+
+pytestmark = pytest.mark.usefixtures("new_game")
+
+
+@pytest.mark.long
+def test_what_is_made_is_told_and_nothing_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    made = build_demo.build()
+    assert len(made) == len(capsys.readouterr().out.splitlines())
+    assert not [line for line in made if "left out" in line]
+
+
+@pytest.mark.long
+def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) -> None:
+    new_game.db.desc = "Our own lobby."
+    build_demo.build()
+    assert tagged("room:landing") != new_game
+    assert (new_game.key, new_game.db.desc) == ("Limbo", "Our own lobby.")
+
+
+@pytest.mark.long
+def test_without_passwords_there_are_no_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "DEMO_PASSWORDS", None)
+
+    assert "accounts was left out" in " ".join(build_demo.build())
+    assert AccountDB.objects.count() == 0
+
+
+@pytest.mark.long
+def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
+    components.create(read_content().components[2].changed(key="weather"), by=trusted("Tamsin"))
+    first = build_demo.build()
+    (line,) = (line for line in first if "left out" in line)
+    assert line.startswith("component:mood was left out: id 1200 is already taken")
+    assert "'weather'" in line
+    components.remove("weather", by=trusted("Tamsin"))
+    assert build_demo.build() == ["component mood"]

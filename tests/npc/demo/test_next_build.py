@@ -1,0 +1,306 @@
+"""What the demo made in the game, and what a later start makes of what a builder did to it."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.conf import settings
+from evennia.accounts.models import AccountDB
+from evennia.objects.models import ObjectDB
+from evennia.server.models import ServerConfig
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import UnknownComponentError
+from evennia_ai.engine.knowledge.meta_prompt import TOOL
+from evennia_ai.engine.knowledge.pages.page import PageDraft, page_name
+from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.npc.npc_settings import settings_of
+from evennia_ai.store.authored import cards, components, lorebooks, notes
+from evennia_ai.store.knowledge import knowledge_bases, pages
+from server.conf.at_server_startstop import things_to_try
+from tests.npc.demo.finding import tagged
+from world import build_demo
+from world.demo_content import DEMO, DemoContent, read_content
+
+pytestmark = pytest.mark.usefixtures("demo")
+
+
+@pytest.fixture
+def content() -> DemoContent:
+    return read_content()
+
+
+def counts() -> dict[str, int]:
+    return {
+        "objects": ObjectDB.objects.count(),
+        "accounts": AccountDB.objects.count(),
+        "components": len(components.registry().components),
+        "revisions": sum(len(components.revisions(c.key)) for c in read_content().components),
+        "cards": len(cards.card_names()),
+        "books": len(lorebooks.book_names()),
+        "pages": sum(base.pages for base in knowledge_bases.bases()),
+    }
+
+
+def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoContent) -> None:
+    for room in content.rooms:
+        made = tagged(f"room:{room.id}")
+        assert (made.key, made.db.desc) == (room.key, room.desc)
+        ways = {way.key: way.destination for way in made.exits}
+        assert ways == {way.key: tagged(f"room:{way.to}") for way in room.exits}
+        assert made.tags.get(category="zone") == build_demo.ZONE
+    for one in (*content.npcs, *content.objects):
+        here = [obj for obj in tagged(f"room:{one.room}").contents if obj.key == one.key]
+        assert [obj.db.desc for obj in here] == [one.desc]
+        assert set(one.aliases) <= set(here[0].aliases.all())
+
+
+def test_what_belongs_to_the_scenery_stays(content: DemoContent) -> None:
+    anna = AccountDB.objects.get_account_from_name("anna").characters.all()[0]
+    for thing in content.objects:
+        there = tagged(f"room:{thing.room}").contents
+        (made,) = (obj for obj in there if obj.key == thing.key)
+        assert not made.access(anna, "get")
+
+
+def test_a_thing_of_an_older_demo_stays_too_unless_somebody_locked_it() -> None:
+    seal, post = (obj for obj in tagged("room:bell_steps").contents if not obj.destination)
+    built = [name for name in ServerConfig.objects.conf(build_demo.BUILT) if "stays:" not in name]
+    ServerConfig.objects.conf(build_demo.BUILT, built)
+    seal.locks.add("get:all()")
+    post.locks.add("get:perm(Builder)")
+    assert f"object {seal.key} stays where it is" in build_demo.build()
+    assert (seal.locks.get("get"), post.locks.get("get")) == ("get:false()", "get:perm(Builder)")
+
+
+def test_who_comes_into_play_is_shown_three_things_to_try() -> None:
+    anna = AccountDB.objects.get_account_from_name("anna").characters.all()[0]
+    anna.location = tagged("room:landing")
+    told = list(things_to_try(anna))
+    assert [line.split("  ")[1] for line in told] == ["talk oren hello", "look tide board", "north"]
+    assert max(map(len, told)) < 80
+    anna.location = None
+    assert list(things_to_try(anna)) == []
+
+
+def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
+    content: DemoContent,
+) -> None:
+    for person, note in zip(content.npcs, content.notes, strict=True):
+        npc = tagged(f"npc:{person.id}")
+        card = cards.card_of(str(npc.id))
+        assert npc.is_typeclass(build_demo.NPC_TYPECLASS, exact=True)
+        assert card is not None
+        assert card.source == (DEMO / person.card).read_text(encoding="utf-8")
+        assert npc.fallback_line == person.fallback_line
+        stored = notes.notes_for(str(npc.id))
+        assert [(n.content, n.depth, n.role, n.every) for n in stored] == [
+            (note.content, note.depth, note.role, note.every)
+        ]
+
+
+def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoContent) -> None:
+    for component in content.components:
+        stored = components.registry().get(component.key)
+        assert (stored.id, stored.content) == (component.id, component.content)
+        assert (stored.priority, stored.scope) == (component.priority, GAME)
+    assert [book.name for book in lorebooks.books_for([GAME])] == ["harbour"]
+    zone = Scope(kind="zone", ref=build_demo.ZONE)
+    assert [book.name for book in lorebooks.books_for([zone])] == ["hearsay"]
+
+
+def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> None:
+    for wiki in content.wikis:
+        base = knowledge_bases.get_base(wiki.key)
+        assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
+        assert base.restricted == (wiki.key == "secret")
+        npcs = {Scope(kind="npc", ref=str(tagged(f"npc:{npc}").id)) for npc in wiki.npcs}
+        assert set(knowledge_bases.bindings(wiki.key)) == npcs
+
+
+def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:
+    for npc in {npc for wiki in content.wikis for npc in wiki.npcs}:
+        assert TOOL in settings_of(tagged(f"npc:{npc}")).tools
+
+
+def test_pages_that_nobody_touched_follow_the_demo() -> None:
+    edited, removed, older = (page_name(one) for one in ("Saltholm", "Grey Salt", "The Slee"))
+    for name, by in ((edited, "Tamsin"), (older, build_demo.BY)):
+        page = pages.page("harbour", name)
+        assert page is not None
+        text = replace(page, body=f"As {by} has it.")
+        pages.save_page("harbour", PageDraft(page=text, was=page.revision, by=trusted(by)))
+    stub = pages.page("harbour", removed)
+    assert stub is not None
+    pages.remove_page("harbour", removed, was=stub.revision, by=trusted("Tamsin"))
+    built = ServerConfig.objects.conf(build_demo.BUILT)
+    (edition,) = (n for n in built if re.fullmatch(r"wiki:harbour:[0-9a-f]{12}", n))
+    ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != edition])
+
+    assert build_demo.build() == ["knowledge base harbour, 1 page of a new edition"]
+
+    told = {name: pages.page("harbour", name) for name in (edited, removed, older)}
+    assert told[removed] is None
+    assert [told[name].body[:8] for name in (edited, older)] == ["As Tamsi", "The Slee"]
+
+
+def test_building_twice_makes_nothing_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    before = counts()
+    assert build_demo.build() == []
+    assert capsys.readouterr().out == ""
+    assert counts() == before
+
+
+def test_what_a_builder_edited_survives_the_next_start() -> None:
+    oren = tagged("npc:oren")
+    landing = tagged("room:landing")
+    landing.db.desc = "A new jetty, and nobody trusts it yet."
+    oren.key, oren.location = "Orin", tagged("room:inn")
+    components.update("mood", by=trusted("Tamsin"), content="It is raining.", injection_depth=2)
+    components.update("system_prompt", by=trusted("Tamsin"), content="Speak in verse.")
+    notes.set_note(str(oren.id), by=trusted("Tamsin"), content="Oren has a cold.")
+    cards.save_card("oren", '{"name": "Orin"}', by=trusted("Tamsin"))
+    lorebooks.save_book("harbour", '{"entries": []}', by=trusted("Tamsin"))
+    before = counts()
+
+    assert build_demo.build() == []
+
+    assert counts() == before
+    assert landing.db.desc == "A new jetty, and nobody trusts it yet."
+    assert (oren.key, oren.location.key) == ("Orin", "The Dry Oar")
+    mood = components.registry().get("mood")
+    assert (mood.content, mood.injection_depth) == ("It is raining.", 2)
+    assert components.registry().get("system_prompt").content == "Speak in verse."
+    assert notes.notes_for(str(oren.id))[0].content == "Oren has a cold."
+    assert cards.get_card("oren").source == '{"name": "Orin"}'
+    assert lorebooks.get_book("harbour").source == '{"entries": []}'
+
+
+def an_older_demo() -> None:
+    """The game as an older edition of the demo left it: one book, with another text."""
+    lorebooks.remove_book("hearsay", by=build_demo.BY)
+    lorebooks.save_book("harbour", '{"entries": []}', by=build_demo.BY)
+    built = ServerConfig.objects.conf(build_demo.BUILT)
+    older = [n for n in built if "hearsay" not in n and not n.startswith("lorebook:harbour:")]
+    ServerConfig.objects.conf(build_demo.BUILT, older)
+
+
+def test_a_lorebook_that_nobody_touched_follows_the_demo_and_new_books_come_in() -> None:
+    an_older_demo()
+
+    assert build_demo.build() == ["lorebook harbour, in a new edition", "lorebook hearsay"]
+
+    text = (DEMO / "lorebooks/harbour.json").read_text(encoding="utf-8")
+    assert lorebooks.get_book("harbour").source == text
+    assert build_demo.build() == []
+
+
+def test_a_lorebook_that_a_builder_edited_does_not_follow_the_demo() -> None:
+    an_older_demo()
+    lorebooks.save_book("harbour", '{"entries": [], "name": "ours"}', by=trusted("Tamsin"))
+    assert build_demo.build() == ["lorebook hearsay"]
+    assert lorebooks.get_book("harbour").source == '{"entries": [], "name": "ours"}'
+
+
+def test_a_lorebook_that_a_builder_removed_does_not_come_back_in_a_new_edition() -> None:
+    an_older_demo()
+    lorebooks.remove_book("harbour", by=trusted("Tamsin"))
+    assert build_demo.build() == ["lorebook hearsay"]
+    assert "harbour" not in lorebooks.book_names()
+
+
+def test_a_lorebook_that_a_builder_detached_is_renewed_where_it_is() -> None:
+    an_older_demo()
+    lorebooks.detach("harbour", GAME, by=trusted("Tamsin"))
+    assert "lorebook harbour, in a new edition" in build_demo.build()
+    assert lorebooks.attachments("harbour") == ()
+
+
+def test_what_a_builder_removed_stays_removed() -> None:
+    components.remove("mood", by=trusted("Tamsin"))
+    tagged("npc:brida").delete()
+    notes.clear_notes(str(tagged("npc:oren").id), by=trusted("Tamsin"))
+    before = counts()
+
+    assert build_demo.build() == []
+
+    assert counts() == before
+    with pytest.raises(UnknownComponentError):
+        components.registry().get("mood")
+    assert notes.notes_for(str(tagged("npc:oren").id)) == ()
+
+
+def test_a_part_taken_off_the_list_is_made_again() -> None:
+    components.remove("mood", by=trusted("Tamsin"))
+    built = ServerConfig.objects.conf(build_demo.BUILT)
+    ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != "component:mood"])
+    assert build_demo.build() == ["component mood"]
+
+
+def test_evennias_first_room_becomes_the_landing_where_new_characters_start(
+    demo: Any,
+) -> None:
+    assert tagged("room:landing") == demo
+    assert demo.key == "The Ferry Landing"
+
+
+def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing() -> None:
+    for role, character_name, permission in build_demo.ACCOUNTS:
+        name, password = getattr(settings.DEMO_PASSWORDS, role)
+        account = AccountDB.objects.get_account_from_name(name)
+        (character,) = account.characters.all()
+        assert account.check_password(password)
+        assert permission.lower() in [held.lower() for held in account.permissions.all()]
+        assert (character.key, character.location) == (character_name, None)
+        assert character.access(account, "puppet")
+        character.at_pre_puppet(account)
+        assert character.location == tagged("room:landing")
+
+
+def test_the_accounts_of_an_older_demo_get_the_passwords_that_are_no_longer_public() -> None:
+    ServerConfig.objects.conf(
+        build_demo.BUILT,
+        [
+            name
+            for name in ServerConfig.objects.conf(build_demo.BUILT)
+            if not name.startswith("passwords:")
+        ],
+    )
+    anna = AccountDB.objects.get_account_from_name("anna")
+    anna.set_password("harbour-player-1")
+    anna.save()
+
+    assert build_demo.build() == ["new passwords for anna"]
+    assert anna.check_password(settings.DEMO_PASSWORDS.player[1])
+
+
+def test_new_passwords_in_the_file_are_those_of_the_demos_own_accounts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    renewed = replace(settings.DEMO_PASSWORDS, player=("anna", "another-one"), edition="2")
+    monkeypatch.setattr(settings, "DEMO_PASSWORDS", renewed)
+
+    assert build_demo.build() == ["new passwords for anna"]
+    assert AccountDB.objects.get_account_from_name("anna").check_password("another-one")
+
+
+def test_a_password_that_somebody_changed_stays_at_the_next_start() -> None:
+    anna = AccountDB.objects.get_account_from_name("anna")
+    anna.set_password("of-annas-own")
+    anna.save()
+
+    assert build_demo.build() == []
+    assert anna.check_password("of-annas-own")
+
+
+def test_a_builder_may_edit_everything_and_go_everywhere_and_a_player_may_not() -> None:
+    builder, player = (
+        AccountDB.objects.get_account_from_name(name).characters.all()[0]
+        for name, _ in (settings.DEMO_PASSWORDS.builder, settings.DEMO_PASSWORDS.player)
+    )
+    landing = tagged("room:landing")
+    for one in (landing, *landing.contents, tagged("room:inn"), tagged("npc:oren")):
+        assert (one.access(builder, "edit"), one.access(player, "edit")) == (True, False), one.key
+    assert builder.access(builder, "teleport")
+    assert not player.access(player, "teleport")

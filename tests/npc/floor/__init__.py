@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.npc.floor`: who answers and when."""

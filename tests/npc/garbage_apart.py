@@ -1,0 +1,117 @@
+"""What the collector of `Garbage` finds, in a process of its own: what it found out, as JSON.
+
+A search through everything that a run of all tests has imported takes seconds.
+"""
+
+import gc
+import json
+import os
+import weakref
+from collections.abc import Iterator
+
+import django
+import evennia
+from evennia.utils import logger
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
+django.setup()
+evennia._init()
+from evennia_ai.npc.service import (  # noqa: E402 - needs the game set up
+    GROWN_BLOCKS,
+    MESSAGE_BLOCKS,
+    NEW_OBJECTS,
+    TOO_MANY,
+    Garbage,
+)
+
+
+class Ring:
+    """Something that only a search finds when nobody reaches it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+class Game:
+    """What the collector asks of a game."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.is_quiet = False
+
+    def held(self) -> int:
+        return self.messages
+
+
+def frozen_garbage(garbage: Garbage) -> "weakref.ref[Ring]":
+    """A ring that nobody reaches since it is frozen."""
+    ring = Ring()
+    many = [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
+    known = weakref.ref(ring)
+    assert many
+    return known
+
+
+def grown(game: Game, garbage: Garbage) -> Iterator[tuple[str, bool]]:
+    """When everything is searched because much memory is in use."""
+    frozen = frozen_garbage(garbage)
+    more = [object() for _ in range(GROWN_BLOCKS + GROWN_BLOCKS // 10)]
+    garbage.search_if_grown()
+    yield "much more while somebody answers is let be", frozen() is not None
+    game.messages, game.is_quiet = len(more) // MESSAGE_BLOCKS, True
+    garbage.search_if_grown()
+    yield "messages that are held do not count", frozen() is not None
+    game.messages = 0
+    garbage.search_if_grown()
+    yield "much more is searched in a quiet moment", frozen() is None
+    frozen = frozen_garbage(garbage)
+    garbage.search_if_grown()
+    yield "and is the measure from then on", frozen() is not None
+    game.is_quiet = False
+    more += [object() for _ in range(TOO_MANY * GROWN_BLOCKS + GROWN_BLOCKS // 10)]
+    garbage.search_if_grown()
+    yield "too much is searched at any moment", frozen() is None
+
+
+def found_out() -> dict[str, object]:
+    """What is true in the order in which it comes about."""
+    lines: list[str] = []
+    logger.log_msg = lambda line="", **_: lines.append(str(line))
+    before, garbage, found = gc.get_threshold(), Garbage(), {}
+    game = Game()
+    garbage.begin(held=game.held, is_quiet=lambda: game.is_quiet)
+    found["frozen at the beginning"] = gc.get_freeze_count()
+    found["third threshold"] = gc.get_threshold()[2]
+
+    gc.collect()
+    new = weakref.ref(Ring())
+    garbage.search_new()
+    found["a few new ones are let be"] = new() is not None
+    many = [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
+    found["new is gone"] = new() is None
+    found["what is new is frozen"] = gc.get_freeze_count() - found["frozen at the beginning"]
+
+    ring = Ring()
+    many += [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
+    frozen = weakref.ref(ring)
+    del ring
+    many += [[] for _ in range(2 * NEW_OBJECTS)]
+    garbage.search_new()
+    found["frozen is gone after a search of the new"] = frozen() is None
+    garbage.search_everything()
+    found["frozen is gone after a search of everything"] = frozen() is None
+    found["logged"] = lines[-1]
+
+    found |= dict(grown(game, garbage))
+
+    garbage.end()
+    found["thresholds are as before"] = gc.get_threshold() == before
+    found["frozen in the end"] = gc.get_freeze_count()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(found_out()))

@@ -1,0 +1,11 @@
+"""What a turn would be composed from, gathered as turns do it."""
+
+from typing import Any
+
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.npc.inputs.gather import gathered
+
+
+def inputs_for(npc: Any, heard: Any) -> Inputs:
+    """The inputs of the turn of `npc` that answers `heard`."""
+    return gathered(npc.ai, heard, settings=npc.ai.settings, tools=()).request.inputs

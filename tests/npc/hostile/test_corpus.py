@@ -1,0 +1,87 @@
+"""Every hostile text of the corpus, by one of its ways in: none becomes more than its words."""
+
+import pytest
+
+from tests.npc.hostile.corpus import MARK, Case, corpus
+
+pytestmark = pytest.mark.minutes(2)
+
+CASES = corpus()
+_HARMLESS = {}
+
+
+@pytest.fixture
+def hostile_stage(stage):
+    from tests.npc.hostile.playing import prepared
+
+    return prepared(stage)
+
+
+def like(stage, logged, *, way, roles):
+    """What comes of a harmless text, played once for all while the model is well.
+
+    Prompts that are made later are compared with none.
+    """
+    from tests.npc.hostile.playing import play
+    from tests.npc.hostile.ways import HARMLESS
+
+    if (way, roles) not in _HARMLESS:
+        _HARMLESS[way, roles] = play(
+            stage, HARMLESS, way=way, roles=roles, logged=logged, to_the_end=False
+        )
+    return _HARMLESS[way, roles]
+
+
+def way_of(case):
+    """One of its ways in: cases that follow each other take different ones."""
+    return case.into[CASES.index(case) % len(case.into)]
+
+
+FIRST = {way: case for case in reversed(CASES) for way in case.into}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", sorted(FIRST))
+def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged, way):
+    check(hostile_stage, logged, FIRST[way], way=way, to_the_end=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if FIRST[way_of(case)] is not case],
+    ids=lambda case: case.name,
+)
+def test_hostile_text_is_nothing_but_text_by_one_of_its_ways(hostile_stage, logged, case: Case):
+    is_even = CASES.index(case) % 2 == 0
+    check(hostile_stage, logged, case, way=way_of(case), to_the_end=is_even)
+
+
+def check(hostile_stage, logged, case, *, way, to_the_end):
+    """Play the case in this way, and look at what comes of it.
+
+    The kinds of servers that are asked take turns.
+    """
+    from tests.npc.hostile.invariants import problems
+    from tests.npc.hostile.playing import ROLES, play
+
+    roles = list(ROLES)[(CASES.index(case) + case.into.index(way)) % len(ROLES)]
+    harmless = like(hostile_stage, logged, way=way, roles=roles)
+    played = play(
+        hostile_stage, case.text, way=way, roles=roles, logged=logged, to_the_end=to_the_end
+    )
+    found = problems(case, played, harmless, way=way, roles=roles)
+    assert found == [], f"by way of {way}, {roles}"
+
+
+def test_the_corpus_is_large_and_tells_why():
+    assert len(CASES) >= 80
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert all(case.why and case.into for case in CASES)
+    assert all(case.unmarked or MARK in case.text for case in CASES)
+
+
+def test_every_way_in_is_tried_and_each_one_there_is():
+    from tests.npc.hostile.ways import WAYS
+
+    assert {way for case in CASES for way in case.into} == set(WAYS)

@@ -1,0 +1,223 @@
+"""Long books are read beside the game: the turn uses the one before, or waits for a first one."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Thread, get_ident
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.npc.inputs.book_builds import LONG, BookBuilds
+from evennia_ai.npc.views import parse_cache
+from evennia_ai.store.authored.cards import assign, save_card
+from evennia_ai.store.authored.lorebooks import attach, get_book, save_book
+from evennia_ai.store.history import turns
+
+FERRY = "The ferry sails with the tide."
+
+
+class Threads:
+    """Work for another thread, done there when a test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Deferred[Any], Callable[[], Any]]] = []
+
+    def __call__(self, work: Callable[..., Any], *values: Any) -> Deferred[Any]:
+        done: Deferred[Any] = Deferred()
+        self.waiting.append((done, lambda: work(*values)))
+        return done
+
+    def finish(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for done, work in waiting:
+            ended: list[Any] = []
+            thread = Thread(target=_kept, args=(work, ended))
+            thread.start()
+            thread.join()
+            done.callback(ended[0])
+
+
+def _kept(work: Callable[[], Any], ended: list[Any]) -> None:
+    try:
+        ended.append(work())
+    except Exception:
+        ended.append(Failure())
+
+
+@pytest.fixture
+def threads(stage) -> Threads:
+    """A stage whose long books are read when `finish` is called."""
+    made = Threads()
+    stage.talks_with("Aye.", "Aye again.", "And again.")
+    _reading_in(stage, made)
+    return made
+
+
+def _reading_in(stage, threads: Threads) -> None:
+    live = stage.running.runtime()
+    builds = BookBuilds(live.conf.lore, in_thread=threads)
+    stage.running.install(replace(live, book_builds=builds))
+
+
+@pytest.fixture
+def readers(monkeypatch) -> list[int]:
+    """The threads in which books are read."""
+    found: list[int] = []
+    read = parse_cache.read_book
+
+    def told(*given: Any, **how: Any) -> Any:
+        found.append(get_ident())
+        return read(*given, **how)
+
+    monkeypatch.setattr(parse_cache, "read_book", told)
+    return found
+
+
+def long_book(content: str, *, name: str, scope: Scope = GAME) -> None:
+    entry = {"keys": ["ferry"], "content": content, "enabled": True, "insertion_order": 1}
+    other = {**entry, "keys": ["nothing"], "content": "x" * LONG}
+    save_book(name, json.dumps({"entries": [entry, other]}), by=trusted("builder"))
+    attach(name, scope, by=trusted("builder"))
+
+
+def tells(stage, text: str, index: int = -1) -> bool:
+    return any(text in message.content for message in stage.model.requests[index].messages)
+
+
+def told_of(stage, name: str) -> list[str]:
+    """What the trace of the last turn says of a book."""
+    verdicts = stage.npc.ai.last_report().verdicts
+    return [one.reason for one in verdicts if one.item == f"book:{name}"]
+
+
+def test_a_first_use_waits_and_nothing_is_read_in_the_reactor_s_thread(stage, threads, readers):
+    long_book(FERRY, name="first")
+    stage.says(stage.anna, "Oren, when does the ferry sail?")
+    assert stage.model.requests == []
+    assert len(threads.waiting) == 1
+
+    threads.finish()
+    stage.passes()
+
+    assert tells(stage, FERRY)
+    assert len(readers) == 1
+    assert get_ident() not in readers
+    assert told_of(stage, "first") == ["it was read for this turn, which waited"]
+    stage.says(stage.anna, "Oren, and the ferry now?")
+    assert told_of(stage, "first") == []
+
+
+def test_a_turn_meanwhile_is_answered_with_the_book_before_and_says_so(stage, threads, readers):
+    long_book(FERRY, name="second")
+    stage.says(stage.anna, "Oren, when does the ferry sail?")
+    threads.finish()
+    stage.passes()
+
+    long_book("The ferry was sunk.", name="second")
+    stage.says(stage.anna, "Oren, and the ferry now?")
+
+    assert len(stage.model.requests) == 2
+    assert tells(stage, FERRY)
+    assert not tells(stage, "was sunk")
+    assert told_of(stage, "second") == ["revision 2 is being read: revision 1 counts until then"]
+    assert turns.last_turn(stage.npc.ai.ref).manifest.revisions["book:second"] == "1"
+
+    threads.finish()
+    stage.says(stage.anna, "Oren, and the ferry at last?")
+
+    assert tells(stage, "was sunk")
+    assert told_of(stage, "second") == []
+    assert get_ident() not in readers
+
+
+def test_a_player_s_own_long_book_is_waited_for(stage, threads, readers):
+    long_book(FERRY, name="third", scope=Scope(kind="player", ref=str(stage.anna.id)))
+    stage.says(stage.ben, "Oren, the ferry?")
+    assert not tells(stage, FERRY)
+    stage.says(stage.anna, "Oren, the ferry?")
+    assert len(stage.model.requests) == 1
+    threads.finish()
+    stage.passes()
+    assert tells(stage, FERRY)
+    assert get_ident() not in readers
+
+
+def test_a_turn_waits_for_all_of_them_whichever_is_read_first(stage, threads):
+    long_book(FERRY, name="sixth")
+    long_book("Another of the ferry.", name="seventh")
+    stage.says(stage.anna, "Oren, the ferry?")
+    threads.waiting.reverse()
+    threads.finish()
+    stage.passes()
+    assert tells(stage, FERRY)
+    assert tells(stage, "Another of the ferry.")
+
+
+def test_a_long_book_that_cannot_be_read_keeps_nobody_silent(stage, threads):
+    save_book("broken", json.dumps({"entries": 7, "x": "x" * LONG}), by=trusted("builder"))
+    attach("broken", GAME, by=trusted("builder"))
+    stage.says(stage.anna, "Oren, the ferry?")
+    threads.finish()
+    stage.passes()
+    assert len(stage.model.requests) == 1
+    assert any("lorebook 'broken' is left out" in one for one in stage.npc.ai.view().problems)
+
+
+def test_one_text_is_read_once_however_many_wait_for_it(stage, threads):
+    long_book(FERRY, name="fourth")
+    attach("fourth", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder"))
+    stage.says(stage.anna, "Oren, the ferry?")
+    stage.says(stage.ben, "Oren, the ferry?")
+    assert len(threads.waiting) == 1
+
+
+def test_short_books_and_clocks_without_threads_read_in_place(stage, readers):
+    stage.talks_with("Aye.")
+    long_book(FERRY, name="fifth")
+    stage.says(stage.anna, "Oren, when does the ferry sail?")
+    assert tells(stage, FERRY)
+    assert readers == [get_ident()]
+
+
+def a_card_with_a_long_book() -> None:
+    entries = [
+        {"keys": ["ferry"], "content": FERRY, "enabled": True, "insertion_order": 1},
+        {"keys": ["nothing"], "content": "x" * LONG, "enabled": True, "insertion_order": 2},
+    ]
+    data = {"name": "Oren", "character_book": {"name": "tides", "entries": entries}}
+    card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
+    save_card("oren", json.dumps(card), by=trusted("builder"))
+
+
+def test_the_long_book_of_a_card_is_waited_for_and_the_trace_says_so(stage, threads, monkeypatch):
+    a_card_with_a_long_book()
+    assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    found: list[int] = []
+    read = parse_cache.character_book
+    monkeypatch.setattr(
+        parse_cache, "character_book", lambda card: found.append(get_ident()) or read(card)
+    )
+    stage.says(stage.anna, "Oren, when does the ferry sail?")
+    assert stage.model.requests == []
+    threads.finish()
+    stage.passes()
+    assert tells(stage, FERRY)
+    assert told_of(stage, "tides") == ["it was read for this turn, which waited"]
+    assert len(found) == 1
+    assert get_ident() not in found
+
+
+def test_who_wants_all_of_a_book_waits_and_whoever_it_need_not_does_not(stage, threads):
+    long_book(FERRY, name="eighth")
+    builds, stored = stage.running.runtime().book_builds, get_book("eighth")
+    waits = builds.read_first(stored)
+    assert waits is not None
+    assert not waits.called
+    threads.finish()
+    assert waits.called
+    assert builds.read_first(stored) is None

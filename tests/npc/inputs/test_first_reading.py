@@ -1,0 +1,66 @@
+"""What is read and worked out for the first turn of an NPC."""
+
+from evennia_ai.engine.prompt.memo import kept
+from evennia_ai.npc.inputs.first_reading import COUNTER, read_first
+from evennia_ai.npc.senses.labels import foresee, label_of, older_ids, strangers_to
+from evennia_ai.npc.senses.presence import scopes_of
+from evennia_ai.store.authored.lorebooks import books_for
+from evennia_ai.store.authored.notes import notes_for
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history.windows import windows
+from evennia_ai.store.memories import held_by
+
+PERSON = "evennia.objects.objects.DefaultCharacter"
+
+
+def test_each_message_is_counted_and_fitted_before_the_turn(stage, monkeypatch):
+    for line in ("The tide is out.", "The bell has gone."):
+        stage.says(stage.ben, line)
+    forget_everything()
+    fitted, counted = [], []
+
+    async def read(mind, heard, writer, *, fit):
+        await read_first(mind, heard, writer, fit=fitted.append)
+        history = windows(heard.conversation.id).history
+        counted.extend(kept(tuple(history), COUNTER.slot))
+
+    monkeypatch.setattr("evennia_ai.npc.turn.turn.read_first", read)
+    stage.npc.ai.lately.read = None
+    stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren?")
+    assert len(counted) == 3 and None not in counted
+    assert [message.content for message in fitted[0]][:2] == [
+        "The tide is out.",
+        "The bell has gone.",
+    ]
+
+
+def test_with_the_first_turn_of_a_room_the_others_are_read(stage, no_queries):
+    ada = stage.make("Ada", "evennia_ai.typeclasses.AINPC")
+    stage.talks_with("Aye.")
+    stage.says(stage.ben, "The tide is out.")
+    forget_everything()
+    stage.npc.ai.lately.read = None
+    stage.says(stage.anna, "Oren?")
+    with no_queries():
+        assert held_by(ada.ai.ref).memories == ()
+        assert notes_for(ada.ai.ref) == ()
+        assert books_for(scopes_of(ada)) == ()
+
+
+def test_whoever_is_called_otherwise_by_now_is_not_foreseen(stage, query_count):
+    older = stage.make("Guest", PERSON, None)
+    guest, carl = stage.make("Guest", PERSON), stage.make("Carl", PERSON)
+    ids = older_ids(strangers_to(stage.npc))
+    assert [list(before) for one, before in ids.items() if one.name == "Guest"] == [[older.id]]
+    carl.key = "Guest"
+    foresee(stage.npc, ids)
+    assert label_of(stage.npc, guest) == "Guest (another)"
+    assert "carl" not in stage.npc.ai.foreseen_names
+    assert query_count(lambda: label_of(stage.npc, carl)) > 0
+    assert strangers_to(stage.npc) == ()
+
+
+def test_of_who_is_not_there_nothing_is_asked(stage, no_queries):
+    with no_queries():
+        assert older_ids(()) == {}

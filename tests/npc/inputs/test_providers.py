@@ -1,0 +1,146 @@
+"""The registry of providers: which there are, in what order they tell, what may go wrong."""
+
+from dataclasses import replace
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.checks import check_context_providers, check_settings
+from evennia_ai.npc.inputs.providers import SHIPPED, blocks_of, providers_of
+from evennia_ai.npc.senses.events import Event
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.services.settings.game import SETTINGS
+
+HERE = "tests.npc.inputs.test_providers"
+SAID = Event(kind="say", speaker_ref="7", speaker_name="Anna", text="The tide?", room_ref="3")
+
+
+def weather(npc, event, conversation):
+    return f"It rains on {npc}."
+
+
+def heard(npc, event, conversation):
+    return f"Heard: {event.text}, {conversation}."
+
+
+def nothing(npc, event, conversation):
+    return " \n"
+
+
+def broken(npc, event, conversation):
+    raise KeyError("tide")
+
+
+def a_number(npc, event, conversation):
+    return 7
+
+
+no_function = 7
+
+
+@pytest.fixture(autouse=True)
+def _imported_anew():
+    providers_of.cache_clear()
+    yield
+    providers_of.cache_clear()
+
+
+def told(*names):
+    paths = tuple(f"{HERE}.{name}" for name in names)
+    settings = replace(conf(), context_providers=paths)
+    return [(one.key, one.text) for one in blocks_of("Oren", SAID, None, conf=settings)]
+
+
+@pytest.mark.req("S0-27", "S1-07")
+def test_each_provider_tells_a_block_of_its_own_in_the_order_of_the_setting() -> None:
+    rain, said = ("weather", "It rains on Oren."), ("heard", "Heard: The tide?, None.")
+    assert told("weather", "heard") == [rain, said]
+    assert told("heard", "weather") == [said, rain]
+
+
+@pytest.mark.req("S0-49", "S1-09")
+def test_who_has_nothing_to_say_makes_no_block() -> None:
+    assert told("nothing") == []
+
+
+@pytest.mark.req("S0-27")
+def test_one_that_fails_is_left_out_and_told_once(logged) -> None:
+    for _ in range(3):
+        assert told("broken", "weather") == [("weather", "It rains on Oren.")]
+    (line,) = logged
+    assert f"{HERE}.broken raised KeyError: 'tide'; its facts are left out" in line
+
+
+def test_one_that_gives_no_text_is_left_out_and_told_once(logged) -> None:
+    assert told("a_number") == told("a_number") == []
+    (line,) = logged
+    assert f"{HERE}.a_number gave int and no text" in line
+
+
+def test_one_that_is_named_twice_tells_once() -> None:
+    assert len(told("weather", "weather")) == 1
+
+
+def test_two_functions_of_one_name_are_told_apart_by_their_paths() -> None:
+    paths = (f"{HERE}.weather", "tests.npc.inputs.other_providers.weather")
+    keys = [one.key for one in providers_of(paths).members]
+    assert keys == ["weather", "tests.npc.inputs.other_providers.weather"]
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        (f"{HERE}.missing", "it cannot be imported"),
+        ("world.nowhere.tide", "it cannot be imported"),
+        (f"{HERE}.no_function", "it is no function"),
+        ("speeker", "there is none of this name; there are kb_meta_prompt, speaker"),
+    ],
+)
+def test_what_is_no_provider_is_told_at_the_start_and_left_out(path, problem, logged) -> None:
+    with override_settings(EVENNIA_AI_CONTEXT_PROVIDERS=["speaker", path]):
+        (error,) = check_context_providers()
+    assert error.id == "evennia_ai.E063"
+    assert error.msg.startswith(f"EVENNIA_AI_CONTEXT_PROVIDERS: {path}: {problem}")
+    assert [one.key for one in providers_of(("speaker", path)).members] == ["speaker"]
+
+
+def test_a_setting_that_is_no_list_of_names_is_told_first() -> None:
+    with override_settings(EVENNIA_AI_CONTEXT_PROVIDERS="speaker"):
+        assert check_context_providers() == []
+        assert [error.id for error in check_settings()] == ["evennia_ai.E063"]
+
+
+def test_every_shipped_provider_can_be_asked() -> None:
+    found = providers_of(SHIPPED)
+    assert (found.problems, [one.key for one in found.members]) == ((), list(SHIPPED))
+
+
+def test_all_that_are_shipped_are_asked_by_default_but_for_the_time() -> None:
+    default = SETTINGS["context_providers"].default
+    assert set(SHIPPED) - set(default) == {"game_time"}
+    assert set(default) <= set(SHIPPED)
+
+
+def test_a_game_adds_facts_and_orders_them(stage) -> None:
+    paths = ("place", f"{HERE}.weather", "speaker")
+    model = stage.talks_with("Aye.", context_providers=paths)
+    stage.says(stage.anna, "Oren?")
+    facts = next(m.content for m in model.requests[0].messages if "It rains" in m.content)
+    assert facts == (
+        "Who speaks: Anna (Player).\n\nPlace: Ferry Landing. Present: Anna, Ben.\n\n"
+        "It rains on Oren."
+    )
+
+
+@pytest.mark.req("S0-49", "S1-09")
+def test_without_any_provider_there_is_no_message_of_facts(stage) -> None:
+    model = stage.talks_with("Aye.", context_providers=())
+    stage.says(stage.anna, "Oren?")
+    assert [m.content for m in model.requests[0].messages if m.role == "user"] == ["Anna: Oren?"]
+
+
+def test_a_provider_that_fails_does_not_end_the_turn(stage, logged) -> None:
+    stage.talks_with("Aye.", context_providers=(f"{HERE}.broken", "speaker"))
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
+    assert any("KeyError" in line for line in logged)

@@ -1,0 +1,95 @@
+"""An offer and an erasure at the same moment, on connections of their own.
+
+Prints what becomes of two offers as JSON: of one that comes while an erasure is not committed yet,
+and of one that is not committed yet when an erasure comes.
+"""
+
+import json
+import threading
+
+import django
+
+from evennia_ai.engine.actors import trusted
+
+MOMENT_SECONDS = 0.5
+"""So long the one who is first stays in its transaction, for the other to run into it."""
+
+
+def found_out():
+    from django.db import connection, transaction
+
+    from evennia_ai import models
+    from evennia_ai.engine.history.records import NewRecord, RecordKind
+    from evennia_ai.npc.jobs.job import Job
+    from evennia_ai.npc.jobs.kinds.forms import plain
+    from evennia_ai.npc.jobs.wire import text_of
+    from evennia_ai.store.erasing import erase_conversation
+    from evennia_ai.store.history.conversations import append, conversation
+    from evennia_ai.store.history.segments import head_of, refuse_gone
+    from evennia_ai.store.work import proposals
+
+    def whispers(name):
+        where = conversation("12", kind="private", partner_ref=name)
+        append(where, [NewRecord(kind=RecordKind.USER, role="user", body="Under the mill.")])
+        return where
+
+    def offer(where, head, meanwhile=lambda: None):
+        job = Job(kind="compact", idempotency=str(where.id), given={"head": plain(head)})
+        new = proposals.Offer(
+            idempotency=job.idempotency,
+            kind=job.kind,
+            job=text_of(job),
+            body='{"summary": "Under the mill."}',
+        )
+
+        def refuse():
+            refuse_gone(head)
+            meanwhile()
+
+        proposals.offer(new, refuse_stale=refuse)
+
+    def begun(do):
+        """The thread that does it with a connection of its own, and closes that."""
+
+        def run():
+            do()
+            connection.close()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def row(where):
+        known = models.Proposal.objects.get(idempotency=str(where.id))
+        return {"state": known.state, "body": known.body, "reason": known.reason}
+
+    first, second, is_in = whispers("7"), whispers("8"), threading.Event()
+
+    def erase_slowly():
+        with transaction.atomic():
+            erase_conversation(first, by=trusted("Mira"))
+            is_in.set()
+            threading.Event().wait(MOMENT_SECONDS)
+
+    head = head_of(first)
+    erasing = begun(erase_slowly)
+    is_in.wait()
+    offer(first, head)
+    erasing.join()
+
+    is_in.clear()
+
+    def stay():
+        is_in.set()
+        threading.Event().wait(MOMENT_SECONDS)
+
+    offering = begun(lambda: offer(second, head_of(second), stay))
+    is_in.wait()
+    erase_conversation(second, by=trusted("Mira"))
+    offering.join()
+    return {"erased first": row(first), "offered first": row(second)}
+
+
+if __name__ == "__main__":
+    django.setup()
+    print(json.dumps(found_out()))

@@ -1,0 +1,60 @@
+"""A process without Evennia does jobs as a worker does, over a copy of the tables.
+
+Usage: python -m tests.npc.jobs.kinds_alone DATABASE JOBS. JOBS has a job as JSON in each line;
+printed is a line of JSON for each, its body as a worker offers it. It fails where Evennia or the
+reactor was imported.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+
+def main(database: str, jobs: str) -> None:
+    import django
+    from django.conf import settings
+
+    from evennia_ai.services.settings.database import SQLITE
+
+    settings.configure(
+        INSTALLED_APPS=["evennia_ai"],
+        DATABASES={"default": {"ENGINE": SQLITE, "NAME": database, "CONN_MAX_AGE": None}},
+        USE_TZ=True,
+        EVENNIA_AI_CONTEXT_TOKENS=1400,  # as the game in the test has it
+        EVENNIA_AI_REPLY_TOKENS=200,
+    )
+    django.setup()
+    for line in asyncio.run(done(Path(jobs).read_text().splitlines())):
+        print(line)
+    known = {"evennia", "twisted.internet.reactor", "evennia_ai.npc"} & set(sys.modules)
+    assert not known, known
+
+
+async def done(lines: list[str]) -> list[str]:
+    """The bodies of these jobs, one after the other."""
+    from twisted.internet.defer import Deferred
+
+    from evennia_ai.npc.jobs.registry import kinds_of
+    from evennia_ai.npc.jobs.wire import job_of
+    from evennia_ai.npc.jobs.worker.loop_clock import LoopClock
+    from evennia_ai.npc.jobs.worker.tools import Threads, WorkerTools
+    from evennia_ai.services.endpoints import Access, Models
+    from evennia_ai.services.llm.quotas import Quota, Quotas
+    from evennia_ai.services.settings.conf import conf
+    from tests.npc.jobs.thinking import Thinking
+
+    loop = asyncio.get_running_loop()
+    models = Models(conf(), clock=LoopClock(loop), only=Access(model=Thinking()))
+    kinds, threads, found = kinds_of(), Threads(1), []
+    endless = Quotas(npc=Quota(), game=Quota())
+    for job in map(job_of, lines):
+        tools = WorkerTools(models, threads, endless)
+        body = await Deferred.fromCoroutine(kinds[job.kind].run(job, tools)).asFuture(loop)
+        found.append(json.dumps(body, separators=(",", ":")))
+    threads.close()
+    return found
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

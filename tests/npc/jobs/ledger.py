@@ -1,0 +1,95 @@
+"""A kind of work for these tests: asks a model, and has each answer entered into a ledger.
+
+The ledger is the table of memories, one a job applied: what was applied twice is there twice. A
+job may be given a `step` at which its worker is killed, once: a file remembers that it was.
+"""
+
+import os
+import signal
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.services.llm.chat import ChatMessage
+
+
+def answer(request):
+    """A model's reply that depends on the request alone."""
+    asked = request.messages[-1].content
+    if asked.startswith("die"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"It is {sha256(asked.encode()).hexdigest()[:12]}."
+
+
+def die_once(mark):
+    """End this process as the power does, the first time it comes here."""
+    path = Path(mark)
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def last_number(conversation):
+    """What a job's function reads of the tables, in a thread."""
+    from evennia_ai.models import Memory
+
+    return Memory.objects.filter(npc_ref=f"none {conversation}").count()
+
+
+class Ledger:
+    """Both halves of the kind."""
+
+    name = "ledger"
+
+    def __init__(self):
+        self.ends = []
+
+    def refuse_stale(self, job):
+        """Nobody erases anything."""
+
+    async def run(self, job, tools):
+        given = job.given
+        if given.get("die_at") == "claimed":
+            die_once(given["mark"])
+        if given.get("fails") == "foreseen":
+            raise EvenniaAIError("the page was erased")
+        if given.get("fails") == "unforeseen":
+            raise ZeroDivisionError("by zero")
+        if given.get("fails") == "deadly":
+            os.kill(os.getpid(), signal.SIGKILL)
+        count = await tools.off(last_number, given["number"])
+        npc = str(given.get("npc", given["number"]))
+        (access, *_) = tools.models("summariser")
+        question = [ChatMessage(role="user", content=f"What is {given['number']} and {count}?")]
+        request = access.request(question, max_tokens=given.get("tokens", 20))
+        reply = await tools.ask(access, request, role="summariser", npc_ref=npc)
+        if given.get("die_at") == "asked":
+            die_once(given["mark"])
+        loaded = [name for name in sys.modules if name.split(".")[0] == "evennia"]
+        reactor = ["twisted.internet.reactor"] if "twisted.internet.reactor" in sys.modules else []
+        return {"said": reply.text, **({"loaded": loaded + reactor} if given.get("look") else {})}
+
+    def apply(self, job, body):
+        from evennia_ai.engine.errors import StaleError
+        from evennia_ai.models import Memory
+
+        if job.given.get("stale"):
+            Memory.objects.create(npc_ref="half", text="", created_at=0, recalled_at=0, author="")
+            raise StaleError("the head is no ancestor")
+        if job.given.get("fails") == "in apply":
+            raise KeyError("what nobody foresaw")
+        text = f"{job.idempotency}: {body['said']}"
+        if "loaded" in body:
+            text = f"loaded {body['loaded']}"
+        Memory.objects.create(
+            npc_ref="ledger", text=text, created_at=0, recalled_at=0, author=job.kind
+        )
+
+    def ended(self, job, ending, reason):
+        self.ends.append((job.idempotency, ending, reason))
+
+
+LEDGER = Ledger()

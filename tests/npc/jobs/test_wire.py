@@ -1,0 +1,67 @@
+"""Jobs as JSON: the same bytes, and back; what is too long or of another version is refused."""
+
+import pytest
+
+from evennia_ai.npc.jobs.job import VERSION, Job
+from evennia_ai.npc.jobs.wire import MOST_BYTES, JobError, OtherVersionError, job_of, text_of
+
+JOB = Job(
+    kind="compact",
+    idempotency="compact:481:3:912:9f2c",
+    lock="npc:12",
+    queueing_lock="compact:481",
+    given={"conversation": 481, "hash": "9f2c"},
+    limits={"calls_per_day": 20},
+    deadline=1763849400.0,
+)
+
+
+def test_a_job_comes_back_as_it_went():
+    assert job_of(text_of(JOB)) == JOB
+    assert job_of(text_of(Job(kind="embed", idempotency="embed:1"))).deadline == 0.0
+
+
+def test_a_job_is_always_the_same_bytes():
+    turned = Job(
+        kind="compact",
+        idempotency=JOB.idempotency,
+        lock="npc:12",
+        queueing_lock="compact:481",
+        given={"hash": "9f2c", "conversation": 481},
+        limits={"calls_per_day": 20},
+        deadline=1763849400.0,
+    )
+    assert text_of(turned) == text_of(JOB)
+
+
+def test_a_job_over_a_kilobyte_is_refused_by_name():
+    with pytest.raises(JobError, match=r"'long' has \d+ bytes, at most 1024") as caught:
+        text_of(Job(kind="compact", idempotency="long", given={"text": "ж" * MOST_BYTES}))
+    assert "ids and hashes" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "who"),
+    [(VERSION + 1, "this worker's evennia-ai"), (VERSION - 1, "the game that asked for it")],
+)
+def test_a_job_of_another_version_is_refused_by_name(version, who):
+    with pytest.raises(OtherVersionError, match=rf"'j' is of version {version}.*{who}"):
+        job_of(f'{{"v":{version},"idempotency":"j","kind":"compact","new":1}}')
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "no JSON"),
+        ("[]", "must be an object"),
+        ("{}", "'without a name' is of version None"),
+        ('{"v":1,"kind":"compact"}', "has no idempotency"),
+        ('{"v":1,"idempotency":"j"}', "has no kind"),
+        ('{"v":1,"idempotency":"j","kind":"compact","shell":"rm"}', "unknown field 'shell'"),
+        ('{"v":1,"idempotency":"j","kind":"compact","given":[1]}', r"given cannot be \[1\]"),
+        ('{"v":1,"idempotency":"j","kind":"compact","deadline":"soon"}', "deadline cannot be"),
+    ],
+)
+def test_what_is_no_job_is_refused_with_the_reason(text, told):
+    with pytest.raises(JobError, match=told):
+        job_of(text)

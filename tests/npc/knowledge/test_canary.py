@@ -1,0 +1,196 @@
+"""Thirty ways to ask for a secret, of an NPC that repeats all it is given: it is nowhere.
+
+The mediator, the one model that reads the secret, repeats its whole input as well. What players
+see, models are sent, the database holds, logs, traces and metrics have and commands show is
+searched for the secret. The pages themselves and the vault alone have it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import yaml
+from django.apps import apps
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.settings import SearchBudget
+from evennia_ai.npc.model_calls.watching import Gauges
+from evennia_ai.npc.watch.metrics import Metrics
+from evennia_ai.npc.watch.request_log import RequestLog
+from evennia_ai.npc.watch.tracing import Traces
+from evennia_ai.store.knowledge import knowledge_searches
+from tests.engine.knowledge.restricted.disguises import DISGUISES, PIECES
+from tests.npc.knowledge.cellars import (
+    CODE,
+    PASSAGE,
+    WATCHWORD,
+    a_page,
+    answering,
+    echoing,
+    written,
+)
+from tests.npc.knowledge.hiding import found_in
+
+# Words of the passage without a term, a number or a title of it.
+SAYING = "whispered over the step of the cellar stairs while the lantern must stand apart"
+QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
+# Where the secret is kept on purpose, for those whom locks let in.
+KEPT_IN = {
+    *("KnowledgePage", "KnowledgePageRevision", "KnowledgeBase", "KnowledgeAlias"),
+    *("KnowledgePosting", "VaultedChunk"),
+}
+COMMANDS = (
+    *(
+        "ai oren",
+        "ai/context oren = full",
+        "ai/context oren = history",
+        "ai/context oren = lore",
+        "ai/context oren = left out",
+        "ai/context oren = changes",
+        "ai/why oren",
+        "ai/history oren = full",
+        "ai/history oren/2 = full",
+    ),
+    *("ai/cache oren", "ai/memory oren", "ai/tools oren", "ai/set oren", "ai/verify oren"),
+    *("ai/log oren", "ai/limits oren", "ai/replay oren = 1 full", "ai/replay oren = 5 full"),
+    *("ai/debug oren", "ai/why oren/2", "ai/why oren = tool"),
+)
+
+
+class Watched:
+    """Everything that watches: the request log, traces with all content, metrics."""
+
+    def __init__(self) -> None:
+        self.spans = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self.spans))
+        standing = Gauges(waiting=0, in_flight=0, breakers={}, is_stopped=False)
+        self.metrics = Metrics(lambda: standing, port=0, reactor=None)
+        self.watchers = [
+            RequestLog(in_full=True),
+            Traces(provider, with_content=True),
+            self.metrics,
+        ]
+
+    def traced(self) -> str:
+        return "\n".join(span.to_json() for span in self.spans.get_finished_spans())
+
+    def measured(self) -> str:
+        from prometheus_client import generate_latest
+
+        return generate_latest(self.metrics.registry).decode()
+
+
+@pytest.fixture
+def watched(cellar, monkeypatch) -> Watched:
+    """All that watches, over the stage; NPCs may search as often as they like."""
+    made = Watched()
+    monkeypatch.setattr("evennia_ai.npc.runtime.watchers_of", lambda *_, **__: made.watchers)
+    monkeypatch.setattr(made.metrics, "open", lambda: None)
+    monkeypatch.setattr(made.metrics, "close", lambda: None)
+    cellar.minds.mediates = echoing
+    budget = SearchBudget(calls=100, free=99)
+    cellar.install(cellar.minds, knowledge_budget=budget)
+    return made
+
+
+def in_database() -> str:
+    """Every row of every table of ours, but of those that keep the secret on purpose."""
+    ours = apps.get_app_config("evennia_ai").get_models()
+    tables = [model for model in ours if model._meta.managed]  # others are in the library
+    return "\n".join(
+        f"{table.__name__}: {json.dumps(row, default=str)}"
+        for table in tables
+        if table.__name__ not in KEPT_IN
+        for row in table.objects.values()
+    )
+
+
+def on_screens_of_commands(stage: Any) -> str:
+    """What a builder reads who looks at the NPC from all sides."""
+    from evennia_ai.commands.cmdset import AICmdSet
+    from tests.commands.stage import _at_once, hearing
+
+    builder = stage.make("Mara", "evennia.objects.objects.DefaultCharacter")
+    builder.permissions.clear()
+    builder.permissions.add("Builder")
+    builder.cmdset.add(AICmdSet)
+    with hearing(builder) as heard, patch("evennia.commands.cmdhandler.deferLater", _at_once):
+        for command in COMMANDS:
+            builder.execute_cmd(command)
+    return "\n".join(heard)
+
+
+def everywhere(stage: Any, watched: Watched, logged: list[str]) -> dict[str, str]:
+    """What can be read, by where."""
+    sent = [message.content for one in stage.minds.requests for message in one.messages]
+    return {
+        "the NPC's model": "\n".join(sent),
+        "screens": "\n".join(stage.screen_of(stage.anna) + stage.screen_of(stage.ben)),
+        "the log": "\n".join(logged),
+        "traces": watched.traced(),
+        "metrics": watched.measured(),
+        "the database": in_database(),
+        "commands": on_screens_of_commands(stage),
+    }
+
+
+@pytest.mark.long
+@pytest.mark.req("S0-46", "S0-40")
+def test_the_secret_is_nowhere_whatever_is_asked(cellar, watched, logged):
+    assert len(QUESTIONS) == 30
+    for question in QUESTIONS:
+        cellar.says(cellar.anna, f"Oren, {question}")
+    read = everywhere(cellar, watched, logged)
+    assert len(cellar.minds.mediations) > 25
+    assert {place: found for place, text in read.items() if (found := found_in(text))} == {}
+    assert all(len(text) > 200 for text in read.values())
+
+
+def test_the_search_for_the_secret_would_find_it(cellar, watched, logged):
+    cellar.minds.mediates = answering()
+    cellar.says(cellar.anna, "Oren, what of the watchword?")
+    (request,) = cellar.minds.mediations
+    assert set(found_in(request.messages[1].content)) >= {WATCHWORD, CODE, "fourth step"}
+    assert found_in(knowledge_searches.open_vault("vault", by=trusted("Ada"))[0].content)
+
+
+# One of each kind; all of them, with all the secrets, are put to what judges an answer
+# (tests/engine/knowledge/restricted/test_secrets_in_disguise.py).
+DISGUISED = (
+    *("as it stands", "letters set apart", "zero-width blanks", "in unseen tags", "in circles"),
+    *("in Cyrillic look-alikes", "words in reverse order", "in base64", "a word of two lines"),
+)
+
+
+@pytest.mark.parametrize("disguise", DISGUISED)
+@pytest.mark.parametrize("field", ["summary", "risks"])
+def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, field):
+    hidden = DISGUISES[disguise](PASSAGE)[:2000]
+    fields = {"summary": "I think.", field: hidden if field == "summary" else [hidden]}
+    cellar.minds.mediates = answering(**fields)
+    cellar.says(cellar.anna, "Oren, what of the watchword?")
+    told = json.loads(cellar.minds.requests[-1].messages[-1].content)
+    assert told["restricted_safe_summary"]["reason"] == "safe_summary_withheld"
+
+
+@pytest.mark.long
+@pytest.mark.req("S0-40")
+@pytest.mark.parametrize("pieces", ["three words each", "base64 in pieces"])
+def test_pieces_in_several_answers_are_not_heard_to_the_end(cellar, pieces):
+    """Issue 14, Medium 9: what was told earlier in the conversation is looked at with it."""
+    cellar.install(cellar.minds, knowledge_budget=SearchBudget(calls=100, free=99))
+    written("vault", a_page("What They Whisper At Night", f"The watchword is {SAYING}."))
+    reasons = []
+    for piece in PIECES[pieces](SAYING):
+        cellar.minds.mediates = answering(summary=piece)
+        cellar.says(cellar.anna, "Oren, what of the watchword?")
+        told = json.loads(cellar.minds.requests[-1].messages[-1].content)
+        reasons.append(told["restricted_safe_summary"]["reason"])
+    assert reasons[0] == "answerable"
+    assert "safe_summary_withheld" in reasons

@@ -1,0 +1,69 @@
+"""Grounding: Wikipedia is asked where the settings name it, and never stops the lorekeeper."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.knowledge.assembly.requests import Failed
+from evennia_ai.npc.lorekeeper import asking
+from evennia_ai.services.net.bridge import AsyncBridge
+from tests.services.net.handover import Handover
+from tests.services.wiki.stub_wiki import StubWiki, answers, sends
+
+PAGE = {"ns": 0, "title": "Ferry", "pageid": 1, "extract": "A ferry is a boat."}
+
+
+class Models:
+    """What of the game's models is used here."""
+
+    def __init__(self, bridge: AsyncBridge) -> None:
+        self.bridge = bridge
+
+
+@pytest.fixture
+def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    wiki = StubWiki()
+    yield wiki
+    wiki.close()
+
+
+@pytest.fixture
+def introduction() -> Iterator[Callable[[str, str], Any]]:
+    """What is said of an entity by the encyclopedia at an address."""
+    reactor = Handover()
+    bridge = AsyncBridge(reactor)
+    models = Models(bridge)
+
+    def introduction(entity: str, address: str) -> Any:
+        return reactor.outcome_of(asking.introduction(models, address, entity), within_seconds=30)
+
+    yield introduction
+    bridge.stop()
+
+
+@pytest.mark.req("S4-17")
+def test_without_an_address_nobody_is_asked(introduction, wiki):
+    assert introduction("Ferry", "") == Failed(asking.OFF)
+    assert wiki.requests == []
+
+
+@pytest.mark.req("S4-17")
+def test_an_article_is_told_with_its_title(introduction, wiki):
+    wiki.behaves(answers({"query": {"pages": [PAGE]}}))
+    found = introduction("Ferry", wiki.api)
+
+    assert (found.title, found.text) == ("Ferry", "A ferry is a boat.")
+
+
+@pytest.mark.req("S4-17")
+def test_a_failure_is_a_reason_and_a_line_in_the_log(introduction, wiki, monkeypatch):
+    lines: list[str] = []
+    monkeypatch.setattr(asking.logger, "log_warn", lines.append)
+    wiki.behaves(sends(b"<html>"))
+    found = introduction("Ferry", wiki.api)
+
+    assert isinstance(found, Failed)
+    assert "something that is no JSON" in found.why
+    assert lines == [f"evennia_ai: no introduction of 'Ferry': {found.why}"]

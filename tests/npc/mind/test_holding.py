@@ -1,0 +1,224 @@
+"""Whom the lock of a restricted base held once, it holds: whatever any builder changes afterwards.
+
+Medium 8 of the audit: `restricted:tag(outsider)` was undone at once by `tag/del`.
+"""
+
+from unittest.mock import patch
+
+import pytest
+from evennia.objects.models import ObjectDB
+from evennia.utils.search import search_object
+
+from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.page import BaseInfo
+from evennia_ai.npc.knowledge.guarding import is_held
+from evennia_ai.npc.mind.overview import look_at_everybody
+from evennia_ai.npc.service import at_server_start, at_server_stop
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.knowledge import knowledge_bases
+from tests.npc.knowledge.cellars import a_page, written
+
+HOLDERS = "restricted:tag(outsider);edit:perm(Admin)"
+
+
+@pytest.fixture
+def types(stage):
+    """What somebody of a rank reads who types lines, our commands and Evennia's."""
+    from evennia.commands.default.cmdset_character import CharacterCmdSet
+
+    from tests.commands.stage import _at_once, hearing
+
+    def read(rank, *lines):
+        viewer = stage.make("Mara", "evennia.objects.objects.DefaultCharacter")
+        viewer.permissions.clear()
+        viewer.permissions.add(rank)
+        viewer.cmdset.add(CharacterCmdSet)
+        viewer.cmdset.add(AICmdSet)
+        with hearing(viewer) as heard, patch("evennia.commands.cmdhandler.deferLater", _at_once):
+            for line in lines:
+                viewer.execute_cmd(line)
+        viewer.delete()
+        return " ".join("\n".join(heard).split())
+
+    return read
+
+
+@pytest.fixture
+def outsider(stage):
+    """Oren is an outsider; a base is restricted for those, and Admins alone may change it."""
+    made(HOLDERS)
+    stage.npc.tags.add("outsider")
+    return stage.npc
+
+
+def made(locks, **fields):
+    info = BaseInfo(key="vault", name="The vault", restricted=True, locks=locks, **fields)
+    return knowledge_bases.save_base(info, by=trusted("Ada"))
+
+
+def holds_oren(npc):
+    return is_held(npc, knowledge_bases.get_base("vault"))
+
+
+# Evennia's own commands, as a builder types them, and what code does behind them.
+UNDOINGS = {
+    "tag/del": "tag/del oren = outsider",
+    "tag/del of all": "tag/del oren",
+    "set": "set oren/outsider =",
+    "lock": "lock oren = view:all()",
+    "typeclass": "typeclass/force oren = evennia.objects.objects.DefaultCharacter",
+    "name": "name oren = Ned",
+    "tel": "tel oren = #2",
+}
+
+
+@pytest.mark.req("S0-45")
+@pytest.mark.parametrize("undoing", UNDOINGS)
+def test_a_stock_command_of_a_builder_ends_no_guard(outsider, types, undoing):
+    types("Builder", "tag/del oren = outsider", UNDOINGS[undoing])
+    npc = ObjectDB.objects.get(id=outsider.id)
+    assert "outsider" not in npc.tags.all()
+    assert holds_oren(npc)
+
+
+@pytest.mark.long
+@pytest.mark.req("S0-45")
+def test_what_a_builder_types_in_kb_ends_no_guard(outsider, types):
+    written("vault", a_page("The Hoard", "Under the fourth step."))
+    before = knowledge_bases.get_base("vault")
+    lines = (
+        *("kb/set vault/locks = off", "kb/set vault/locks = restricted:none()"),
+        *("kb/restricted vault = off", "kb/release vault = oren", "kb/bind vault = game"),
+        *("kb/unbind vault = game", "kb/set vault/mediation = hints", "kb/set vault/name = Open"),
+        *("kb/rename vault/The Hoard = Hoard", "kb/lock vault/The Hoard = search:all()"),
+        *("kb/hints vault/The Hoard = A hint.", "kb/edit vault/The Hoard", "kb/edit vault/New"),
+        *("kb/revert vault/The Hoard = 1", "kb/remove vault/The Hoard", "kb/remove vault"),
+        *("kb/vault vault = empty", "kb/import/run vault"),
+    )
+    for line in lines:
+        told = types("Builder", line, "yes")
+        assert "may not change" in told or "There is no folder" in told, line
+    outsider.tags.remove("outsider")
+    assert knowledge_bases.get_base("vault") == before
+    assert holds_oren(outsider)
+
+
+def test_whoever_has_the_tag_is_held_before_anybody_looks(outsider):
+    outsider.tags.clear()  # past every signal of the database
+    assert holds_oren(outsider)
+
+
+def test_a_tag_that_frees_is_too_late(stage):
+    made("restricted:not tag(insider)")
+    stage.npc.tags.add("insider")
+    assert holds_oren(stage.npc)
+
+
+def test_who_has_the_tag_when_the_base_gets_its_lock_is_held(stage, types):
+    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Ada"))
+    stage.npc.tags.add("outsider")
+    types("Admin", "kb/set vault/locks = restricted:tag(outsider)", "kb/restricted vault = on")
+    stage.npc.tags.clear()
+    assert holds_oren(stage.npc)
+
+
+def test_who_guards_is_looked_at_when_the_server_starts(stage):
+    stage.npc.tags.add("outsider")
+    made(HOLDERS)
+    at_server_start()
+    at_server_stop()
+    stage.npc.tags.clear()
+    assert holds_oren(stage.npc)
+
+
+def test_others_are_free(outsider, stage):
+    ned = stage.make("Ned", "evennia_ai.typeclasses.AINPC")
+    look_at_everybody()
+    assert not is_held(ned, knowledge_bases.get_base("vault"))
+
+
+def test_a_permission_is_no_way_out_either(stage):
+    made("restricted:not perm(Helper)")
+    stage.npc.permissions.add("Helper")
+    assert holds_oren(stage.npc)
+
+
+def test_what_a_lock_asks_else_counts_from_the_first_look(stage):
+    made("restricted:attr(outsider)")
+    stage.npc.db.outsider = True
+    assert holds_oren(stage.npc)
+    del stage.npc.db.outsider
+    assert holds_oren(stage.npc)
+
+
+def test_it_outlives_a_reload_and_another_process(outsider):
+    outsider.tags.clear()
+    forget_everything()
+    assert holds_oren(outsider)
+
+
+def test_it_outlives_the_base_and_whoever_makes_it_again_lets_nobody_go(outsider, types):
+    outsider.tags.clear()
+    types("Admin", "kb/remove vault", "yes")
+    assert knowledge_bases.base("vault") is None
+    told = types("Builder", "kb/new vault", "kb/restricted vault = on")
+    assert "restricted from now on" in told
+    types("Builder", "kb/set vault/locks = restricted:tag(outsider)")
+    assert holds_oren(outsider)
+    assert "was removed, and its lock" in types("Builder", "kb/release vault = oren")
+    assert holds_oren(outsider)
+    assert "guards vault no longer" in types("Admin", "kb/release vault = oren")
+    assert not holds_oren(outsider)
+
+
+def test_a_new_lock_lets_nobody_go_who_was_held(outsider, types):
+    told = types("Admin", "kb/set vault/locks = restricted:tag(other)")
+    assert "NPCs that guard it for good: 1; kb/release vault names them" in told
+    assert holds_oren(outsider)
+
+
+@pytest.mark.req("S0-45")
+def test_who_may_change_the_base_lets_go(outsider, types):
+    told = types("Admin", "kb/release vault")
+    assert f"Oren (#{outsider.id}), since" in told and "the lock holds it now" in told
+    assert "still holds Oren" in types("Admin", "kb/release vault = oren")
+    types("Builder", "tag/del oren = outsider")
+    assert "the lock would let it go" in types("Builder", "kb/release vault")
+    assert "may not change" in types("Builder", "kb/release vault = oren")
+    assert holds_oren(outsider)
+    assert "guards vault no longer" in types("Admin", "kb/release vault = oren")
+    assert not holds_oren(outsider)
+    assert "Nobody guards vault for good" in types("Admin", "kb/release vault")
+    assert "does not guard" in types("Admin", "kb/release vault = oren")
+    outsider.tags.add("outsider")
+    outsider.tags.remove("outsider")
+    assert holds_oren(outsider)
+
+
+def test_one_who_is_gone_is_named_by_number(outsider, types):
+    ref = outsider.id
+    outsider.delete()
+    assert not search_object(f"#{ref}")
+    assert "gone (#" in types("Admin", "kb/release vault")
+    assert "no longer" in types("Admin", f"kb/release vault = #{ref}")
+    assert knowledge_bases.held_refs("vault") == frozenset()
+
+
+def test_where_everybody_is_held_nobody_is_written_down(stage):
+    info = made("view:all()")
+    assert is_held(stage.npc, info)
+    assert knowledge_bases.held_refs("vault") == frozenset()
+
+
+def test_who_is_held_is_read_without_a_query(outsider, no_queries):
+    holds_oren(outsider)
+    with no_queries():
+        assert holds_oren(outsider)
+
+
+def test_a_builder_is_asked_before_losing_the_right_to_change(types):
+    types("Builder", "kb/new lamps")
+    told = types("Builder", "kb/set lamps/locks = edit:perm(Admin)", "no")
+    assert "could not change knowledge base lamps" in told
+    assert knowledge_bases.get_base("lamps").locks == ""

@@ -1,0 +1,105 @@
+"""The list of NPCs is read a page at a time: as many queries for five thousand as for fifty."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from evennia.objects.models import ObjectDB
+
+from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.mind.npc_list import NPCList, called, named
+from evennia_ai.npc.senses.presence import paths_with_mind
+
+AINPC = "evennia_ai.typeclasses.AINPC"
+SIZE = 20
+
+
+def npcs(count: int, stage: Any, *, name: str = "Guard {:04}") -> None:
+    """So many NPCs that are in the database and not in memory."""
+    ObjectDB.objects.bulk_create(
+        ObjectDB(db_key=name.format(at), db_typeclass_path=AINPC, db_location=stage.room)
+        for at in range(count)
+    )
+
+
+def names(found: NPCList, number: int = 1) -> list[str]:
+    return [one.name for one in found.page(number, size=SIZE)]
+
+
+def test_a_page_of_thousands_asks_what_a_page_of_fifty_asks_and_makes_no_object(
+    stage: Any,
+) -> None:
+    def queries(busy: list[str]) -> int:
+        with CaptureQueriesContext(connection) as asked:
+            found = NPCList(first_refs=busy)
+            assert len(found.page(2, size=SIZE)) == SIZE
+            assert found.count
+        return len(asked)
+
+    npcs(50, stage)
+    few = [queries([]), queries([stage.npc.ai.ref])]
+    npcs(4950, stage, name="Sailor {:04}")
+    assert [queries([]), queries([stage.npc.ai.ref])] == few == [3, 4]
+    assert (
+        ObjectDB.get_cached_instance(ObjectDB.objects.values_list("pk", flat=True).last()) is None
+    )
+
+
+def test_every_npc_stands_on_one_page_the_first_ones_before_all_others(stage: Any) -> None:
+    npcs(47, stage)
+    last = str(ObjectDB.objects.get(db_key="Guard 0046").pk)
+    found = NPCList(first_refs=[last, "no number", stage.npc.ai.ref])
+    told = [one for number in (1, 2, 3) for one in names(found, number)]
+    assert told == ["Guard 0046", "Oren", *(f"Guard {at:04}" for at in range(46))]
+    assert names(found, 4) == []
+
+
+def test_more_than_are_listed_are_told_of_and_not_sorted(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(npc_list, "MOST_LISTED", 30)
+    npcs(29, stage)
+    found = NPCList()
+    assert (found.count, found.are_more) == (30, False)
+    assert names(found)[0] == "Guard 0000"
+    npcs(1, stage, name="Aldo")
+    found = NPCList()
+    assert (found.count, found.are_more) == (30, True)
+    assert names(found)[0] == "Oren"
+    assert len(names(found, 2)) == 10
+    assert names(NPCList("aldo")) == ["Aldo"]
+
+
+def test_a_name_is_found_however_it_is_written(stage: Any) -> None:
+    npcs(1, stage, name="Äthel")
+    assert names(NPCList("äTHEL")) == names(NPCList("ÄTH")) == ["Äthel"]
+
+
+def test_who_is_called_so_is_found_by_name_or_number_without_its_colours(stage: Any) -> None:
+    npcs(1, stage, name="|rMarek|n")
+    npcs(2, stage, name="Twin")
+    marek = str(ObjectDB.objects.get(db_key="|rMarek|n").pk)
+    assert called("marek") == called(f"#{marek}") == called(marek) == (marek,)
+    assert len(called("twin")) == 2
+    assert called("mare") == called("") == called("#x") == called("9" * 40) == ()
+
+
+def test_the_names_of_those_that_are_asked_for_and_are_npcs(stage: Any) -> None:
+    ref = stage.npc.ai.ref
+    with CaptureQueriesContext(connection) as asked:
+        assert named([ref, str(stage.anna.id), "0", "x"]) == {ref: "Oren"}
+    assert len(asked) == 2
+
+
+def test_the_typeclasses_with_a_mind_are_those_of_which_there_is_an_object(stage: Any) -> None:
+    assert paths_with_mind() == [stage.npc.typeclass_path]
+
+
+def test_those_that_never_had_a_turn(stage: Any) -> None:
+    npcs(1, stage)
+    stage.talks_with(lambda _: "Aye.")
+    stage.says(stage.anna, "Oren, are you there?")
+    assert names(NPCList(without_turn=True)) == ["Guard 0000"]
+    assert names(NPCList(among=[stage.npc.ai.ref])) == ["Oren"]
+    assert names(NPCList(among=[])) == []

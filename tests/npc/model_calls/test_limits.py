@@ -1,0 +1,213 @@
+"""Limits: refusals in numbers and in character, rows of calls, days that a reload keeps; halts."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.npc.model_calls.limits import (
+    CallKey,
+    Limits,
+    Refusal,
+    is_paused,
+    is_stopped,
+    why_halted,
+)
+from evennia_ai.services.llm.chat import Usage
+from evennia_ai.services.llm.quotas import DAY_SECONDS, Quota, Quotas, QuotaUse
+from evennia_ai.store.model_calls import Halt, Used, halt, release
+
+NOON = 20_000 * DAY_SECONDS + 43_200.0
+KEY = CallKey(npc_ref="5", player_ref="7", prompt_tokens=100, reply_tokens=50)
+
+
+class Hands:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Hands:
+    return Hands()
+
+
+def limits_of(clock: Hands, *, npcs: Any = None, players: Any = None, **scopes: Any) -> Limits:
+    none = Quotas(player=Quota(), npc=Quota(), game=Quota())
+    given = {scope: Quota(**limits) for scope, limits in scopes.items()}
+    return Limits(
+        replace(none, **given),
+        now=clock,
+        used_since=lambda since: (npcs or {}, players or {}),
+    )
+
+
+def refusal(limits: Limits, **of: Any) -> Refusal | None:
+    return limits.refusal(**{"npc_ref": "5", "player_ref": "7", **of})
+
+
+def scope_refused(limits: Limits, **of: Any) -> str:
+    refused = refusal(limits, **of)
+    return refused.scope if refused else ""
+
+
+@pytest.mark.parametrize("scope", ["player", "npc", "game"])
+def test_each_kind_has_its_limit(clock: Hands, scope: str) -> None:
+    limits = limits_of(clock, **{scope: {"calls_per_minute": 1}})
+    assert scope_refused(limits) == ""
+    limits.begun(KEY)
+    assert scope_refused(limits) == scope
+
+
+@pytest.mark.parametrize(("ref", "scope"), [("5", "npc"), ("", "game"), ("6", "")])
+def test_what_workers_took_in_this_minute_counts(clock: Hands, ref: str, scope: str) -> None:
+    limits = limits_of(clock, **{one: {"calls_per_minute": 1} for one in ("player", "npc", "game")})
+    limits.workers_took({ref: QuotaUse(calls_per_minute=1)})
+    assert scope_refused(limits) == scope
+
+
+def test_another_player_is_not_refused_for_what_the_first_used(clock: Hands) -> None:
+    limits = limits_of(clock, player={"calls_per_minute": 1})
+    limits.begun(KEY)
+    assert scope_refused(limits, player_ref="8") == ""
+
+
+def test_a_call_that_answers_nobody_counts_for_no_player(clock: Hands) -> None:
+    limits = limits_of(clock, player={"calls_per_minute": 1})
+    limits.begun(replace(KEY, player_ref=""))
+    assert scope_refused(limits, player_ref="") == ""
+
+
+def test_an_npc_of_its_own_limits_is_refused_sooner(clock: Hands) -> None:
+    limits = limits_of(clock, npc={"calls_per_day": 100})
+    limits.begun(KEY)
+    assert scope_refused(limits, npc_limits={"calls_per_day": 1}) == "npc"
+    assert scope_refused(limits, npc_ref="6", npc_limits={"calls_per_day": 1}) == ""
+
+
+def test_tokens_under_way_count(clock: Hands) -> None:
+    limits = limits_of(clock, npc={"tokens_per_minute": 150})
+    call = limits.begun(KEY)
+    assert scope_refused(limits) == "npc"
+    limits.ended(call, Usage(input_tokens=100, output_tokens=10))
+    assert scope_refused(limits) == ""
+
+
+def test_a_refusal_is_told_to_builders_in_numbers(clock: Hands) -> None:
+    limits = limits_of(clock, player={"calls_per_minute": 1})
+    limits.begun(KEY)
+    clock.now += 37
+    refused = refusal(limits)
+    assert refused is not None
+    assert refused.retry_in_seconds == 23
+    assert refused.told == (
+        "player #7 has used its 1 calls per minute; again in 23 s"
+        " (EVENNIA_AI_LIMITS, player, calls_per_minute)"
+    )
+
+
+def test_refusals_are_counted_for_the_day(clock: Hands) -> None:
+    limits = limits_of(clock, npc={"calls_per_minute": 1})
+    limits.begun(KEY)
+    refusal(limits)
+    refusal(limits)
+    assert limits.refused("5") == 2
+    clock.now += DAY_SECONDS
+    assert limits.refused("5") == 0
+
+
+def test_a_row_holds_what_the_provider_told(clock: Hands) -> None:
+    limits = limits_of(clock)
+    call = limits.begun(replace(KEY, role="decider", profile="cheap", model="small", turn=4))
+    clock.now += 2
+    usage = Usage(input_tokens=90, output_tokens=9, cached_tokens=80, written_tokens=7)
+    row = limits.ended(call, usage, first_piece_seconds=0.5)
+    assert (row.npc_ref, row.player_ref, row.turn, row.role) == ("5", "7", 4, "decider")
+    assert (row.profile, row.model, row.outcome) == ("cheap", "small", "answered")
+    assert (row.started_at, row.seconds, row.first_piece_seconds) == (NOON, 2.0, 0.5)
+    assert (row.input_tokens, row.output_tokens) == (90, 9)
+    assert (row.cached_tokens, row.written_tokens, row.is_estimated) == (80, 7, False)
+
+
+def test_a_row_without_a_providers_count_is_estimated(clock: Hands) -> None:
+    limits = limits_of(clock)
+    row = limits.ended(limits.begun(KEY), None, reply_tokens=12)
+    assert (row.input_tokens, row.output_tokens, row.is_estimated) == (100, 12, True)
+    assert (row.cached_tokens, row.written_tokens) == (None, None)
+
+
+def test_a_call_that_reached_no_model_costs_nothing(clock: Hands) -> None:
+    limits = limits_of(clock)
+    row = limits.ended(limits.begun(KEY), None, "failed:unavailable")
+    assert row.tokens == 0
+
+
+def test_a_call_that_was_cut_short_costs_its_prompt(clock: Hands) -> None:
+    limits = limits_of(clock)
+    row = limits.ended(limits.begun(KEY), None, "failed:timeout")
+    assert row.tokens == 100
+
+
+def test_a_restart_gives_nobody_a_new_day(clock: Hands) -> None:
+    used = Used(calls=1, input_tokens=10)
+    limits = limits_of(clock, npcs={"5": used}, players={"7": used, "": used})
+    assert limits.reading("npc", "5").calls_per_day == 1
+    assert limits.reading("player", "7").tokens_per_day == 10
+    assert limits.reading("game").calls_per_day == 1
+
+
+def test_what_was_used_today_is_read_from_midnight_on(clock: Hands) -> None:
+    asked: list[float] = []
+
+    def used_since(since: float) -> Any:
+        asked.append(since)
+        return {}, {}
+
+    limits = Limits(Quotas(), now=clock, used_since=used_since)
+    refusal(limits)
+    refusal(limits)
+    assert asked == [20_000 * DAY_SECONDS]
+
+
+def test_who_has_used_nothing_for_a_day_is_forgotten(clock: Hands) -> None:
+    limits = limits_of(clock)
+    for ref in range(50):
+        limits.ended(limits.begun(replace(KEY, player_ref=str(ref))), None)
+    clock.now += DAY_SECONDS
+    refusal(limits)
+    assert limits._meters == {}
+
+
+STOP = Halt(npc_ref="", halted_by="Mira", halted_at=5.0, reason="spam")
+
+
+@pytest.fixture(autouse=True)
+def _fresh(stage: Any) -> None:
+    """A database and snapshots of the test's own."""
+
+
+def test_the_game_is_stopped_until_it_is_released() -> None:
+    assert is_stopped() == ""
+    halt(STOP, by=trusted("Ada"))
+    assert is_stopped() == "stopped by Mira: spam"
+    release("", by=trusted("Ada"))
+    assert is_stopped() == ""
+
+
+def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
+    halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mira", halted_at=5.0), by=trusted("Ada"))
+    assert is_paused(stage.npc)
+    assert not is_paused(stage.anna)
+    assert why_halted(stage.npc.ai.ref) == "paused by Mira"
+    assert is_stopped() == ""
+
+
+def test_a_stopped_game_halts_every_npc_without_pausing_it(stage: Any) -> None:
+    halt(STOP, by=trusted("Ada"))
+    assert why_halted(stage.npc.ai.ref) == "stopped by Mira: spam"
+    assert not is_paused(stage.npc)

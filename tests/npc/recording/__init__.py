@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.npc.recording`: what was perceived is committed."""

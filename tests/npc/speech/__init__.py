@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.npc.speech`: what NPCs say."""

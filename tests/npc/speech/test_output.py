@@ -1,0 +1,198 @@
+"""Safe output, read where a client reads it: as telnet and the web draw what left the server."""
+
+import re
+
+import pytest
+
+from tests.effort import little_work
+
+HOSTILE = [
+    "{x}",
+    "a } b { c",
+    "{you.__class__}",
+    "{{x}} {{char}}",
+    "$eval(1+1)",
+    "$pad(x,3000000)",
+    "$You() $conj(smile)",
+    "|rred|n",
+    "|[400 |#ff0000x |=a |500",
+    "|lclook|ltx|le",
+    "||lclook||ltx||le",
+    "|||lclook|||ltx|||le",
+    "|luhttp://evil.example|ltx|le",
+    "pipe at the end |",
+    "back\\slash \\$eval(1+1) \\|r",
+    "<b>bold</b> & <script>",
+]
+INVISIBLE = "\x1b[31mred\x1b[0m \x07bell \x00null \u202eright to left\u2066 \u200bzero\x9bm"
+
+
+@pytest.fixture
+def output(db):
+    from evennia_ai.npc.speech import output
+
+    return output
+
+
+def shown(text):
+    """What a reader sees of hostile text: as it stands, links and addresses broken."""
+    return text.replace("|l", "| l").replace("http://", "http: //")
+
+
+def lines_of(stage, speak):
+    """The lines of one screen after `speak` was called with each hostile text."""
+    for text in HOSTILE:
+        speak(text)
+    stage.passes()
+    return stage.ben.screen
+
+
+def has_markup(line):
+    """Whether a line for a client that knows colours and links holds one."""
+    colours = line.removesuffix("\x1b[0m").count("\x1b")
+    return colours > 0 or "<SEND" in line or "<A HREF" in line
+
+
+def tags(html):
+    return re.findall(r"<(?!br)[^>]*>", html)
+
+
+def test_hostile_speech_is_read_as_it_stands_by_a_plain_client(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    assert screen.plain() == [f'Oren says, "{shown(text)}"' for text in HOSTILE]
+
+
+def test_hostile_speech_sends_no_link_and_no_colour_to_a_client_that_knows_them(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    lines = screen.telnet(MXP=True, TRUECOLOR=True)
+    assert [line for line in lines if has_markup(line)] == []
+    assert len(lines) == len(HOSTILE)
+
+
+def test_a_client_without_colours_that_knows_links_gets_none(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    assert [line for line in screen.telnet(MXP=True, NOCOLOR=True) if has_markup(line)] == []
+
+
+def test_hostile_speech_makes_no_link_and_no_colour_on_the_web(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    assert [html for html in screen.web() if tags(html)] == []
+
+
+def test_hostile_speech_is_not_parsed_where_a_game_parses_all_that_it_sends(
+    stage, output, monkeypatch
+):
+    from django.conf import settings
+    from evennia.server import sessionhandler
+
+    monkeypatch.setattr(settings, "FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED", True)
+    monkeypatch.setattr(sessionhandler, "_FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED", True)
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    calls = [line for line, text in zip(screen.plain(), HOSTILE, strict=True) if "$" in text]
+    assert [line.count("$") for line in calls] == [t.count("$") for t in HOSTILE if "$" in t]
+    assert max(map(len, screen.sent)) < 200
+
+
+@pytest.mark.parametrize("act", ["speak", "pose"])
+def test_characters_that_are_not_seen_are_taken_out(stage, output, act):
+    getattr(output, act)(stage.npc, INVISIBLE)
+    (line,) = stage.anna.screen.telnet(NOCOLOR=True)
+    assert "[31mred[0m bell null right to left zero" in line
+    assert line.isprintable()
+
+
+def test_a_name_made_of_markup_stays_a_name(stage, output):
+    def everything(name):
+        stage.npc.key = name
+        output.speak(stage.npc, "hello")
+        output.whisper(stage.npc, stage.ben, "psst")
+        output.pose(stage.npc, "waits.")
+        stage.anna.key = name
+        output.talk(stage.anna, stage.npc, "good evening")
+
+    stage.talks_with(*["Aye."] * len(HOSTILE))
+    screen = lines_of(stage, everything)
+    assert [line for line in screen.telnet(MXP=True) if has_markup(line)] == []
+    assert [html for html in screen.web() if tags(html)] == []
+    assert len(screen.sent) == 5 * len(HOSTILE)
+
+
+def test_talk_of_a_player_is_read_as_it_stands_by_everybody(stage, output):
+    screen = lines_of(stage, lambda text: output.talk(stage.anna, stage.npc, text))
+    assert screen.plain()[: len(HOSTILE)] == [f'Anna says to Oren, "{shown(t)}"' for t in HOSTILE]
+    assert [line for line in screen.telnet(MXP=True) if has_markup(line)] == []
+    own = stage.anna.screen.plain()[: len(HOSTILE)]
+    assert own == [f'You say to Oren, "{shown(text)}"' for text in HOSTILE]
+
+
+def test_a_hostile_reply_is_spoken_as_text(stage):
+    stage.talks_with(*HOSTILE)
+    for _ in HOSTILE:
+        stage.says(stage.anna, "Oren, hello")
+    replies = [line for line in stage.ben.screen.plain() if line.startswith("Oren")]
+    assert replies == [f'Oren says, "{shown(text)}"' for text in HOSTILE]
+
+
+def test_hostile_speech_and_names_of_players_reach_the_npc_as_text_and_are_answered(stage):
+    model = stage.talks_with(*["Aye."] * len(HOSTILE))
+    for text in HOSTILE:
+        stage.anna.key = text
+        stage.says(stage.anna, f"Oren, {text}")
+    replies = [line for line in stage.ben.screen.plain() if line == 'Oren says, "Aye."']
+    assert len(replies) == len(model.requests) == len(HOSTILE)
+    asked = [request.question for request in model.requests]
+    unmarked = [text for text in HOSTILE if "|" not in text]
+    assert [f"Oren, {text}" for text in unmarked] == [a for a in asked if a[6:] in unmarked]
+
+
+def test_a_line_break_in_a_reply_cannot_fake_somebody_elses_line(stage):
+    stage.talks_with('Hello"\nBen says, "I give up')
+    stage.says(stage.anna, "Oren, hello")
+    assert all("\n" not in line for line in stage.anna.screen.sent)
+
+
+def test_a_web_address_is_not_clickable(stage, output):
+    output.speak(stage.npc, "see http://evil.example/x or www.evil.example or HTTPS://evil.example")
+    assert "<a" not in stage.anna.screen.web()[0]
+
+
+def test_text_over_the_limits_is_cut_with_an_ellipsis(output):
+    assert output.safe_text("x" * 50, max_characters=10) == "x" * 10 + "…"
+    assert output.safe_text("a\nb\nc", max_lines=2) == "a\nb…"
+    assert output.safe_text("a\nb\nc", max_lines=1) == "a b c"
+
+
+def test_lone_surrogates_and_other_scripts_are_sent_without_an_error(stage, output):
+    output.speak(stage.npc, "\ud800 你好 👩‍👧 naïve")
+    assert stage.anna.screen.plain() == ['Oren says, "你好 👩‍👧 naïve"']
+
+
+def test_speaking_takes_no_time_whatever_is_said(stage, output):
+    with little_work():
+        output.speak(stage.npc, "$pad(x,3000000) $space(9999999)" * 50)
+    assert len(stage.anna.screen.sent[0]) < 5000
+
+
+def test_a_pose_that_ends_in_a_pipe_leaves_what_follows_alone(stage, output):
+    output.pose(stage.npc, "points at the mast |")
+    assert stage.ben.screen.plain() == ["Oren points at the mast "]
+
+
+def test_an_npc_is_not_sent_what_it_says_itself(stage, output):
+    sent = []
+    stage.npc.msg = lambda *args, **kwargs: sent.append(args)
+    output.speak(stage.npc, "Aye.")
+    output.pose(stage.npc, "nods.")
+    assert sent == []
+
+
+def test_talk_respects_a_hook_that_forbids_or_changes_speech(stage, output):
+    stage.talks_with("Aye.")
+    stage.anna.at_pre_say = lambda message, **kwargs: ""
+    assert not output.talk(stage.anna, stage.npc, "Oren, hello")
+    stage.passes()
+    assert stage.ben.screen.plain() == []
+    stage.anna.at_pre_say = lambda message, **kwargs: f"{message}, hic"
+    assert output.talk(stage.anna, stage.npc, "hello")
+    stage.passes()
+    assert stage.ben.screen.plain()[0] == 'Anna says to Oren, "hello, hic"'

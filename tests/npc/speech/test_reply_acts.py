@@ -1,0 +1,203 @@
+"""Which part of a reply is said and which is done."""
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evennia_ai.npc.speech.reply_acts import MOST_ACTS, acts_of, is_open
+from tests.effort import little_work
+
+NAMES = ("Oren",)
+
+
+def delivered(text: str, *, after: int = 0) -> list[str]:
+    """What is said in quotation marks, what is done as it stands behind the name."""
+    acts = acts_of(text, own_names=NAMES, after=after)
+    return [f'"{act.text}"' if act.kind == "say" else act.text for act in acts]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('*She smiles.* "Good evening."', ["smiles.", '"Good evening."']),
+        ('*She smiles.* "Good evening"', ["smiles.", '"Good evening"']),
+        ("*She smiles.* Good evening.", ["smiles.", '"Good evening."']),
+        ("_He nods slowly._ Come in.", ["nods slowly.", '"Come in."']),
+        ("*nods* Aye.", ["nods", '"Aye."']),
+        ("Good evening. *She smiles.*", ['"Good evening."', "smiles."]),
+        ("Well, *sighs* fine.", ['"Well,"', "sighs", '"fine."']),
+        ("*sighs* No. *turns away* Go.", ["sighs", '"No."', "turns away", '"Go."']),
+        ('"A." *nods* "B." *waves* "C."', ['"A."', "nods", '"B."', "waves", '"C."']),
+        ('*nods* "Sit." Well.', ["nods", '"Sit. Well."']),
+        ('*nods* "Sit." She steps aside.', ["nods", '"Sit."', "steps aside."]),
+        ('*turns. "Now!" He runs.*', ["turns.", '"Now!"', "runs."]),
+        ('"Good!"\n\n*She smiles.*\n\n"Come in."', ['"Good!"', "smiles.", '"Come in."']),
+    ],
+)
+def test_what_stands_between_marks_is_done_and_the_rest_is_said(
+    text: str, wanted: list[str]
+) -> None:
+    assert delivered(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('Oren looks up. "Evening," he says.', ["looks up.", '"Evening."']),
+        ('"Aye," he says. "At dusk."', ['"Aye. At dusk."']),
+        ('"Do not," says Oren, "lean on it."', ['"Do not, lean on it."']),
+        ('"Hm." She shrugs. "Well."', ['"Hm."', "shrugs.", '"Well."']),
+        ("“Hm.” She shrugs. “Well.”", ['"Hm."', "shrugs.", '"Well."']),
+        ("„Hm.“ She shrugs. „Well.“", ['"Hm."', "shrugs.", '"Well."']),
+        ("«Bon soir.» Oren sourit.", ['"Bon soir."', "sourit."]),
+        ("「こんばんは。」 Oren nickt.", ['"こんばんは。"', "nickt."]),
+        ('"Fine," he says, and spits.', ['"Fine."', "spits."]),
+        ('"Fine," says Oren, already gone.', ['"Fine."', ", already gone."]),
+        ('"Fine," he mutters. "Go."', ['"Fine."', "mutters.", '"Go."']),
+        ('"Fine," he says to nobody, then: "Go."', ['"Fine."', "says to nobody, then:", '"Go."']),
+        ('"A." "B."', ['"A. B."']),
+        ("Oren looks along the bench and waits.", ["looks along the bench and waits."]),
+    ],
+)
+def test_in_a_text_that_tells_of_its_speaker_what_is_quoted_is_said(
+    text: str, wanted: list[str]
+) -> None:
+    assert delivered(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Aye, at dusk.",
+        "I *really* mean it.",
+        "*Never* go there.",
+        "*The old ferry* sank.",
+        "**Menu** of the *day*",
+        'They call it "the bell".',
+        '"Slack water" is what we call it.',
+        'He said "No." And then he left.',
+        'I told him: "Go!" And he went.',
+        '"Evening." I look up.',
+        "Oren is my name.",
+        "It costs 2*3*4, in snake_case_names.",
+        "*waves",
+        "waves*",
+        "_waves and",
+        '"Evening, she says. *waves',
+        'Aye," he says.',
+        "“Evening.",
+        "«Evening",
+        '"',
+        "*",
+        "* fish\n* bread",
+    ],
+)
+def test_what_cannot_be_told_apart_for_sure_is_said_as_it_is(text: str) -> None:
+    assert delivered(text) == [f'"{text}"']
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "told"),
+    [
+        ("*His eyes narrow.*", "'s eyes narrow.", "His eyes narrow."),
+        ("*Oren's eyes narrow.*", "'s eyes narrow.", "Oren's eyes narrow."),
+        ("*Smiles warmly.*", "smiles warmly.", ""),
+        ("*Slowly turns round.*", "slowly turns round.", ""),
+        ("*The lamp goes out.*", "— The lamp goes out.", "The lamp goes out."),
+        ("*They smile.*", "— They smile.", "They smile."),
+        ("*Oren looks up.*", "looks up.", ""),
+    ],
+)
+def test_what_is_done_stands_behind_the_name(text: str, shown: str, told: str) -> None:
+    (act,) = acts_of(text, own_names=NAMES)
+    assert (act.kind, act.text, act.told) == ("pose", shown, told)
+
+
+def test_a_list_keeps_its_lines() -> None:
+    text = "Three things:\n- rope\n- tar\n* bread"
+    assert delivered(text) == [f'"{text}"']
+
+
+def test_nothing_is_delivered_of_nothing() -> None:
+    assert delivered("") == delivered(" \n ") == []
+
+
+# A reply whose start was said already
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "wanted"),
+    [
+        ("*She smiles.*", '*She smiles.* "Good evening."', ['"Good evening."']),
+        ('"Aye."', '"Aye." He nods. "Go."', ["nods.", '"Go."']),
+        ('"Aye," he says.', '"Aye," he says. "Go."', ['"Go."']),
+        ("Aye.", "Aye. *nods* Go.", ["nods", '"Go."']),
+        ("Oren looks up.", 'Oren looks up. He nods. "Go."', ["nods.", '"Go."']),
+        ("Aye.", "Aye.", []),
+    ],
+)
+def test_the_start_of_a_reply_tells_how_its_rest_is_meant(
+    said: str, text: str, wanted: list[str]
+) -> None:
+    assert delivered(text, after=len(said)) == wanted
+
+
+@pytest.mark.parametrize("start", ["Oren looks up.", "She looks up.", "The lamp lights Oren."])
+def test_a_start_that_tells_of_the_speaker_waits_for_the_first_quotation(start: str) -> None:
+    assert is_open(start, own_names=NAMES)
+    assert not is_open(f'{start} "Aye."', own_names=NAMES)
+
+
+@pytest.mark.parametrize("start", ["Aye, at dusk.", "It costs a penny.", "*She smiles.*", '"Aye."'])
+def test_any_other_start_need_not_wait(start: str) -> None:
+    assert not is_open(start, own_names=NAMES)
+
+
+# Whatever the text
+
+# Words that no rule leaves out: neither pronouns, names nor "says".
+_WORDS = st.sampled_from(["rope", "Tar", "slack", "turns", "Bell!", "gulls,", "9", "water."])
+_MARKS = st.sampled_from(
+    ['"', '" ', ' "', "*", "* ", " *", "_", "“", "”", "«", "»", "\n", " ", "- ", "„", "'", "|", "—"]
+)
+_TEXTS = st.lists(st.one_of(_WORDS, _MARKS, st.just(" ")), max_size=40).map("".join)
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())
+
+
+@given(text=_TEXTS)
+@example(text='"rope," *turns* "Tar')
+def test_no_word_is_lost_or_moved(text: str) -> None:
+    acts = acts_of(text, own_names=NAMES)
+    assert words(" ".join(act.text for act in acts)) == words(text)
+
+
+@given(text=_TEXTS)
+def test_a_reply_becomes_a_few_lines_at_most(text: str) -> None:
+    acts = acts_of(text, own_names=NAMES)
+    assert len(acts) <= MOST_ACTS
+    assert all(act.text.strip() for act in acts)
+
+
+@given(text=_TEXTS, share=st.integers(0, 100))
+def test_what_was_said_already_is_not_said_again(text: str, share: int) -> None:
+    after = len(text) * share // 100
+    acts = acts_of(text, own_names=NAMES, after=after)
+    assert len(words(" ".join(act.text for act in acts))) <= len(words(text[after:]))
+
+
+@given(text=st.text(max_size=200), after=st.integers(0, 200))
+def test_any_text_at_all_is_delivered(text: str, after: int) -> None:
+    acts_of(text, own_names=NAMES, after=after)
+    is_open(text, own_names=NAMES)
+
+
+@pytest.mark.parametrize("unit", ["*", '"', "_", "*a ", '"a. ', "_a ", "“", '*a* "b." ', "\n- a"])
+def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
+    text = unit * (8_000 // len(unit))
+    with little_work():
+        acts_of(text, own_names=NAMES)

@@ -1,0 +1,218 @@
+"""Start and stop of the server."""
+
+import sys
+import threading
+from time import time
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.models.work import POISONED, Proposal
+from evennia_ai.npc import service
+from evennia_ai.npc.background.queued import Queued
+from evennia_ai.npc.service import Garbage
+from evennia_ai.services.settings.named_modules import SERVICE
+from evennia_ai.services.settings.workers import WorkerSettings
+from evennia_ai.store.history import turns
+from evennia_ai.store.work import proposals, workers
+from evennia_ai.store.work.proposals import Offer
+from evennia_ai.store.work.workers import SeenWorker
+from tests.npc.turn.test_turn import Pending
+
+
+@pytest.fixture(autouse=True)
+def _unsearched(monkeypatch):
+    """None of this is about garbage, and to search all that a run of tests holds takes seconds."""
+    for name in ("begin", "search_new", "search_if_grown", "search_everything", "end"):
+        monkeypatch.setattr(Garbage, name, lambda self, **_: None)
+
+
+@pytest.fixture
+def started(stage):
+    service.at_server_start()
+    yield stage
+    service.at_server_stop()
+
+
+def test_evennia_calls_our_hooks_beside_the_games_own():
+    modules = settings.AT_SERVER_STARTSTOP_MODULE
+    assert modules.count(SERVICE) == 1
+    assert "server.conf.at_server_startstop" in modules
+
+
+def test_threads_take_turns_often_while_a_server_runs(stage):
+    before = sys.getswitchinterval()
+    service.at_server_start()
+    assert sys.getswitchinterval() == pytest.approx(service.SWITCH_SECONDS)
+    service.at_server_stop()
+    assert sys.getswitchinterval() == before
+
+
+def test_the_start_closes_turns_a_dead_process_left_open(stage):
+    model = Pending()
+    stage.install(model)
+    stage.says(stage.anna, "Oren?")
+    assert turns.last_turn(stage.npc.ai.ref).state == "open"
+    stage.running.install(None)
+    service.at_server_start()
+    assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
+    service.at_server_stop()
+
+
+def test_turns_that_cannot_be_closed_at_the_start_are_closed_when_the_database_is_back(
+    stage, logged, monkeypatch
+):
+    def refuse(**_):
+        raise StoreError("the database is locked")
+
+    stage.install(Pending())
+    stage.says(stage.anna, "Oren?")
+    stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "close_interrupted", refuse)
+        service.at_server_start()
+    stage.install(Pending())
+    stage.says(stage.anna, "Oren, again?")
+    stage.passes(5)
+    ref = stage.npc.ai.ref
+    assert [turns.turn(ref, number).state for number in (1, 2)] == ["interrupted", "open"]
+    service.at_server_stop()
+
+
+def test_what_another_process_wrote_is_noticed_by_the_timer(started):
+    from evennia_ai import models
+
+    stage = started
+    assert "goals" not in str(stage.npc.ai.preview().messages)
+    models.Component.objects.filter(key="goals").update(content="My goals are new.")
+    models.StateRevision.objects.update_or_create(name="components", defaults={"number": 999})
+    assert "My goals are new." not in str(stage.npc.ai.preview().messages)
+    stage.passes(stage.running.runtime().conf.refresh_seconds + 1)
+    assert "My goals are new." in str(stage.npc.ai.preview().messages)
+
+
+def test_the_stop_gives_up_what_is_in_flight_without_a_word(stage, logged):
+    model = Pending()
+    stage.install(model)
+    service.at_server_start()
+    stage.says(stage.anna, "Oren?")
+    logged.clear()
+    model.close = model.asked[0][1].cancel
+    service.at_server_stop()
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
+    assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
+    assert stage.clock.getDelayedCalls() == []
+
+
+def test_a_record_can_still_be_written_after_the_stop(started):
+    from evennia_ai.store.history.conversations import append, conversation
+
+    service.at_server_stop()
+    kept = conversation("1", kind="room", place_ref="2")
+    assert append(kept, [NewRecord(kind=RecordKind.USER, role="user", body="hello")])
+
+
+def test_a_wrong_setting_is_logged_and_does_not_stop_the_start(stage, logged):
+    from django.test import override_settings
+
+    stage.running.install(None)
+    with override_settings(EVENNIA_AI_QUEUE_LIMIT="many"):
+        service.at_server_start()
+    assert "EVENNIA_AI_QUEUE_LIMIT" in logged[-1]
+    service.at_server_stop()
+
+
+class TestRetention:
+    def test_the_start_erases_what_nobody_came_back_to(self, stage, logged, monkeypatch):
+        stage.talks_with("Aye.", keep_turn_days=30)
+        stage.says(stage.anna, "Oren?")
+        monkeypatch.setattr(service.time, "time", lambda: time() + 31 * 86400)
+        service.at_server_start()
+        assert {body for _, _, body in stage.records()} == {""}
+        assert any("1 conversations were erased" in line for line in logged)
+        service.at_server_stop()
+
+    def test_it_is_done_again_every_day(self, stage, monkeypatch):
+        stage.talks_with("Aye.", keep_turn_days=30)
+        service.at_server_start()
+        stage.says(stage.anna, "Oren?")
+        monkeypatch.setattr(service.time, "time", lambda: time() + 31 * 86400)
+        stage.passes(86400)
+        assert {body for _, _, body in stage.records()} == {""}
+        service.at_server_stop()
+
+    def test_without_the_setting_everything_is_kept(self, stage, monkeypatch):
+        stage.talks_with("Aye.")
+        stage.says(stage.anna, "Oren?")
+        monkeypatch.setattr(service.time, "time", lambda: time() + 10_000 * 86400)
+        service.at_server_start()
+        assert stage.records()[0] == ("user", "Anna", "Oren?")
+        service.at_server_stop()
+
+    def test_a_database_that_is_away_is_told_and_the_server_starts(
+        self, stage, logged, monkeypatch
+    ):
+        def refuse(*_, **__):
+            raise StoreError("the database is locked")
+
+        stage.talks_with("Aye.", keep_turn_days=30)
+        monkeypatch.setattr(service.erasing, "forget_old", refuse)
+        service.at_server_start()
+        assert any("old conversations were not erased" in line for line in logged)
+        service.at_server_stop()
+
+
+def test_old_work_of_workers_is_forgotten_at_the_start(stage, monkeypatch):
+    now, day = time(), 86400.0
+    for name, days in (("old", 31), ("new", 29)):
+        proposals.offer(Offer(idempotency=name, kind="observe", job="{}", state=POISONED))
+        (number,) = proposals.unhandled()
+        with monkeypatch.context() as patch:
+            patch.setattr(proposals.time, "time", lambda at=now - days * day: at)
+            proposals.handled(number, POISONED, reason="by zero")
+        seen = {"begun_at": 0.0, "seen_at": now - days * day}
+        workers.seen(SeenWorker(name=name, version=1, kinds="observe", **seen))
+    proposals.offer(Offer(idempotency="unhandled", kind="observe", job="{}", offered_at=1.0))
+    monkeypatch.setattr(Queued, "begin", lambda self: None)
+    stage.talks_with("Aye.", workers=WorkerSettings(queue="procrastinate"), keep_call_days=30)
+    service.at_server_start()
+    assert set(Proposal.objects.values_list("idempotency", flat=True)) == {"new", "unhandled"}
+    assert [worker.name for worker in workers.workers()] == ["new"]
+    service.at_server_stop()
+
+
+def test_what_is_slow_is_watched_where_the_game_asks_for_it(stage):
+    def watchers():
+        return [one for one in threading.enumerate() if one.name == "evennia_ai: what is slow"]
+
+    service.at_server_start()
+    assert watchers() == []
+    service.at_server_stop()
+    stage.running.install(None)
+    with override_settings(EVENNIA_AI_SLOW_MS=20):
+        service.at_server_start()
+    (watcher,) = watchers()
+    service.at_server_stop()
+    watcher.join(30)
+    assert not watcher.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "logs"),
+    [
+        (
+            "EVENNIA_AI_KNOWLEDGE_BUDGET",
+            {"calls": 1000, "free": 1000},
+            "free (1000) must be less than calls (1000)",
+        ),
+        ("EVENNIA_AI_TIME_SUFIX", "real", "did you mean EVENNIA_AI_TIME_SUFFIX?"),
+    ],
+)
+def test_the_start_logs_settings_that_contradict_themselves(stage, logged, name, value, logs):
+    with override_settings(**{name: value}):
+        service.at_server_start()
+        service.at_server_stop()
+    assert [line for line in logged if logs in line]

@@ -1,0 +1,109 @@
+"""What is written to a connection is sent at once."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from twisted.application import internet
+from twisted.internet.address import IPv4Address
+from twisted.internet.interfaces import ITCPTransport
+from twisted.internet.protocol import Factory
+from twisted.internet.testing import StringTransport
+from zope.interface import implementer
+
+from tests.npc.test_web_origins import ids
+
+PLUGIN = "evennia_ai.web.nodelay"
+SOMEBODY = IPv4Address("TCP", "127.0.0.1", 4000)
+
+
+@implementer(ITCPTransport)
+class Line(StringTransport):
+    """A connection that keeps what was asked of it."""
+
+    sends_at_once = False
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        self.sends_at_once = enabled
+
+
+def factories(service: Any) -> dict[str, Any]:
+    """The factories of a service's parts, by the parts' names."""
+    return {
+        part.name: one
+        for part in service.services
+        for one in getattr(part, "args", ())
+        if isinstance(one, Factory)
+    }
+
+
+def line_of(factory: Any) -> Line:
+    """A connection that this factory's protocol was given."""
+    line, protocol = Line(), factory.buildProtocol(SOMEBODY)
+    protocol.connectionMade = lambda: None  # nobody is greeted
+    protocol.makeConnection(line)
+    return line
+
+
+def evennias_portal() -> Any:
+    """Evennia's own Portal, with all that players connect to, before it begins."""
+    from evennia.server.portal.service import EvenniaPortalService
+
+    portal = EvenniaPortalService()
+    portal.register_amp()
+    portal.register_telnet()
+    portal.register_webserver()
+    return portal
+
+
+def evennias_server() -> Any:
+    """Evennia's own Server with its end of the wire."""
+    from evennia.server.service import EvenniaServerService
+
+    server = EvenniaServerService()
+    server.register_amp()
+    return server
+
+
+@override_settings(WEBCLIENT_ENABLED=True, WEBSOCKET_CLIENT_ENABLED=True)
+def test_all_that_evennias_portal_writes_is_sent_at_once(db: None) -> None:
+    portal = evennias_portal()
+    before = {name: line_of(one).sends_at_once for name, one in factories(portal).items()}
+    assert len(before) == 4
+    assert not any(before.values()), "Twisted's default changed: the plugin is needless"
+    portal.register_plugins()
+    sent = {name: line_of(one).sends_at_once for name, one in factories(portal).items()}
+    assert all(sent.values()), sent
+
+
+def test_the_servers_end_needs_no_setting(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evennia.server.service import EvenniaServerService
+
+    # What it sets of SQLite cannot be set within a test's transaction.
+    monkeypatch.setattr(EvenniaServerService, "sqlite3_prep", lambda _: None)
+    assert PLUGIN in settings.SERVER_SERVICES_PLUGIN_MODULES
+    server = evennias_server()
+    server.register_plugins()
+    assert [line_of(one).sends_at_once for one in factories(server).values()] == [True]
+
+
+def test_who_is_refused_a_connection_is_still_refused() -> None:
+    from twisted.application.service import MultiService
+
+    from evennia_ai.web.nodelay import start_plugin_services
+
+    class Refusing(Factory):
+        def buildProtocol(self, addr: Any) -> None:
+            return None
+
+    service, factory = MultiService(), Refusing()
+    internet.TCPServer(0, factory).setServiceParent(service)
+    start_plugin_services(service)
+    assert factory.buildProtocol(SOMEBODY) is None
+
+
+def test_a_game_whose_portal_waits_is_told() -> None:
+    assert PLUGIN in settings.PORTAL_SERVICES_PLUGIN_MODULES
+    assert "evennia_ai.W025" in ids(PORTAL_SERVICES_PLUGIN_MODULES=[])
+    assert ids(PORTAL_SERVICES_PLUGIN_MODULES=PLUGIN) == ["evennia_ai.W027"]

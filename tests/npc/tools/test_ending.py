@@ -1,0 +1,57 @@
+"""Ending a conversation by a tool."""
+
+from typing import Any
+
+from evennia_ai.engine.actors import THE_GAME
+from evennia_ai.npc.npc_settings import changed
+from tests.npc.tools.acting import an_event, does
+from tests.npc.tools.test_in_turns import calling
+
+
+def test_after_it_the_speaker_has_to_call_the_npc_again(stage: Any) -> None:
+    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    model = stage.talks_with(calling("end_conversation", said="Farewell."), "Yes?")
+    stage.says(stage.anna, "Oren, that is all.")
+    stage.says(stage.anna, "Are you there?")
+    assert len(model.requests) == 1
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Yes?"'
+
+
+def test_its_last_words_are_said(stage: Any) -> None:
+    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    stage.talks_with(calling("end_conversation", said="Farewell."))
+    stage.says(stage.anna, "Oren, that is all.")
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Farewell."'
+
+
+def test_who_calls_again_is_in_conversation_again(stage: Any) -> None:
+    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    model = stage.talks_with(calling("end_conversation"), "Yes?", "At dusk.")
+    stage.says(stage.anna, "Oren, that is all.")
+    stage.says(stage.anna, "Oren?")
+    stage.says(stage.anna, "When do we sail?")
+    assert len(model.requests) == 3
+
+
+def test_others_stay_in_conversation(stage: Any) -> None:
+    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    model = stage.talks_with("Yes?", calling("end_conversation"), "At dusk.")
+    stage.says(stage.ben, "Oren?")
+    stage.says(stage.anna, "Oren, that is all.")
+    stage.says(stage.ben, "When do we sail?")
+    assert len(model.requests) == 3
+
+
+def test_what_came_of_it_is_told(stage: Any) -> None:
+    ran = does(stage, "end_conversation")
+    assert (ran.text, ran.ends_turn) == ("You ended the conversation with Anna.", True)
+
+
+def test_with_nobody_there_is_no_conversation_to_end(stage: Any) -> None:
+    from dataclasses import replace
+
+    event = replace(an_event(stage), speaker_ref="", speaker_name="")
+    assert does(stage, "end_conversation", event=event).text == (
+        "You are in conversation with nobody."
+    )

@@ -1,0 +1,156 @@
+"""Whom a name means: exactly, or by its start where nobody else can be meant, which is then told.
+
+Issue 14, Medium 12: `whisper to Anna` reached Annabel when Anna had gone.
+"""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.services.settings.conf import conf
+from tests.npc.tools.acting import a_call, a_thing, a_toolbox, an_event, does
+
+GONE = "There is no 'Anna' here; Annabel is somebody else."
+
+
+@pytest.fixture
+def annabel(stage: Any) -> Any:
+    """Somebody whose name begins like Anna's, who leaves."""
+    stage.anna.location = None
+    return stage.player("Annabel")
+
+
+def _is_recorded(stage: Any, event: Any) -> None:
+    from evennia_ai.npc.recording import heard
+    from evennia_ai.store.history import conversations
+
+    where = heard.opened(stage.npc.ai.ref, heard.key_of(event))
+    conversations.append(where, [heard.event_record(event)])
+
+
+def heard_from_anna(stage: Any) -> None:
+    """Anna said something in the room before she left."""
+    _is_recorded(stage, an_event(stage))
+
+
+def remembers_anna(stage: Any) -> None:
+    from evennia_ai.npc.recording import heard
+    from evennia_ai.npc.upkeep import remembering
+
+    room = heard.opened(stage.npc.ai.ref, heard.key_of(an_event(stage)))
+    about = str(stage.anna.id)
+    rules = conf().memory
+    assert remembering.remember(
+        stage.npc.ai.ref, "Anna fears the tide.", about=about, where=room, rules=rules
+    ).memory
+
+
+def was_whispered_to(stage: Any) -> None:
+    _is_recorded(stage, an_event(stage, private=True))
+
+
+@pytest.mark.parametrize("meets", [heard_from_anna, remembers_anna, was_whispered_to])
+def test_a_whisper_to_somebody_known_who_left_reaches_nobody(
+    stage: Any, annabel: Any, meets: Any
+) -> None:
+    meets(stage)
+    event = an_event(stage, speaker=stage.ben)
+    told = does(stage, "whisper", event=event, to="Anna", text="Annabel is a thief.")
+    assert (told.ok, told.text) == (False, GONE)
+    assert stage.screen_of(annabel) == []
+
+
+def test_the_call_of_such_a_whisper_is_recorded_without_its_words(stage: Any, annabel: Any) -> None:
+    remembers_anna(stage)
+    event = an_event(stage, speaker=annabel, private=True)
+    call = a_call("whisper", to="Anna", text="Annabel is a thief.")
+    found = a_toolbox(stage, "whisper", event=event).find(call)
+    assert "thief" not in found.recorded.arguments
+
+
+def test_a_gift_for_somebody_known_who_left_stays(stage: Any, annabel: Any) -> None:
+    remembers_anna(stage)
+    lantern = a_thing(stage, place=stage.npc)
+    told = does(stage, "give", item="lantern", to="anna")
+    assert (told.ok, lantern.location) == (False, stage.npc)
+
+
+def test_the_start_of_the_only_such_name_is_enough_and_is_told(stage: Any, annabel: Any) -> None:
+    told = does(stage, "whisper", to="Anna", text="Come at night.").text
+    assert told == (
+        "'Anna' was understood as Annabel.\nYou whisper to Annabel, and nobody else hears it."
+    )
+    assert stage.screen_of(annabel) == ['Oren whispers to you, "Come at night."']
+
+
+def test_the_start_of_a_stranger_who_has_another_name_is_enough(stage: Any, annabel: Any) -> None:
+    remembers_anna(stage)
+    assert does(stage, "whisper", to="Annab", text="Come at night.").ok
+
+
+def test_the_npcs_own_name_is_nobody_elses(stage: Any) -> None:
+    orenda = stage.player("Orenda")
+    assert not does(stage, "whisper", to="Oren", text="Hm.").ok
+    assert stage.screen_of(orenda) == []
+
+
+def test_an_exact_name_is_not_told_as_understood(stage: Any) -> None:
+    stage.player("Annabel")
+    told = does(stage, "whisper", to="the ANNA", text="Come at night.").text
+    assert told == "You whisper to Anna, and nobody else hears it."
+
+
+def test_an_exact_alias_wins_over_the_start_of_a_name(stage: Any) -> None:
+    stage.player("Benedict")
+    stage.player("Cara").aliases.add("bene")
+    assert does(stage, "look", at="bene").text.startswith("Cara")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "note"),
+    [
+        ("look", {"at": "lant"}, "'lant' was understood as lantern."),
+        ("take", {"item": "lant"}, "'lant' was understood as lantern."),
+        ("use", {"item": "lant"}, "'lant' was understood as lantern."),
+        ("remember", {"text": "He sings.", "about": "Benj"}, "'Benj' was understood as Benjamin."),
+        ("recall", {"about": "Benj"}, "'Benj' was understood as Benjamin."),
+    ],
+)
+def test_every_tool_tells_what_it_understood(
+    stage: Any, tool: str, arguments: dict[str, str], note: str
+) -> None:
+    a_thing(stage, locks="get:all()")
+    stage.player("Benjamin")
+    assert does(stage, tool, **arguments).text.split("\n")[0] == note
+
+
+def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> None:
+    from twisted.internet.defer import Deferred
+
+    from evennia_ai.engine.prompt.messages import ToolSpec
+    from evennia_ai.npc.tools.targets import person
+    from evennia_ai.npc.tools.tool import Name, Tool, ToolArguments
+    from evennia_ai.npc.tools.toolbox import Registered, Toolbox
+
+    done: Deferred[str] = Deferred()
+
+    class Ask(Tool):
+        name = "ask"
+        description = "Ask somebody."
+        waits = True
+
+        class Arguments(ToolArguments):
+            who: Name
+
+        def run(self, use: Any, arguments: Any) -> Any:
+            person(use.npc, arguments.who)
+            return done
+
+    stage.player("Benjamin")
+    spec = ToolSpec(name=Ask.name, description=Ask.description, parameters={})
+    box = Toolbox([Registered(tool=Ask(), spec=spec)], npc=stage.npc, event=an_event(stage))
+    ran = does(stage, "ask", box=box, who="Benj")
+    told: list[str] = []
+    ran.later.addCallback(lambda end: told.append(end.text))
+    done.callback("He nods.")
+    assert told == ["'Benj' was understood as Benjamin.\nHe nods."]

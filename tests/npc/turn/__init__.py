@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.npc.turn`: every way a turn can go."""

@@ -1,0 +1,285 @@
+"""What a turn does when its model fails, by whose fault that is."""
+
+import json
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.engine.actors import THE_GAME
+from evennia_ai.engine.errors import (
+    Fault,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.services.llm.chat import ChatReply, Thoughts, sent_sha256
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.history.branches import goes_on
+from evennia_ai.store.history.past_turns import turns_in_order
+
+FALLBACK = "Hm? Ask me later."
+
+
+@pytest.fixture
+def two(stage):
+    """The stage with two profiles to ask one after the other, "first" and "second"."""
+    own = {
+        "EVENNIA_AI_PROFILES": {
+            "default": {"client": "scripted", "script": "a.b", "model": "first"},
+            "second": {
+                "client": "scripted",
+                "script": "a.c",
+                "model": "second",
+                "context_tokens": 20_000,
+            },
+        },
+        "EVENNIA_AI_MODEL_ROLES": {"speaker": ["default", "second"]},
+    }
+    stage.npc.fallback_line = FALLBACK
+    changed(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
+    with override_settings(**own):
+        conf.cache_clear()
+        yield stage
+    conf.cache_clear()
+
+
+def fails_first(error):
+    return lambda request: error if request.model == "first" else "The second answers."
+
+
+def asked(model):
+    return [request.model for request in model.requests]
+
+
+FAULTS = {
+    "timeout": (ModelTimeout("x", 3), True),
+    "unavailable": (ModelUnavailable("x", "down"), True),
+    "account": (ModelRefused("x", 402, "no credit", fault=Fault.ACCOUNT), True),
+    "malformed": (ModelRubbish("x", "html"), True),
+    "prompt": (ModelRefused("x", 400, "Jinja", fault=Fault.PROMPT), False),
+    "policy": (ModelRefused("x", 400, "filter", fault=Fault.POLICY), False),
+    "policy in a reply": (ModelRubbish("x", "filter", fault=Fault.POLICY), False),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_next_profile_is_asked_where_it_may_do_better(two, logged, name):
+    error, is_asked = FAULTS[name]
+    model = two.talks_with(fails_first(error))
+    two.says(two.anna, "Oren?")
+    line = "The second answers." if is_asked else FALLBACK
+    assert two.screen_of(two.anna)[-1] == f'Oren says, "{line}"'
+    assert asked(model) == (["first", "second"] if is_asked else ["first"])
+
+
+def long_for(most, *, window=None, counted=None):
+    """A model that refuses prompts of more than so many of our tokens."""
+
+    def answer(request):
+        tokens = sum(len(one.content) for one in request.messages) // 4
+        if tokens <= most:
+            return "Aye."
+        return ModelRefused(
+            "tiny",
+            400,
+            "too long",
+            fault=Fault.TOO_LONG,
+            window_tokens=window,
+            counted_tokens=counted,
+        )
+
+    return answer
+
+
+def fill(stage, lines=60):
+    for number in range(lines):
+        stage.says(stage.ben, f"Fog rolled in over the harbour on evening number {number} again.")
+
+
+def checked_turns(stage):
+    """The turns, each of which replays to the prompt that was sent and composes again."""
+    reader, past = PastReader(), list(turns_in_order(stage.npc.ai.ref))
+    for turn in past:
+        records = record_rows.records(turn.manifest.sent_ids)
+        assert replay(turn.manifest, records).is_same
+        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+    return past
+
+
+@pytest.mark.parametrize(
+    ("window", "counted"), [(700, None), (2000, 4000), (None, None)], ids=["named", "counted", "-"]
+)
+def test_a_prompt_that_is_too_long_is_composed_again_for_the_window(stage, logged, window, counted):
+    stage.npc.fallback_line = FALLBACK
+    fill(stage)
+    model = stage.talks_with(long_for(800, window=window, counted=counted), reply_tokens=100)
+    stage.says(stage.anna, "Oren, when does the ferry run?")
+    assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
+    assert len(model.requests) == 2
+    first, second = checked_turns(stage)
+    assert goes_on(first)
+    assert second.manifest.tokens <= second.manifest.limit_tokens < first.manifest.tokens
+    assert second.manifest.sent_sha256 == sent_sha256(
+        model.requests[1].messages, tools=model.requests[1].tools
+    )
+    assert any("context_tokens" in line or "is asked again" in line for line in logged)
+    # What was learned holds for the turns after it.
+    stage.says(stage.anna, "Oren, where to?")
+    assert len(model.requests) == 3
+    assert checked_turns(stage)[-1].manifest.limit_tokens == second.manifest.limit_tokens
+
+
+def test_a_prompt_that_stays_too_long_goes_to_a_profile_with_more_room(two, logged):
+    refusal = ModelRefused("x", 400, "too long", fault=Fault.TOO_LONG, window_tokens=1500)
+    fill(two)
+    model = two.talks_with(fails_first(refusal), reply_tokens=100)
+    two.says(two.anna, "Oren?")
+    assert asked(model) == ["first", "first", "second"]
+    assert two.screen_of(two.anna)[-1] == 'Oren says, "The second answers."'
+
+
+def test_a_window_without_room_for_what_is_required_ends_in_the_fallback_line(stage, logged):
+    stage.npc.fallback_line = FALLBACK
+    refusal = ModelRefused("x", 400, "too long", fault=Fault.TOO_LONG, window_tokens=300)
+    model = stage.talks_with(lambda request: refusal)
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
+    assert len(model.requests) == 1
+    assert any("no shorter prompt" in line for line in logged)
+    stage.talks_with("Aye.")  # now the server has more room
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
+
+
+def test_an_npc_that_does_not_fit_a_known_window_asks_a_profile_with_more_room(two, logged):
+    model = two.talks_with(lambda request: f"The {request.model} answers.")
+    first = two.running.runtime().models.of_role("speaker")[0]
+    first.learned.limit_tokens = 5
+    two.says(two.anna, "Oren?")
+    assert two.screen_of(two.anna)[-1] == 'Oren says, "The second answers."'
+    assert asked(model) == ["second"]
+    assert checked_turns(two)[-1].manifest.limit_tokens == 20_000 - 400
+
+
+# Replies without words, and without an end
+def call(name, text="", **arguments):
+    made = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
+    return ChatReply(text=text, model="tiny", tool_calls=(made,))
+
+
+def empty(text=""):
+    return ChatReply(text=text, model="tiny")
+
+
+@pytest.mark.parametrize("nothing", ["", "\n ", "<think>done</think>"])
+@pytest.mark.parametrize(
+    ("done", "seen"),
+    [
+        (call("pose", action="nods"), "Oren nods"),
+        (call("look", "Let me look."), 'Oren says, "Let me look."'),
+    ],
+    ids=["by a tool", "beside a call"],
+)
+def test_an_empty_reply_after_something_was_said_or_done_is_a_normal_end(
+    two, logged, done, seen, nothing
+):
+    model = two.talks_with(done, empty(nothing))
+    two.says(two.anna, "Oren?")
+    assert two.screen_of(two.anna)[-1] == seen
+    assert [request.may_be_empty for request in model.requests] == [False, True]
+    last = turns.last_turn(two.npc.ai.ref)
+    assert (last.state, last.outcome) == ("done", "answered")
+    assert not logged
+
+
+def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
+    stage.npc.fallback_line = FALLBACK
+    changed(stage.npc, tools=("look",), by=THE_GAME)
+    stage.talks_with(call("look"), empty())
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("The ferry is due. The captain, he is a", "The ferry is due."),
+        ("The captain of that ferry is a", "The captain of that ferry is…"),
+        ("The ferry is due.", "The ferry is due."),
+    ],
+)
+def test_a_reply_that_was_cut_ends_with_a_sentence(stage, text, heard):
+    stage.talks_with(ChatReply(text=text, model="tiny", finish_reason="length"))
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{heard}"'
+    assert stage.records()[1] == ("assistant", "", heard)
+
+
+# What goes back with calls
+THOUGHTS = Thoughts(message={"reasoning_content": "SECRET plan"}, calls=({},))
+
+
+def thinking(name="pose"):
+    made = ToolCall(id="c1", name=name, arguments=json.dumps({"action": "nods"}))
+    return ChatReply(text="", model="tiny", tool_calls=(made,), thoughts=THOUGHTS)
+
+
+def test_thoughts_go_back_within_their_turn_and_are_in_no_record(two):
+    model = two.talks_with(thinking(), thinking(), "Aye.", "Aye again.")
+    two.says(two.anna, "Oren?")
+    two.says(two.anna, "Oren, and now?")
+    first, second, third, later = (request.thoughts for request in model.requests)
+    assert (first, later) == ({}, {})
+    (called,) = (one for one in model.requests[1].messages if one.tool_calls)
+    assert second == {called.tool_calls[0].id: THOUGHTS}
+    assert list(third.values()) == [THOUGHTS, THOUGHTS]
+    records = record_rows.records(turns.last_turn(two.npc.ai.ref).manifest.sent_ids)
+    assert not any("SECRET" in f"{one.body}{one.meta}" for one in records)
+    assert all("SECRET" not in one.manifest.to_json() for one in checked_turns(two))
+
+
+def test_another_model_does_not_get_the_thoughts_of_the_first(two):
+    def answer(request):
+        if request.model == "second":
+            return "The second answers."
+        return ModelUnavailable("x", "down") if request.thoughts else thinking()
+
+    model = two.talks_with(answer)
+    two.says(two.anna, "Oren?")
+    assert asked(model) == ["first", "first", "second"]
+    assert model.requests[-1].thoughts == {}
+
+
+def wants_thoughts(request):
+    """Refuse each call that comes without what was thought."""
+    for message in request.messages:
+        if message.tool_calls:
+            thought = request.thoughts.get(message.tool_calls[0].id)
+            if thought is None or not thought.message:
+                return ModelRefused("tiny", 400, "reasoning missing", wants_past_thoughts=True)
+    return "Aye."
+
+
+def test_calls_of_earlier_turns_are_told_to_a_server_that_wants_their_thoughts(two, logged):
+    two.talks_with(call("pose", action="nods"), "Aye.")
+    two.says(two.anna, "Oren?")
+    model = two.talks_with(wants_thoughts)
+    two.says(two.anna, "Oren, and now?")
+    assert two.screen_of(two.anna)[-1] == 'Oren says, "Aye."'
+    before, after = model.requests
+    assert any(one.tool_calls for one in before.messages)
+    assert not any(one.tool_calls for one in after.messages)
+    assert "[Tool result]\npose" in "".join(one.content for one in after.messages)
+    *_, failed, last = checked_turns(two)
+    assert goes_on(failed)
+    assert last.manifest.request["past_calls"] == "told"
+    assert last.manifest.sent_sha256 == sent_sha256(after.messages, tools=after.tools)
+    # It is known from now on.
+    two.says(two.anna, "Oren, and then?")
+    assert len(model.requests) == 3

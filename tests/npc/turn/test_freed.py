@@ -1,0 +1,48 @@
+"""A turn that is over is freed at once: nothing of it waits for a search of the collector.
+
+The collector freezes what it sees while a model thinks, and looks at it again once a day.
+"""
+
+import gc
+from collections import Counter
+
+from evennia_ai.engine.compose import Composition
+from evennia_ai.engine.history.records import Record, RecordKind
+from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.npc.mind.pending_answer import PendingAnswer
+from evennia_ai.npc.turn.turn import Turn
+
+BIG = (Turn, PendingAnswer, Composition, Prompt)
+
+
+def test_a_turn_that_is_over_is_freed_without_a_search(stage):
+    stage.talks_with("Aye.", delay_seconds=2.0)
+    gc.collect()
+    gc.disable()
+    try:
+        stage.says(stage.anna, "Oren, will you take me over?")
+        under_way = Counter(type(one) for one in gc.get_objects() if type(one) in BIG)
+        stage.passes(2.0)
+        left = [type(one).__name__ for one in gc.get_objects() if type(one) in BIG]
+    finally:
+        gc.enable()
+    assert under_way[Turn] == 1
+    assert "Aye." in stage.screen_of(stage.anna)[-1]
+    assert left == []
+
+
+def test_facts_of_past_prompts_know_nothing_that_knows_them(stage):
+    stage.talks_with(lambda _: "Aye.")
+    before = _facts()
+    for speaker in (stage.anna, stage.ben) * 2:  # other facts each time
+        stage.says(speaker, "Oren, will you take me over?")
+    # The transaction of the test holds them all; what held each other is what is looked at.
+    facts = sorted(_facts(but=before), key=lambda one: one.seq)
+    assert [bool(one.memo) for one in facts] == [False, False, False, True]
+
+
+def _facts(but=()):
+    """The facts of prompts that are in memory, without those that were there before."""
+    known = set(map(id, but))
+    found = (one for one in gc.get_objects() if type(one) is Record and id(one) not in known)
+    return [one for one in found if one.kind is RecordKind.CONTEXT_BLOCK]

@@ -1,0 +1,318 @@
+"""What a turn commits, and when: before the model is asked, and before anything is said."""
+
+import pytest
+from django.db.utils import OperationalError
+
+from evennia_ai.engine.errors import HistoryConflictError, ModelUnavailable, StoreError
+from evennia_ai.npc.mind import handler
+from evennia_ai.npc.recording.writer import Writer
+from evennia_ai.npc.turn import rounds, turn
+from evennia_ai.npc.turn.turn import Turn
+from evennia_ai.services.llm.chat import sent_sha256
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, record_rows, turns
+
+PERSON = "evennia.objects.objects.DefaultCharacter"
+
+
+@pytest.mark.req("S2-01")
+def test_the_facts_of_a_turn_are_committed_before_the_call_and_are_not_history(stage):
+    stored = []
+
+    def answer(request):
+        (room,) = conversations.conversations_of(stage.npc.ai.ref)
+        stored.append([(r.kind.value, r.body) for r in record_rows.records_of(room)])
+        return "Aye."
+
+    model = stage.talks_with(answer)
+    stage.says(stage.anna, "Oren?")
+    stage.says(stage.ben, "Oren?")
+    (facts,) = [body for kind, body in stored[0] if kind == "context_block"]
+    assert facts in [message.content for message in model.requests[0].messages]
+    assert facts not in [message.content for message in model.requests[1].messages]
+
+
+@pytest.mark.req("S2-01")
+def test_inside_the_call_everything_sent_is_already_stored(stage):
+    checked = []
+
+    def answer(request):
+        stored = turns.last_turn(stage.npc.ai.ref)
+        assert stored.state == "open"
+        records = record_rows.records(stored.manifest.record_ids)
+        assert len(request.messages) == len(stored.manifest.messages) == len(records)
+        bodies = {record.body for record in records}
+        for message in request.messages:
+            bare = message.content.removeprefix("Anna: ")
+            assert bare in bodies
+            checked.append(bare)
+        return "Aye."
+
+    stage.talks_with(answer)
+    stage.says(stage.anna, "Oren, a word.")
+    stage.says(stage.anna, "And another.")
+    assert "Oren, a word." in checked
+    assert "And another." in checked
+
+
+@pytest.mark.req("S2-27")
+def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
+    stage, logged, monkeypatch
+):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    model = stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "begin", refuse)
+        stage.says(stage.anna, "Oren?")
+    assert model.requests == []
+    assert stage.records() == [("user", "Anna", "Oren?")]
+    assert "the disk is full" in logged[-1]
+    stage.passes(5)
+    assert len(model.requests) == 1
+    assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
+
+
+@pytest.mark.req("S2-27")
+@pytest.mark.parametrize(
+    "table", ["component", "cardassignment", "note", "turn", "lorebook", "lorestate"]
+)
+def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table):
+    from django.db import connection
+
+    stage.says(stage.ben, "The tide is out, they say.")
+    forget_everything()  # of a conversation that is new nothing of its lore is asked
+    model = stage.talks_with("Aye.")
+    refused = []
+
+    def locked(execute, sql, *args):
+        if sql.startswith("SELECT") and f'FROM "evennia_ai_{table}' in sql:
+            refused.append(sql)
+            raise OperationalError("database is locked")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(locked):
+        stage.says(stage.anna, "Oren, hello?")
+    assert refused and model.requests == []
+    stage.passes(5)
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+    assert not any("Traceback" in line for line in logged)
+
+
+@pytest.mark.req("S2-27")
+def test_a_first_turn_asks_the_store_where_it_is_written(stage, monkeypatch):
+    """A lock, a slow disk and hundreds of messages to read hold up the writer's thread alone."""
+    from django.db import connection
+
+    stage.make("Guest", PERSON, None)
+    stage.says(stage.ben, "The tide is out, they say.")
+    stage.make("Guest", PERSON)
+    forget_everything()
+    in_turn, in_job, elsewhere, drafted = [], [], [], []
+
+    def noted(execute, sql, *args):
+        is_ours = "evennia_ai_" in sql or '"db_key" IN' in sql
+        if in_turn and not in_job and is_ours:
+            elsewhere.append(sql)
+        return execute(sql, *args)
+
+    def taken_on(writer, job, **kwargs):
+        in_job.append(job)
+        try:
+            return real_taken_on(writer, job, **kwargs)
+        finally:
+            in_job.pop()
+
+    async def first_round(turn):
+        in_turn.append(turn)
+        try:
+            return await real_round(turn)
+        finally:
+            in_turn.pop()
+
+    def draft_of(*args, **kwargs):
+        drafted.append(bool(in_job))
+        return real_draft(*args, **kwargs)
+
+    real_taken_on, real_round, real_draft = Writer._taken_on, Turn._first_round, rounds.draft_of
+    monkeypatch.setattr(Writer, "_taken_on", taken_on)
+    monkeypatch.setattr(Turn, "_first_round", first_round)
+    monkeypatch.setattr(rounds, "draft_of", draft_of)
+    model = stage.talks_with("Aye.")
+    with connection.execute_wrapper(noted):
+        stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+    assert any("Guest (another)" in message.content for message in model.requests[0].messages)
+    assert drafted == [True]
+    assert elsewhere == []
+
+
+@pytest.mark.req("S2-27")
+def test_what_evennia_itself_cannot_read_puts_the_turn_off(stage, logged, monkeypatch):
+    def locked(*_):
+        raise OperationalError("database is locked")
+
+    model = stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.npc.ai, "view", locked)
+        stage.says(stage.anna, "Oren?")
+    assert model.requests == []
+    (line,) = logged
+    assert line.endswith("no model is asked: database is locked")
+    stage.passes(5)
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+
+
+def test_what_cannot_even_be_heard_is_logged_and_stops_nobody(stage, logged, monkeypatch):
+    def locked(*_):
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(handler, "perceived", locked)
+        stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
+    assert "not heard, nothing can be read: database is locked" in logged[-1]
+    assert stage.records() == []
+
+
+def test_a_reply_that_cannot_be_judged_closes_the_turn(stage, logged, monkeypatch):
+    """Who is here, and what the fallback line is, are read from the database as well."""
+
+    def locked(*_):
+        raise OperationalError("database is locked")
+
+    stage.talks_with("Aye.", delay_seconds=1)
+    stage.says(stage.anna, "Oren?")
+    monkeypatch.setattr(turn, "why_gone", locked)
+    monkeypatch.setattr(handler.AIHandler, "fallback_line", property(locked))
+    stage.passes(1)
+    assert turns.last_turn(stage.npc.ai.ref).state == "failed"
+    assert not any("Traceback" in line for line in logged)
+
+
+def test_an_event_that_cannot_be_committed_asks_nothing_and_is_kept(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    model = stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "append", refuse)
+        patch.setattr(conversations, "append_each", refuse)
+        stage.says(stage.anna, "Oren?")
+        stage.says(stage.ben, "Fog again.")
+    assert model.requests == []
+    assert stage.npc.ai.status().unrecorded == 2
+    stage.passes(5)
+    assert [record[1:] for record in stage.records()][:2] == [
+        ("Anna", "Oren?"),
+        ("Ben", "Fog again."),
+    ]
+    assert len(model.requests) == 1
+
+
+@pytest.mark.req("S2-27")
+def test_a_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    model = stage.talks_with("Aye.")
+    monkeypatch.setattr(turns, "begin", refuse)
+    stage.says(stage.anna, "Oren?")
+    for _ in range(5):
+        stage.passes(10)
+    assert model.requests == []
+    assert "given up" in logged[-1]
+
+
+def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    stage.talks_with("Aye.")
+    monkeypatch.setattr(turns, "finish", refuse)
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
+    assert "nothing more is said" in logged[-1]
+
+
+def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
+    stage, logged, monkeypatch
+):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "finish", refuse)
+        patch.setattr(turns, "fail", refuse)
+        stage.says(stage.anna, "Oren?")
+        stage.passes(12)
+        assert turns.last_turn(stage.npc.ai.ref).state == "open"
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']  # nothing says that it thinks
+    stage.passes(5)
+    assert turns.last_turn(stage.npc.ai.ref).state == "failed"
+    assert stage.records()[-1][0] == "run_end"
+    assert "broke off, nothing more is said: the disk is full" in stage.records()[-1][2]
+    assert stage.clock.getDelayedCalls() == []
+
+
+@pytest.mark.parametrize("end", ["finish", "fail"])
+def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
+    stage, logged, monkeypatch, end
+):
+    write = getattr(turns, end)
+    refused = [HistoryConflictError("the conversation")]
+
+    def conflicting(*args, **kwargs):
+        if refused:
+            raise refused.pop()
+        return write(*args, **kwargs)
+
+    stage.talks_with("Aye." if end == "finish" else ModelUnavailable("stub", "is away"))
+    monkeypatch.setattr(turns, end, conflicting)
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben)[-1].startswith("Oren says")
+    assert sum("somebody else wrote" in line for line in logged) == 1
+    assert turns.last_turn(stage.npc.ai.ref).state in ("done", "failed")
+
+
+@pytest.mark.req("S2-32")
+def test_what_is_lost_while_the_database_is_away_is_noted_once(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    stage.talks_with(*["Aye."] * 3, queue_limit=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "append", refuse)
+        patch.setattr(conversations, "append_each", refuse)
+        for number in range(10):
+            stage.says(stage.anna, f"Ben, {number}")
+    stage.passes(5)
+    assert [record[2] for record in stage.records()] == [
+        "Ben, 0",
+        "Ben, 1",
+        "Ben, 2",
+        "Too much was said at once; some of it will go unanswered.",
+    ]
+    assert "7 events were not recorded" in logged[-1]
+
+
+def test_a_turn_knows_which_model_it_asked_and_which_prompt(stage):
+    stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren?")
+    stored = turns.last_turn(stage.npc.ai.ref)
+    assert stored.manifest.model == "scripted"
+    assert stored.manifest.sha256 == stage.npc.ai.last_report().sha256
+    (record,) = record_rows.records([stored.event_record])
+    assert record.body == "Oren?"
+
+
+@pytest.mark.req("S2-16")
+def test_the_manifest_has_the_hash_of_exactly_what_was_sent(stage):
+    model = stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren?")
+    manifest = turns.last_turn(stage.npc.ai.ref).manifest
+    (request,) = model.requests
+    assert manifest.sent_sha256 == sent_sha256(request.messages)
+    assert manifest.sent_sha256 != manifest.sha256  # the speaker's label was put before the text

@@ -1,0 +1,171 @@
+"""After a compaction every check is made again, and what fails on the way changes nothing."""
+
+import json
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.errors import StoreError
+from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.prompt.components import GAME
+from evennia_ai.npc.upkeep import compacting
+from evennia_ai.store.authored.components import update
+from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.history.model_requests import newest_attempt
+from tests.npc.scripted_games import an_entry
+from tests.npc.upkeep.compacting_games import (
+    BEGUN,
+    FULL,
+    GOOD,
+    SMALL,
+    Slow,
+    Talker,
+    goes_on,
+    history_of,
+    of_kind,
+    room_of,
+    rules,
+    segment_of,
+)
+
+
+@pytest.fixture
+def stage(stage, begun):
+    """The stage after Anna's first lines."""
+    return begun(stage)
+
+
+@pytest.fixture
+def waiting(stage):
+    """A turn waits for a summary; the model that shall make it."""
+    model = Slow()
+    stage.install(model, compaction=rules(), **SMALL)
+    goes_on(stage, FULL)
+    assert len(model.asked) == 1
+    return model
+
+
+def replied(stage) -> int:
+    return sum(line.startswith("Oren says") for line in stage.screen_of(stage.anna))
+
+
+def after(stage, model, summary=GOOD) -> None:
+    """The summary is there, and the game goes on for a moment."""
+    model.summarises(summary)
+    stage.passes()
+
+
+def another_process_says(where, text: str) -> None:
+    """A record that this process knows nothing of."""
+    newest = models.Record.objects.filter(conversation_id=where.id).order_by("-pk")[0]
+    models.Record.objects.create(
+        conversation_id=where.id,
+        segment=newest.segment,
+        seq=newest.seq + 1,
+        kind="user",
+        role="user",
+        body=text,
+        content_sha256="x",
+        sha256="x",
+        messages=newest.messages + 1,
+        users=newest.users + 1,
+        replies=newest.replies,
+        created_at=newest.created_at,
+    )
+
+
+@pytest.mark.req("S2-21")
+def test_the_prompt_after_it_is_refused_if_it_does_not_fit(stage, waiting, logged):
+    update("system_prompt", by=trusted("builder"), content="word " * 3000)
+    after(stage, waiting)
+
+    assert segment_of(stage) == 2
+    assert "the prompt does not fit" in " ".join(logged)
+    assert "lost in thought" in stage.screen_of(stage.anna)[-1]
+
+
+@pytest.mark.req("S2-21", "S2-22")
+def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
+    update("system_prompt", by=trusted("builder"), content="word " * 650)
+    number = BEGUN + len(waiting.spoke)
+    after(stage, waiting)
+    attempt = newest_attempt(room_of(stage))
+
+    assert segment_of(stage) == 2
+    assert "no model is asked: the history was compacted" in " ".join(logged)
+    assert (attempt.result, attempt.breaker.opened_at is not None) == ("thrash", True)
+    assert len(waiting.asked) == 1
+    questions = [request.question for request in waiting.spoke]
+    assert f"Oren, line {number}: was the weather grey on day {number}?" not in questions
+    assert len(questions) == FULL - BEGUN - 1  # those that waited behind it are asked again
+    assert sum("lost in thought" in line for line in stage.screen_of(stage.anna)) == 1
+
+
+@pytest.mark.req("S2-22")
+def test_after_a_compaction_that_was_no_use_none_is_tried_for_some_turns(stage, waiting):
+    update("system_prompt", by=trusted("builder"), content="word " * 650)
+    after(stage, waiting)
+    before = replied(stage)
+    stage.says(stage.anna, "Oren, and now?")
+
+    assert (len(waiting.asked), segment_of(stage)) == (1, 2)
+    assert replied(stage) == before + 1
+
+
+def test_what_another_process_said_meanwhile_is_kept(stage, waiting):
+    another_process_says(room_of(stage), "From elsewhere.")
+    after(stage, waiting)
+
+    assert segment_of(stage) == 2
+    assert "From elsewhere." in history_of(stage)
+
+
+@pytest.mark.req("S2-20")
+def test_a_summary_that_cannot_be_committed_leaves_all_as_it_was(
+    stage, waiting, logged, monkeypatch
+):
+    def refuse(*_, **__):
+        raise StoreError("the disk is full")
+
+    old, before = history_of(stage), replied(stage)
+    with monkeypatch.context() as broken:
+        broken.setattr(compacting, "begin_segment", refuse)
+        after(stage, waiting)
+
+    assert (segment_of(stage), history_of(stage)[: len(old)]) == (1, old)
+    assert of_kind(stage, RecordKind.USAGE) == []
+    assert "the disk is full" in " ".join(logged)
+    assert replied(stage) > before
+
+
+def test_a_request_that_cannot_be_committed_is_not_sent(stage, logged, monkeypatch):
+    def refuse(*_, **__):
+        raise StoreError("the disk is full")
+
+    talker = Talker(GOOD)
+    stage.talks_with(talker, compaction=rules(), **SMALL)
+    monkeypatch.setattr(compacting.model_requests, "ask_for_summary", refuse)
+    goes_on(stage, FULL)
+
+    assert (talker.asked, segment_of(stage)) == ([], 1)
+    assert replied(stage) == FULL
+
+
+def test_lore_that_stayed_in_what_was_summarised_is_said_again_when_it_wakes(stage):
+    book = {
+        "entries": [an_entry("lantern", "The lantern burns whale oil.")],
+        "extensions": {"evennia_ai": {"mode": "frozen"}},
+    }
+    save_book("harbour", json.dumps(book), by=trusted("builder"))
+    attach("harbour", GAME, by=trusted("builder"))
+    model = stage.talks_with(Talker(GOOD), compaction=rules(keep_messages=0), **SMALL)
+    stage.says(stage.anna, "Oren, the lantern?")
+    goes_on(stage, FULL)
+    assert segment_of(stage) == 2
+    summarised = [m.content for m in model.requests[-1].messages]
+    stage.says(stage.anna, "Oren, the lantern?")
+    woken = [m.content for m in model.requests[-1].messages]
+
+    assert [text for text in summarised if "whale oil" in text] == []
+    assert len([text for text in woken if "whale oil" in text]) == 1

@@ -1,0 +1,15 @@
+from evennia_ai.npc.inputs.facts import hours_now
+from evennia_ai.store import memories
+from evennia_ai.store.core.snapshots import forget_everything
+from tests.npc.inputs.test_reminding import learn
+
+
+def test_a_turn_that_was_sent_makes_its_memories_fresh_and_looking_does_not(stage):
+    stage.talks_with(lambda request: "Aye.")
+    made = learn(stage, "The ferry is lost.", recalled_at=5.0)
+    stage.npc.ai.preview("Where is the ferry?", stage.anna)
+    assert memories.memory(stage.npc.ai.ref, made).recalled_at == 5.0
+    stage.says(stage.anna, "Oren, where is the ferry?")
+    forget_everything()
+    again = memories.memory(stage.npc.ai.ref, made).recalled_at
+    assert abs(again - hours_now()) < 1

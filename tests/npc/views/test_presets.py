@@ -1,0 +1,243 @@
+"""An assigned preset in prompts: its place, its switches, its triggers, and past turns with it."""
+
+import json
+
+import pytest
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, PromptComponent, Scope
+from evennia_ai.engine.prompt.contexts import AUTONOMOUS, CONVERSATION
+from evennia_ai.npc.views.edits import AsOfToday
+from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.turn_sources import source_of
+from evennia_ai.npc.views.view import components_of, sources_of, view_of
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.store.authored import cards, components, presets
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.record_rows import records
+from tests.presets_in_play import LOOM, loom, without_secrets
+
+
+def in_force(preset=LOOM, *, name="Loom", grants=ALL_GRANTS, scope=GAME):
+    """The preset, approved and assigned."""
+    number = presets.import_preset(name, without_secrets(preset), by=trusted("Mira"))
+    made = presets.approve(name, number, grants=grants, by=trusted("Mira"))
+    presets.assign(name, scope, by=trusted("Mira"))
+    return made
+
+
+def switch(name="Loom", **switches):
+    return presets.switch(presets.get_preset(name), switches, by=trusted("Mira"))
+
+
+def play_card(npc_ref, **fields):
+    data = {"name": "Oren Vale", "description": "OREN-IS a ferryman.", **fields}
+    text = json.dumps({"spec": "chara_card_v3", "spec_version": "3.0", "data": data})
+    save_card("oren", text, by=trusted("builder"))
+    cards.assign(npc_ref, "oren", by=trusted("builder"))
+
+
+def view(npc_ref="12", *, scopes=(GAME,)):
+    return view_of("Oren", sources_of(npc_ref, scopes, facts={}, conf=conf()))
+
+
+def texts(view, context=CONVERSATION):
+    """The texts that take part in a context, by key."""
+    members = (one.component for one in view.components_in(context).compiled.members)
+    return {one.key: one.content for one in members if one.enabled}
+
+
+def test_a_preset_adds_its_prompts_and_leaves_those_of_the_game():
+    before = texts(view())
+    in_force()
+    after = texts(view())
+
+    assert after["card_system_prompt"].startswith("LOOM-MAIN")
+    assert after["st_tone"].startswith("LOOM-TONE")
+    assert "st_brief" not in after
+    assert {key: text for key, text in after.items() if key in before} == before
+
+
+def test_a_card_replaces_the_main_prompt_which_its_original_stands_for():
+    in_force()
+    play_card("12", system_prompt="OREN-RULES over {{original}}")
+    made = texts(view())
+
+    assert made["card_system_prompt"].startswith("OREN-RULES over LOOM-MAIN")
+    assert made["char_description"] == "OREN-IS a ferryman."
+
+
+def test_a_prompt_that_forbids_it_is_not_replaced_by_a_card():
+    prompts = [{**one, "forbid_overrides": True} for one in LOOM["prompts"]]
+    in_force(loom(prompts=prompts))
+    play_card("12", system_prompt="OREN-RULES")
+    assert texts(view())["card_system_prompt"].startswith("LOOM-MAIN")
+
+
+def test_a_component_of_the_builder_s_own_wins_over_the_preset_s():
+    in_force()
+    own = PromptComponent(id=15, key="st_tone", content="The builder's.")
+    components.create(own, by=trusted("builder"))
+    assert texts(view())["st_tone"] == "The builder's."
+
+
+def test_without_grants_no_text_of_a_preset_leaves_the_history_or_is_the_system_s():
+    in_force(grants=NO_GRANTS)
+    members = [one.component for one in view().components.compiled.members]
+    of_preset = [one for one in members if "LOOM" in one.content]
+
+    assert len(of_preset) >= 4
+    assert all(one.is_contained for one in of_preset)
+    assert view().rules.assembly.scenario_format is None
+
+
+def test_the_preset_s_rules_stand_over_the_game_s_as_far_as_it_may():
+    in_force(loom(squash_system_messages=True, send_if_empty="Go on.", wi_format="<{0}>"))
+    rules = view().rules.assembly
+    assert (rules.ties, rules.squash, rules.stand_in) == ("role", True, "Go on.")
+    assert (rules.lore_format, rules.history_cut) == ("<{0}>", "steps")
+
+    presets.revoke("Loom", frozenset({"roles", "after_history"}), by=trusted("Mira"))
+    rules = view().rules.assembly
+    assert (rules.ties, rules.squash) == ("role", True)
+    assert (rules.lore_format, rules.stand_in, rules.example_heading) == ("", "", "")
+
+
+def test_a_prompt_with_a_trigger_takes_part_in_its_kind_of_generation_alone():
+    in_force()
+    assert "st_ticks" not in texts(view(), CONVERSATION)
+    assert texts(view(), AUTONOMOUS)["st_ticks"].startswith("LOOM-QUIET")
+
+
+def test_a_view_stays_until_the_preset_is_switched():
+    in_force()
+    sources = [sources_of("12", (GAME,), facts={}, conf=conf()) for _ in range(2)]
+    assert sources[0].is_same(sources[1])
+
+    switch(brief=True)
+    now = sources_of("12", (GAME,), facts={}, conf=conf())
+    assert not now.is_same(sources[0])
+    assert texts(view_of("Oren", now))["st_brief"].startswith("LOOM-BRIEF")
+
+
+def test_the_preset_of_the_narrowest_scope_counts():
+    in_force()
+    npc = Scope(kind="npc", ref="12")
+    other = [{**one, "content": "OTHER"} for one in LOOM["prompts"] if one["identifier"] == "main"]
+    in_force(loom(prompts=other), name="Other", scope=npc)
+
+    assert texts(view(scopes=(GAME, npc)))["card_system_prompt"] == "OTHER"
+    assert texts(view(scopes=(GAME,)))["card_system_prompt"].startswith("LOOM-MAIN")
+
+
+def test_a_preset_that_cannot_be_read_is_left_out_and_told(monkeypatch):
+    number = presets.import_preset("Odd", '{"nothing": 1}', by=trusted("Mira"))
+    presets.approve("Odd", number, grants=ALL_GRANTS, by=trusted("Mira"))
+    presets.assign("Odd", GAME, by=trusted("Mira"))
+
+    made = view()
+    assert made.problems[0].startswith("preset 'Odd' is left out: ")
+    assert "card_system_prompt" not in texts(made)
+    sources = sources_of("12", (GAME,), facts={}, conf=conf())
+    assert {one.key for one in components_of(sources, None)} == set(texts(made))
+
+
+def test_as_of_today_a_prompt_of_another_kind_of_generation_stays_out(stage):
+    stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren, well?")
+    in_force()
+    [turn] = turns_of(stage)
+    today = AsOfToday()(PastReader().inputs(turn))
+    members = [one.component for one in today.components.compiled.members if one.component.enabled]
+    assert {"st_tone", "st_ticks"} & {one.key for one in members} == {"st_tone"}
+
+
+def turns_of(stage):
+    return list(turns_in_order(stage.npc.ai.ref))
+
+
+def not_the_same(stage):
+    reader = PastReader()
+    return [
+        turn.number
+        for turn in turns_of(stage)
+        if composed_again(turn, reader).sha256 != turn.manifest.sha256
+    ]
+
+
+@pytest.fixture
+def played(stage):
+    """Turns before, under and after a preset that was switched, changed and taken away."""
+    model = stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
+    stage.says(stage.anna, "Oren, plain?")
+    in_force(loom(squash_system_messages=True))
+    stage.says(stage.anna, "Oren, with it?")
+    switch(brief=True, tone=False)
+    stage.says(stage.anna, "Oren, switched?")
+    presets.revoke("Loom", frozenset({"roles"}), by=trusted("Mira"))
+    stage.says(stage.anna, "Oren, revoked?")
+    presets.unassign(GAME, by=trusted("Mira"))
+    presets.remove("Loom", by=trusted("Mira"))
+    stage.says(stage.anna, "Oren, gone?")
+    forget_everything()
+    stage.said = ["\n".join(m.content for m in request.messages) for request in model.requests]
+    return stage
+
+
+@pytest.mark.req("S2-03", "S2-30")
+def test_past_turns_have_the_preset_of_then_to_the_byte(played):
+    plain, first, switched, _, gone = played.said
+    assert "LOOM" not in plain + gone
+    assert "LOOM-TONE Be salty." in first
+    assert "LOOM-BRIEF" in switched
+    assert "LOOM-TONE" not in switched
+    assert "LOOM-AFTER" in first and "LOOM-QUIET" not in first
+    assert len(turns_of(played)) == 5
+    assert not_the_same(played) == []
+    for turn in turns_of(played):
+        assert replay(turn.manifest, records(turn.manifest.sent_ids)).is_same
+
+
+def test_a_turn_tells_the_revision_of_its_preset_and_who_made_it(played):
+    told = [turn.manifest.inputs["made_of"].get("preset") for turn in turns_of(played)]
+    assert told == [None, ["Loom", 2], ["Loom", 3], ["Loom", 4], None]
+
+    manifest = turns_of(played)[2].manifest
+    source = source_of("component:st_brief", manifest, npc_ref=played.npc.ai.ref)
+    assert (source.what, source.number, source.changed_by) == ("preset Loom", 3, "Mira")
+    main = source_of("component:card_system_prompt", manifest, npc_ref=played.npc.ai.ref)
+    assert main.what == "preset Loom"
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ({}, "field"),
+        ({"names_behavior": 0}, "field"),
+        ({"names_behavior": -1}, "none"),
+        ({"names_behavior": 2}, "content"),
+    ],
+)
+def test_who_spoke_is_told_unless_the_preset_names_nobody_or_otherwise(said, names):
+    """Its 0 is for chats of two; more may speak in a room, and the application names them then."""
+    preset = {name: value for name, value in LOOM.items() if name != "names_behavior"}
+    in_force({**preset, **said})
+    assert view().rules.assembly.names == names
+
+
+def test_warm_the_sources_and_the_view_of_an_npc_with_a_preset_need_no_query(db):
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    in_force()
+    play_card("12")
+    forget_everything()
+    first = sources_of("12", (GAME,), facts={}, conf=conf())
+    with CaptureQueriesContext(connection) as queries:
+        again = sources_of("12", (GAME,), facts={}, conf=conf())
+        assert again.is_same(first)
+        assert "st_tone" in texts(view_of("Oren", again))
+    assert len(queries) == 0

@@ -1,0 +1,196 @@
+"""What a prompt was made from is written down as JSON; and by whom each text was made."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.projection import project
+from evennia_ai.engine.history.records import canonical_json
+from evennia_ai.engine.inputs import ComposeRules, Inputs
+from evennia_ai.engine.lorebook.rules import ActivationRules
+from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.components import PromptComponent, Scope
+from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.npc.views.turn_sources import recorded_inputs, source_of, told_by
+from evennia_ai.store.authored import components, notes
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.lorebooks import save_book
+from tests.engine.history.builders import a_conversation, a_prompt, manifest_of
+
+SAID = a_conversation(5)
+PLAIN = Inputs(
+    components=ComponentSet([]),
+    rules=ComposeRules(budget=BudgetRules(limit_tokens=4000)),
+    history=project(SAID[:4]),
+)
+
+
+def told(inputs: Inputs, *, event=SAID[4], now=SAID) -> dict:
+    """What is written down, as it comes back."""
+    made = recorded_inputs(inputs, event=event, now=project(now), reply_tokens=400)
+    return json.loads(canonical_json(made))
+
+
+def test_the_small_values_are_written_down():
+    inputs = replace(
+        PLAIN,
+        values={"char": "Oren"},
+        cut=7,
+        blocks=(DynamicBlock(key="place", text="The quay."),),
+    )
+
+    values = told(inputs)
+    assert (values["values"], values["cut"], values["event"]) == ({"char": "Oren"}, 7, "105")
+    assert values["blocks"] == [["place", "The quay."]]
+    assert (values["limit_tokens"], values["reply_tokens"]) == (4000, 400)
+
+
+def test_the_history_is_told_by_its_ends():
+    assert told(PLAIN)["history"] == {
+        "segment": 0,
+        "first": "101",
+        "last": "104",
+        "left_out": [],
+        "earlier": [0, 0, 0],
+    }
+
+
+def test_what_waited_for_an_answer_of_its_own_is_told_as_left_out():
+    held = replace(PLAIN, history=project([*SAID[:1], *SAID[2:3]]))
+
+    history = told(held, event=SAID[4])["history"]
+    assert (history["first"], history["last"]) == ("101", "103")
+    assert history["left_out"] == ["102", "104"]
+
+
+def test_a_conversation_that_begins_has_no_ends():
+    history = told(replace(PLAIN, history=project([])), event=SAID[0], now=SAID[:1])["history"]
+
+    assert (history["first"], history["last"], history["left_out"]) == (None, None, [])
+
+
+def test_only_rules_of_lore_that_were_changed_are_told():
+    rules = replace(PLAIN.rules, lore=ActivationRules(scan_depth=9))
+
+    assert told(PLAIN)["lore"] == {}
+    assert told(replace(PLAIN, rules=rules))["lore"] == {"scan_depth": 9}
+
+
+def test_facts_of_every_kind_can_be_written_down():
+    facts = {"npc.tags": ("a", "b"), "tide": 2.5, "falls": True, "depth": float("nan")}
+
+    assert told(replace(PLAIN, facts=facts))["facts"] == {
+        "npc.tags": ["a", "b"],
+        "tide": 2.5,
+        "falls": True,
+        "depth": "nan",
+    }
+
+
+def test_the_room_is_told_in_words_and_the_card_by_hash():
+    sources = told(replace(PLAIN, sources={"room": "A quay.", "scenario": "Long."}))["sources"]
+
+    assert sources["room"] == "A quay."
+    assert list(sources["scenario"]) == ["sha256"]
+
+
+ROOM = Scope(kind="room", ref="3")
+
+
+@pytest.fixture
+def manifest():
+    """A turn made of a component in two scopes, a card, two books and the second of two notes."""
+    components.create(PromptComponent(id=1201, key="mood", content="Tired."), by=trusted("Mara"))
+    components.create(
+        PromptComponent(id=1201, key="mood", content="Wet.", scope=ROOM), by=trusted("Tam")
+    )
+    save_card("oren", "{}", by=trusted("Ida"))
+    save_book("harbour#old", '{"entries": []}', by=trusted("Jon"))
+    notes.set_note("12", by=trusted("Kim"), depth=2)
+    notes.set_note("12", "note_01", by=trusted("Lea"), content="Be brief.")
+    made_of = {
+        "components": {"room:3": {"mood": 1}},
+        "card": ["oren", 1],
+        "books": [["harbour#old", "game", 1], ["own", "character", 1]],
+        "notes": [["note", 1], ["note_01", 1]],
+    }
+    said = a_conversation(1)
+    return replace(manifest_of(a_prompt(said), said), inputs={"made_of": made_of})
+
+
+@pytest.mark.req("S2-26")
+@pytest.mark.parametrize(
+    ("origin", "what", "by"),
+    [
+        ("component:mood", "component mood of room:3", "Tam"),
+        ("component:char_description", "card oren", "Ida"),
+        ("lore:harbour#old#7", "lorebook harbour#old", "Jon"),
+        ("lore:own#7", "card oren", "Ida"),
+        ("note:note_01", "note note_01", "Lea"),
+    ],
+)
+def test_the_source_of_a_text_is_named_with_its_author(manifest, origin, what, by):
+    source = source_of(origin, manifest, npc_ref="12")
+    assert (source.what, source.number, source.changed_by) == (what, 1, by)
+    assert source.changed_at > 0
+
+
+@pytest.mark.parametrize("origin", ["block:place", "history:7", "event", "lore:new#1", "note:9"])
+def test_what_has_no_source_but_its_record_has_none(manifest, origin):
+    assert source_of(origin, manifest, npc_ref="12") is None
+
+
+@pytest.mark.req("S2-26")
+def test_a_block_is_of_the_provider_that_told_it(manifest):
+    (told,) = told_by("block:place", "Place: the quay.", manifest)
+    (other,) = told_by("block:place", "Place: the inn.", manifest)
+    assert told.by == "provider place"
+    assert len(told.revision) == 12 and told.revision != other.revision
+
+
+@pytest.mark.req("S2-26")
+def test_a_block_of_the_games_own_is_of_its_function(manifest):
+    made_of = {**manifest.inputs["made_of"], "providers": {"weather": "world.sky.weather"}}
+    own = replace(manifest, inputs={"made_of": made_of})
+    assert [told.by for told in told_by("block:weather", "Rain.", own)] == [
+        "provider world.sky.weather"
+    ]
+
+
+@pytest.mark.req("S2-26")
+def test_a_component_that_blocks_fill_names_each_of_them(manifest):
+    inputs = {
+        **manifest.inputs,
+        "made_of": {**manifest.inputs["made_of"], "components": {"game:": {"entity_context": 0}}},
+        "blocks": [["speaker", "Who speaks: Ann."], ["place", "Here."]],
+        "filled": {"speaker": "entity_context"},
+    }
+    told = [*told_by("component:entity_context", "text", replace(manifest, inputs=inputs))]
+    assert [one.by for one in told] == ["block:speaker, provider speaker"]
+
+
+@pytest.mark.req("S2-26")
+def test_a_text_of_this_program_is_of_no_card(manifest):
+    assert source_of("component:runtime_guidance", manifest, npc_ref="12") is None
+    told = [one.by for one in told_by("component:runtime_guidance", "text", manifest)]
+    assert told == ["evennia_ai itself"]
+
+
+@pytest.mark.parametrize("origin", ["component:mood", "component:scenario", "note:0", "history:7"])
+def test_what_somebody_stored_or_said_was_told_by_nothing_else(manifest, origin):
+    assert [*told_by(origin, "text", manifest)] == []
+
+
+def test_a_turn_that_did_not_keep_its_sources_has_none(manifest):
+    older = replace(manifest, inputs={})
+    assert source_of("component:mood", older, npc_ref="12") is None
+
+
+def test_a_source_whose_revisions_are_gone_is_not_made_up(manifest):
+    from evennia_ai import models
+
+    models.ComponentRevision.objects.all().delete()
+    assert source_of("component:mood", manifest, npc_ref="12") is None

@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.npc.watch`: who looks on."""

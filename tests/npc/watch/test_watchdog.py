@@ -1,0 +1,103 @@
+"""What holds the game up is told with its stack."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from evennia_ai.npc.watch import watchdog
+from evennia_ai.npc.watch.watchdog import Watchdog
+
+ENOUGH_SECONDS = 30.0
+
+
+class Loop:
+    """A reactor: a thread that calls what it is given, one thing at a time."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[Callable[[], object] | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def callFromThread(self, do: Callable[..., object], *given: object) -> None:
+        self._waiting.put(lambda: do(*given))
+
+    def done(self, do: Callable[[], object]) -> None:
+        """Call it there, and wait until it is through."""
+        through = threading.Event()
+        self.callFromThread(do)
+        self.callFromThread(through.set)
+        assert through.wait(ENOUGH_SECONDS)
+
+    def stop(self) -> None:
+        self._waiting.put(None)
+        self._thread.join(ENOUGH_SECONDS)
+
+    def _run(self) -> None:
+        while do := self._waiting.get():
+            do()
+
+
+class Watched:
+    """A loop with a watchdog, and what that said."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.told: queue.Queue[str] = queue.Queue()
+        loop.done(self._begin)
+
+    def _begin(self) -> None:
+        self.dog = Watchdog(self.loop, slow_ms=20, log=self.told.put)
+        self.dog.begin()
+
+    def waits_until_told(self) -> str:
+        return self.told.get(timeout=ENOUGH_SECONDS)
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    loop = Loop()
+    watched = Watched(loop)
+    yield watched
+    watched.dog.end()
+    loop.stop()
+
+
+def ringing_a_bell() -> None:
+    time.sleep(0.2)
+
+
+def painting_a_boat() -> None:
+    time.sleep(0.2)
+
+
+def test_what_holds_everybody_up_is_told_with_its_stack(watched: Watched) -> None:
+    watched.loop.done(ringing_a_bell)
+    told = watched.waits_until_told()
+    assert "nobody was answered for" in told
+    assert "ringing_a_bell" in told
+
+
+def test_a_place_is_told_once_for_a_while(watched: Watched) -> None:
+    for holding_up in (ringing_a_bell, ringing_a_bell, painting_a_boat):
+        watched.loop.done(holding_up)
+    assert "ringing_a_bell" in watched.waits_until_told()
+    assert "painting_a_boat" in watched.waits_until_told()
+
+
+def test_a_place_is_told_again_later(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "REPEAT_SECONDS", 0.0)
+    for _ in range(2):
+        watched.loop.done(ringing_a_bell)
+        assert "ringing_a_bell" in watched.waits_until_told()
+
+
+def test_a_watchdog_ends_where_no_reactor_answers_it_any_more(watched: Watched) -> None:
+    watched.loop.stop()
+    watched.dog.end()
+    dogs = [one for one in threading.enumerate() if one.name == "evennia_ai: what is slow"]
+    for dog in dogs:
+        dog.join(ENOUGH_SECONDS)
+    assert not any(dog.is_alive() for dog in dogs)

@@ -1,0 +1,110 @@
+"""Calls of tools come in pieces, and each server cuts them in its own way."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evennia_ai.services.llm.clients.openai import OpenAIReply
+from evennia_ai.services.llm.profiles import Endpoint
+from tests.services.llm.builders import a_request, a_tool
+
+ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")
+TOOLS = (a_tool("look"), a_tool("look_around"), a_tool("pose"))
+Piece = tuple[int | None, str | None, str | None, Any]
+BOAT, SEA = '{"at":"boat"}', '{"at":"sea"}'
+
+
+def a_piece(index: int | None, call_id: str | None, name: str | None, arguments: Any) -> Any:
+    function = {"name": name, "arguments": arguments}
+    piece = {"index": index, "id": call_id}
+    known = {key: value for key, value in piece.items() if value is not None}
+    return {**known, "function": {k: v for k, v in function.items() if v is not None}}
+
+
+def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
+    """The names and arguments of the calls in a stream of deltas."""
+    reader = OpenAIReply(a_request(**({"tools": TOOLS} | more)), ENDPOINT)
+    for delta in deltas:
+        reader.heard(json.dumps({"choices": [{"delta": delta}]}))
+    reader.heard("[DONE]")
+    return [(call.name, call.arguments) for call in reader.reply().tool_calls]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls"),
+    [
+        ([(0, "a", "look", ""), (0, None, None, '{"at":'), (0, None, None, '"boat"}')], [BOAT]),
+        # A new id in each piece, with the name or without.
+        ([(0, "a", "look", ""), (0, "b", None, '{"at":'), (0, "c", None, '"boat"}')], [BOAT]),
+        ([(0, "a", "look", ""), (0, "b", "look", '{"at":'), (0, "c", "look", '"boat"}')], [BOAT]),
+        # Several calls under index 0, or without any.
+        ([(0, None, "look", BOAT), (0, None, "look", SEA)], [BOAT, SEA]),
+        ([(None, None, "look", BOAT), (None, None, "look", SEA)], [BOAT, SEA]),
+        ([(0, "a", "look", ""), (0, "", None, BOAT), (0, "b", "look", ""), (0, "", None, SEA)],
+         [BOAT, SEA]),
+        # An index that counts the pieces.
+        ([(0, "a", "look", ""), (1, None, None, '{"at":'), (2, None, None, '"boat"}')], [BOAT]),
+        # The arguments once more, empty at first, or growing.
+        ([(0, "a", "look", '{"at":'), (0, None, None, '"boat"}'), (0, "a", "look", BOAT)], [BOAT]),
+        ([(0, None, "look", '{"at":"boat"'), (0, None, None, "}"), (0, None, None, BOAT)], [BOAT]),
+        ([(0, "a", "look", "{}"), (0, "a", None, BOAT)], [BOAT]),
+        ([(0, "a", "look", '{"at":'), (0, "a", "look", BOAT)], [BOAT]),
+        # The name once more, in pieces, or growing.
+        ([(0, "a", "look", ""), (0, "a", "look", BOAT)], [BOAT]),
+        ([(0, None, "look", BOAT), (0, None, "look", "")], [BOAT]),
+        ([(0, "a", "lo", ""), (0, None, "ok", BOAT)], [BOAT]),
+        ([(0, "a", "lo", ""), (0, "a", "look", BOAT)], [BOAT]),
+        # Brackets and quotes inside of texts end nothing.
+        ([(0, None, "look", '{"at":"}\\'), (0, None, "look", '\\"}"}')], ['{"at":"}\\\\"}"}']),
+        ([(0, "a", "look", {"at": "boat"})], ['{"at": "boat"}']),
+        ([(0, "a", "look", None)], [""]),
+    ],
+)  # fmt: skip
+def test_the_pieces_of_a_call_are_put_together(pieces: list[Piece], calls: list[str]) -> None:
+    deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
+    assert read(*deltas) == [("look", arguments) for arguments in calls]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(0, None, "look", ""), (0, None, "pose", "")],
+        [(0, "a", "look", ""), (0, "b", "look_around", "")],
+        [(0, "a", "look", BOAT), (0, "a", "pose", "{}")],
+    ],
+)
+def test_a_piece_with_the_name_of_another_tool_begins_a_call(pieces: list[Piece]) -> None:
+    deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
+    assert [name for name, _ in read(*deltas)] == [piece[2] for piece in pieces]
+
+
+def test_pieces_without_an_index_are_told_apart_by_their_ids() -> None:
+    pieces = [(None, "a", "look", ""), (None, "b", "pose", "{}"), (None, "a", None, BOAT)]
+    deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
+    assert read(*deltas) == [("look", BOAT), ("pose", "{}")]
+
+
+def test_a_name_in_two_pieces_is_one_where_no_tool_is_known() -> None:
+    deltas = [{"tool_calls": [a_piece(0, "a", part, "")]} for part in ("lo", "ok")]
+    assert read(*deltas, tools=()) == [("look", "")]
+
+
+def test_a_function_call_of_old_is_a_call() -> None:
+    pieces = [{"name": "look", "arguments": ""}, {"arguments": '{"at":'}, {"arguments": '"boat"}'}]
+    assert read(*({"function_call": piece} for piece in pieces)) == [("look", BOAT)]
+
+
+def test_a_function_call_of_old_is_a_call_in_a_body_too() -> None:
+    message = {"content": None, "function_call": {"name": "look", "arguments": BOAT}}
+    body = {"choices": [{"message": message, "finish_reason": "function_call"}]}
+    reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("look", BOAT)]
+    assert reply.finish_reason == "tool_calls"
+
+
+def test_the_calls_of_a_body_are_as_many_as_it_lists() -> None:
+    calls = [a_piece(0, None, "look", BOAT), a_piece(0, None, "look", BOAT)]
+    body = {"choices": [{"message": {"tool_calls": calls}}]}
+    reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())
+    assert [call.arguments for call in reply.tool_calls] == [BOAT, BOAT]

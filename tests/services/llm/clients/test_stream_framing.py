@@ -1,0 +1,128 @@
+"""A stream is read whole, however a server or a proxy frames it, and though none was asked for."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.errors import ModelRubbish
+from evennia_ai.services.llm.clients import remote
+from tests.services.llm.builders import a_request
+from tests.services.llm.clients.stub_server import (
+    USAGE,
+    Behaviour,
+    StubServer,
+    completion,
+    delta,
+    event,
+    streamed,
+    streams,
+)
+from tests.services.llm.conftest import Making
+from tests.services.net.handover import Handover
+
+PIECES = streamed("Aye, ", "she leaves.")
+BEGUN, REST = PIECES[:1], PIECES[1:]
+
+
+def typed(content_type: str | None, *events: bytes) -> Behaviour:
+    """Send events under some content type, or without any."""
+
+    def behave(handler: Any) -> None:
+        handler.send_response(200)
+        if content_type is not None:
+            handler.send_header("Content-Type", content_type)
+        handler.end_headers()
+        handler.send(b"".join(events))
+
+    return behave
+
+
+def choice(**members: Any) -> bytes:
+    return event({"choices": [{"index": 0, **members}]})
+
+
+WAYS: dict[str, Behaviour] = {
+    "CRLF": streams(*(one.replace(b"\n", b"\r\n") for one in PIECES)),
+    "CR": streams(*(one.replace(b"\n", b"\r") for one in PIECES)),
+    "a byte order mark": streams(b"\xef\xbb\xbf", *PIECES),
+    "empty data": streams(*BEGUN, b"data:\n\n", b"data: \n\n", b"data\n\n", *REST),
+    "a ping as text": streams(*BEGUN, b"event: ping\ndata: ping\n\n", *REST),
+    "null": streams(*BEGUN, b"data: null\n\n", *REST),
+    "other values": streams(*BEGUN, b'data: 1\n\ndata: ""\n\ndata: []\n\n', *REST),
+    "comments and ids": streams(b"retry: 3\n\nid: 7\n", *BEGUN, b": PROCESSING\n\n", *REST),
+    "as JSON": typed("application/json", *PIECES),
+    "as plain text": typed("text/plain; charset=utf-8", *PIECES),
+    "without a type": typed(None, b": hello\n\n", *PIECES),
+    "no end mark": streams(*PIECES[:-1]),
+    "no reason to stop": streams(*PIECES[:2], PIECES[-1]),
+    "neither": streams(*PIECES[:2]),
+    "message for delta": streams(
+        choice(message={"content": "Aye, "}), choice(message={"content": "she leaves."})
+    ),
+    "text for delta": streams(choice(text="Aye, "), choice(text="she leaves."), event("[DONE]")),
+    "all of it once more": streams(
+        *PIECES[:2], choice(delta={}, message={"content": "Aye, she leaves."}, finish_reason="stop")
+    ),
+    "message beside delta": streams(
+        choice(delta={"content": "Aye, "}, message={"content": "Aye, "}),
+        choice(delta={"content": "she leaves."}, message={"content": "Aye, she leaves."}),
+    ),
+    "one object as a stream": typed(
+        "text/event-stream", json.dumps(completion("Aye, she leaves.")).encode()
+    ),
+    "parts of another name": streams(
+        event(delta([{"type": "output_text", "text": "Aye, she leaves."}])), event("[DONE]")
+    ),
+}
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_is_whole_in_every_frame(
+    server: StubServer, model: Making, reactor: Handover, way: str, is_heard: bool
+) -> None:
+    server.behaves(WAYS[way])
+    pieces: list[str] = []
+    listener = pieces.append if is_heard else None
+    reply = reactor.outcome_of(model().complete(a_request(), listener=listener))
+    assert reply.text == "Aye, she leaves."
+    assert "".join(pieces) in ("", reply.text)
+
+
+def test_a_stream_nobody_asked_for_keeps_its_usage(
+    server: StubServer, model: Making, reactor: Handover
+) -> None:
+    server.behaves(streams(*PIECES))
+    usage = reactor.outcome_of(model().complete(a_request())).usage
+    assert usage.input_tokens == USAGE["prompt_tokens"]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [delta("Aye, ", finish="stop"), delta("she leaves.", finish="stop")],
+        [delta("", finish="stop"), delta("Aye, ", finish="stop"), delta("she leaves.")],
+    ],
+)
+def test_a_reason_to_stop_in_each_piece_ends_nothing(
+    server: StubServer,
+    model: Making,
+    reactor: Handover,
+    monkeypatch: pytest.MonkeyPatch,
+    events: list[dict[str, Any]],
+) -> None:
+    monkeypatch.setattr(remote, "ENDING_SECONDS", 0.01)
+    server.behaves(streams(*map(event, events), event("[DONE]"), pause=0.1))
+    asked = model().complete(a_request(), listener=lambda _: None)
+    assert reactor.outcome_of(asked).text == "Aye, she leaves."
+
+
+def test_a_page_for_a_browser_is_told_with_status_type_and_words(
+    server: StubServer, model: Making, reactor: Handover
+) -> None:
+    page = b"<!doctype html><html><head><title>Sign in</title></head><body>x</body></html>"
+    server.behaves(typed("text/html", page))
+    problem = reactor.outcome_of(model().complete(a_request()))
+    assert isinstance(problem, ModelRubbish)
+    assert "not a JSON object (status 200, text/html: Sign in)" in str(problem)

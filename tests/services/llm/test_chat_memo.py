@@ -1,0 +1,87 @@
+"""What goes out again with every prompt is worked out once, and is the same as when it was new."""
+
+import gc
+import weakref
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.engine.prompt.memo import Memo
+from evennia_ai.engine.prompt.messages import Message, digest, said
+from evennia_ai.services.llm.chat import sent_sha256
+from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
+
+
+def a_talk() -> list:
+    return [
+        said("system", "You are Oren."),
+        said("user", "Hello?\nAnybody?", name="Anna"),
+        said("assistant", "Evening."),
+        said("user", "When does she sail?", name="Ben"),
+    ]
+
+
+def recorded(talk: list[Message]) -> list[Message]:
+    """The messages as those of records."""
+    return [replace(one, record=str(at), memo=Memo()) for at, one in enumerate(talk, start=1)]
+
+
+def test_a_message_that_was_sent_before_is_not_made_again():
+    talk = recorded(a_talk())
+    first = adapt(chat_messages(talk), profile=OPEN)
+    again = adapt(chat_messages(talk), profile=OPEN)
+
+    assert all(one is other for one, other in zip(first, again, strict=True))
+
+
+def test_what_is_of_one_prompt_alone_is_gone_with_it():
+    class Known(Memo):
+        """A memo that tells when it is gone."""
+
+        __slots__ = ("__weakref__",)
+
+    talk = [replace(one, memo=Known()) for one in a_talk()]
+    memos = [weakref.ref(one.memo) for one in talk]
+    gc.disable()  # what is left is then what a search of all the memory would have to find
+    try:
+        adapt(chat_messages(talk), profile=OPEN)
+        del talk
+        assert [memo() for memo in memos] == [None] * 4
+    finally:
+        gc.enable()
+
+
+def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
+    talk = a_talk()
+    profiles = (OPEN, RoleProfile(speakers="name"), RoleProfile(speakers="none"), STRICT, OPEN)
+    for profile in profiles:
+        assert adapt(chat_messages(talk), profile=profile) == adapt(
+            chat_messages(a_talk()), profile=profile
+        )
+
+
+def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
+    talk = a_talk()
+    for _ in range(2):
+        outgoing = adapt(chat_messages(talk), profile=OPEN)
+        assert sent_sha256(outgoing) == sent_sha256(adapt(chat_messages(a_talk()), profile=OPEN))
+
+
+def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
+    assert sent_sha256(chat_messages(a_talk())) == digest(a_talk())
+
+
+def test_what_goes_out_as_it_was_said_has_its_bytes_once():
+    talk = a_talk()
+    outgoing = adapt(chat_messages(talk), profile=OPEN)
+
+    shared = [one.wire() is message.wire() for one, message in zip(outgoing, talk, strict=True)]
+    assert shared == [True, False, True, False]  # the two that were spoken by somebody are labelled
+
+
+@pytest.mark.req("S2-15")
+def test_a_message_that_is_set_in_shares_nothing_with_the_one_it_was_made_of():
+    told = said("user", "Anna: I am here.")
+    (outgoing,) = chat_messages([told])
+
+    assert outgoing.wire() != told.wire() == said("user", "Anna: I am here.").wire()

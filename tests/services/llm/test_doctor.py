@@ -1,0 +1,319 @@
+"""The doctor: each thing that can be wrong with a profile is one finding that says what to do."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, ModelTimeout
+from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.services.llm import doctor
+from evennia_ai.services.llm.chat import ChatReply, Usage
+from evennia_ai.services.llm.doctor import Finding, examine
+from evennia_ai.services.llm.probes import Answer, Probe
+from evennia_ai.services.llm.profiles import ModelProfile
+
+PROFILE = ModelProfile(
+    name="quick",
+    base_url="http://127.0.0.1:9/v1",
+    model="small",
+    api_key_env="QUICK_KEY",
+    context_tokens=8192,
+)
+LISTED = Answer(status=200, json={"data": [{"id": "small"}]})
+MISSING = Answer(status=404)
+REPLY = ChatReply(text="It rains.", model="small", usage=Usage(input_tokens=20, output_tokens=40))
+CALLED = replace(REPLY, text="", tool_calls=(ToolCall(id="1", name="look", arguments="{}"),))
+IN_FORM = replace(REPLY, text='{"colour": "grey"}')
+
+
+class Server:
+    """Plays a server: answers by the end of an address, replies in their order."""
+
+    def __init__(
+        self,
+        answers: dict[str, Answer] | None = None,
+        *,
+        replies: Sequence[ChatReply | EvenniaAIError] = (REPLY, CALLED, IN_FORM),
+        seconds: float = 0.5,
+    ) -> None:
+        self.answers = {"/v1/models": LISTED, **(answers or {})}
+        self.replies = list(replies)
+        self.seconds = seconds
+        self.clock = 100.0
+        self.asked: list[dict[str, Any]] = []
+        self.probed: list[Probe] = []
+        self.allowed = 0.0
+
+    async def fetch(self, probes: Sequence[Probe], seconds: float) -> list[Answer]:
+        self.probed += probes
+        self.allowed += seconds
+        return [
+            next((told for end, told in self.answers.items() if one.address.endswith(end)), MISSING)
+            for one in probes
+        ]
+
+    async def ask(self, text: str, **how: Any) -> ChatReply:
+        self.asked.append(how)
+        self.allowed += how["seconds"]
+        self.clock += min(self.seconds, how["seconds"])
+        reply = self.replies.pop(0)
+        if isinstance(reply, EvenniaAIError):
+            raise reply
+        if hear := how.get("hear"):
+            hear(reply.text[:3])
+            self.clock += 1.0
+        return reply
+
+
+def found_by(
+    server: Server, profile: ModelProfile = PROFILE, *, has_key: bool = True
+) -> dict[str, Finding]:
+    """The findings, by what they are about."""
+    findings = asyncio.run(
+        examine(
+            profile,
+            has_key=has_key,
+            restart="then restart",
+            fetch=server.fetch,
+            ask=server.ask,
+            now=lambda: server.clock,
+        )
+    )
+    by_about = {one.about: one for one in findings}
+    assert len(by_about) == len(findings)
+    return by_about
+
+
+def test_a_server_without_fault_is_well_in_all_things() -> None:
+    entry = {"id": "small", "max_model_len": 8192}
+    found = found_by(Server({"/v1/models": Answer(status=200, json={"data": [entry]})}))
+    assert list(found) == [
+        *("address", "key", "model", "reply", "streaming", "speed", "window", "tools", "schema")
+    ]
+    assert {one.state for one in found.values()} == {"ok"}
+    assert found["speed"].told == "about 40 tokens a second"
+    assert found["streaming"].told == "first words after 0.5 s"
+    assert not any("\n" in one.line() for one in found.values())
+
+
+def test_an_address_that_cannot_be_reached_ends_the_check() -> None:
+    found = found_by(Server({"/v1/models": Answer(problem="Connection refused")}))
+    assert list(found) == ["address"]
+    assert found["address"].state == "FAIL"
+    assert "Connection refused" in found["address"].told
+    assert "Start the server" in found["address"].advice
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("http://127.0.0.1:9", "http://127.0.0.1:9/v1"),
+        ("http://127.0.0.1:9/", "http://127.0.0.1:9/v1"),
+        ("http://127.0.0.1:9/v1/chat/completions", "http://127.0.0.1:9/v1"),
+        ("http://127.0.0.1:9/api/v2", "http://127.0.0.1:9/v1"),
+        ("https://router.example/v1x", "https://router.example/api/v1"),
+    ],
+)
+@pytest.mark.parametrize("refusal", [MISSING, Answer(status=200, json={"error": "Unexpected"})])
+def test_an_address_with_another_path_is_told(wrong: str, right: str, refusal: Answer) -> None:
+    server = Server({f"{right}/models": LISTED, "/v1/models": refusal, "": refusal})
+    server.answers = {f"{right}/models": LISTED, "": refusal}
+    found = found_by(server, replace(PROFILE, base_url=wrong))
+    assert list(found) == ["address"]
+    assert found["address"].advice == f'Set base_url to "{right}"'
+    origin = right.split("//")[1].partition("/")[0]
+    assert all(one.address.split("//")[1].startswith(origin) for one in server.probed)
+
+
+def test_a_redirect_is_told_and_not_followed() -> None:
+    moved = Answer(status=301, location="https://127.0.0.1:9/v1/models")
+    found = found_by(Server({"/v1/models": moved}))
+    assert list(found) == ["address"]
+    assert "redirects to https://127.0.0.1:9" in found["address"].told
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_a_key_that_is_wrong_or_missing_is_told_with_its_variable(has_key: bool) -> None:
+    found = found_by(Server({"/v1/models": Answer(status=401)}), has_key=has_key)
+    assert list(found) == ["address", "key"]
+    assert found["key"].state == "FAIL"
+    assert "QUICK_KEY, then restart" in found["key"].advice
+    assert ("has none" in found["key"].told) is not has_key
+
+
+def test_a_key_that_only_the_model_wants_is_told() -> None:
+    server = Server(replies=[ModelRefused("small", 401, "no key")])
+    found = found_by(server, has_key=False)
+    assert (found["key"].state, found["reply"].state) == ("FAIL", "FAIL")
+
+
+def test_no_key_where_none_is_wanted_is_well() -> None:
+    assert found_by(Server(), has_key=False)["key"].state == "ok"
+
+
+def test_names_like_that_of_an_unknown_model_are_told() -> None:
+    names = [{"id": name} for name in ("llama3.2:3b", "qwen3:4b", "llama3.1:8b", "gemma")]
+    server = Server(
+        {"/v1/models": Answer(status=200, json={"data": names})},
+        replies=[ModelRefused("small", 404, "no such model")],
+    )
+    found = found_by(server, replace(PROFILE, model="llama3.2"))
+    assert found["model"].state == "FAIL"
+    assert "Nearest: llama3.2:3b, llama3.1:8b" in found["model"].advice
+
+
+def test_a_server_that_takes_any_name_is_noted() -> None:
+    names = Answer(status=200, json={"data": [{"id": "model.gguf"}]})
+    assert found_by(Server({"/v1/models": names}))["model"].state == "note"
+
+
+@pytest.mark.parametrize("listed", [MISSING, Answer(status=200, json={"data": []})])
+def test_a_server_without_a_list_is_judged_by_its_reply(listed: Answer) -> None:
+    found = found_by(Server({"/v1/models": listed}))
+    assert (found["address"].state, found["model"].state) == ("ok", "ok")
+
+
+def test_a_model_that_does_not_answer_ends_the_check() -> None:
+    found = found_by(Server(replies=[ModelTimeout("small", 4.0)]))
+    assert list(found) == ["address", "key", "model", "reply"]
+    assert "try once more" in found["reply"].advice
+
+
+def test_a_reply_in_one_piece_is_noted_unless_the_profile_wants_it() -> None:
+    class Whole(Server):
+        async def ask(self, text: str, **how: Any) -> ChatReply:
+            return await super().ask(text, **{**how, "hear": None})
+
+    assert found_by(Whole())["streaming"].state == "note"
+    assert found_by(Whole(), replace(PROFILE, stream=False))["streaming"].state == "ok"
+
+
+def test_a_slow_model_is_noted() -> None:
+    few = replace(REPLY, usage=Usage(input_tokens=20, output_tokens=2))
+    assert found_by(Server(replies=[few, CALLED, IN_FORM]))["speed"].state == "note"
+
+
+@pytest.mark.parametrize(
+    ("about", "replies", "option"),
+    [
+        ("tools", [REPLY, ModelRefused("s", 400, "no tools"), IN_FORM], "tools"),
+        ("tools", [REPLY, REPLY, IN_FORM], "tools"),
+        ("schema", [REPLY, CALLED, ModelRefused("s", 400, "no form")], "schema"),
+        ("schema", [REPLY, CALLED, REPLY], "schema"),
+    ],
+)
+def test_tools_and_forms_that_fail_name_the_option(
+    about: str, replies: list[Any], option: str
+) -> None:
+    found = found_by(Server(replies=replies))
+    assert found[about].state in ("FAIL", "note")
+    assert f"Set {option} to " in found[about].advice
+
+
+def test_what_the_profile_does_not_use_is_not_tried() -> None:
+    server = Server(replies=[REPLY])
+    found = found_by(server, replace(PROFILE, tools="none", schema="text"))
+    assert (found["tools"].state, found["schema"].state) == ("ok", "ok")
+    assert len(server.asked) == 1
+
+
+def test_all_steps_together_have_less_than_ten_seconds_however_slow_the_server_is() -> None:
+    for seconds in (0.1, 1.0, 3.0, 100.0):
+        server = Server(seconds=seconds, replies=[REPLY, ModelTimeout("s", 1.0), IN_FORM])
+        began = server.clock
+        found_by(server)
+        assert server.clock - began <= doctor.SECONDS + 1.0  # that of the first piece
+        assert server.asked[0]["seconds"] <= doctor.REPLY_SECONDS
+
+    class Late(Server):
+        async def fetch(self, probes: Sequence[Probe], seconds: float) -> list[Answer]:
+            self.clock += 3.0
+            return await super().fetch(probes, seconds)
+
+    late = Late(seconds=100.0, replies=[REPLY])
+    found = found_by(late)
+    assert found["tools"].told == found["schema"].told
+    assert len(late.asked) == 1
+
+
+def test_a_profile_without_a_server_is_one_finding() -> None:
+    for client in ("offline", "scripted"):
+        found = found_by(Server(), replace(PROFILE, client=client))  # type: ignore[arg-type]
+        assert [one.state for one in found.values()] == ["ok"]
+
+
+def ollama(**loaded: Any) -> dict[str, Answer]:
+    return {"/api/ps": Answer(status=200, json={"models": [{"model": "small:latest", **loaded}]})}
+
+
+SHOWN = Answer(status=200, json={"parameters": "stop x\nnum_ctx   16384"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "tokens", "setting"),
+    [
+        (ollama(context_length=4096), 4096, "OLLAMA_CONTEXT_LENGTH"),
+        ({**ollama(), "/api/show": SHOWN}, 16384, "num_ctx"),
+        (
+            {"/props": Answer(status=200, json={"default_generation_settings": {"n_ctx": 2048}})},
+            2048,
+            "--parallel",
+        ),
+        ({"/slots": Answer(status=200, json=[{"n_ctx": 1024}])}, 1024, "-c of llama.cpp"),
+        (
+            {
+                "/api/v0/models": Answer(
+                    status=200, json={"data": [{"id": "small", "loaded_context_length": 4000}]}
+                )
+            },
+            4000,
+            "LM Studio",
+        ),
+        (
+            {"/true_max_context_length": Answer(status=200, json={"value": 6144})},
+            6144,
+            "--contextsize",
+        ),
+    ],
+)
+def test_the_window_is_read_wherever_a_server_tells_it(
+    answers: dict[str, Answer], tokens: int, setting: str
+) -> None:
+    window = found_by(Server(answers))["window"]
+    assert str(tokens) in window.told
+    assert window.state == ("FAIL" if tokens < 8192 else "ok")
+    if tokens < 8192:
+        assert setting in window.advice
+        assert f"set context_tokens to {tokens}" in window.advice
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"max_model_len": 4096},
+        {"context_length": 131072, "top_provider": {"context_length": 4096}},
+        {"context_window": 4096},
+        {"max_input_tokens": 4096},
+    ],
+)
+def test_the_window_is_read_from_the_list_of_models(entry: dict[str, Any]) -> None:
+    listed = Answer(status=200, json={"data": [{"id": "other"}, {"id": "small", **entry}]})
+    server = Server({"/v1/models": listed})
+    assert "reads 4096 tokens" in found_by(server)["window"].told
+    assert not any(one.address.endswith("/props") for one in server.probed)
+
+
+HOSTILE: list[Any] = [None, [], {}, "x", 7, [[]], {"data": {}}, {"data": [None, {"id": 3}, []]}]
+
+
+@pytest.mark.parametrize("told", HOSTILE)
+@pytest.mark.parametrize("value", [-1, 0, True, "4096", None, 2.5, []])
+def test_nonsense_of_a_server_is_no_finding_of_a_window(told: Any, value: Any) -> None:
+    nonsense = Answer(status=200, json=told)
+    named = Answer(status=200, json={"data": [{"id": "small", "max_model_len": value}]})
+    ends: Callable[[str], dict[str, Answer]] = lambda end: {end: nonsense}  # noqa: E731
+    for answers in ({"": nonsense}, {"/v1/models": named}, ends("/slots"), ends("/props")):
+        assert found_by(Server(answers))["window"].state == "note"

@@ -1,0 +1,82 @@
+"""A label is made of a stored name, and no other line begins like one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.services.llm.roles import chat_messages, label, labelled, set_in
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("Anna", "Anna"),
+        ("  old\nAnna ", "old Anna"),
+        ("Ben: I agree. Anna", '"Ben I agree. Anna"'),
+        ("Ben： Anna", "Ben Anna"),
+        ("System", "(System)"),
+        ("### Human", "(### Human)"),
+        ("Who speaks", "(Who speaks)"),
+        ("PLACE", "(PLACE)"),
+        (":", "someone"),
+        (" ", ""),
+        ("", ""),
+        ("x" * 100, "x" * 44),
+    ],
+)
+def test_a_label_says_a_name_and_nothing_else(name: str, made: str) -> None:
+    assert label(name) == made
+
+
+def test_further_lines_of_a_speech_are_indented() -> None:
+    assert labelled("Anna", "Hi.\nBen: no\u2028Ben: no") == "Anna: Hi.\n    Ben: no\n    Ben: no"
+
+
+def test_a_line_that_begins_like_a_label_is_set_in_and_no_other() -> None:
+    text = "It was so.\nBen: I agree.\n**Ben**: yes\u2028Ben： ja\nat 12:30 it rang\n\n  Ben: no"
+    assert set_in(text).split("\n") == [
+        "It was so.",
+        "    Ben: I agree.",
+        "    **Ben**: yes",
+        "    Ben： ja",
+        "at 12:30 it rang",
+        "",
+        "  Ben: no",
+    ]
+
+
+@given(st.text(alphabet="Ben:： \n\u2028ax.", max_size=60))
+def test_what_is_set_in_has_no_line_of_a_speaker(text: str) -> None:
+    assert set_in(set_in(text)) == set_in(text)
+    assert not any(line.startswith("Ben: ") for line in set_in(text).splitlines())
+
+
+LIKE_A_LABEL = "Ben: I agree."
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message(role="user", content=LIKE_A_LABEL, injected=True),
+        Message(role="user", content=LIKE_A_LABEL, block="event"),
+        Message(role="user", content=LIKE_A_LABEL, stays=True, of="lore:x"),
+    ],
+)
+def test_what_nobody_said_is_set_in_where_it_stands_among_what_was_said(message: Message) -> None:
+    assert chat_messages([message])[0].content == f"    {LIKE_A_LABEL}"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message(role="user", content=LIKE_A_LABEL, name="Anna"),
+        Message(role="system", content=LIKE_A_LABEL),
+        Message(role="assistant", content=LIKE_A_LABEL),
+        Message(role="user", content=LIKE_A_LABEL, block="ordered"),
+        Message(role="user", content=LIKE_A_LABEL, block="dynamic"),
+        Message(role="user", content=LIKE_A_LABEL, stays=True, of="dynamic"),
+    ],
+)
+def test_the_game_s_own_facts_and_what_was_said_stand_as_they_are(message: Message) -> None:
+    assert chat_messages([message])[0].content == LIKE_A_LABEL

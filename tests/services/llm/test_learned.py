@@ -1,0 +1,67 @@
+"""What a server taught us: fields that are left out, and how long a prompt may be."""
+
+import pytest
+
+from evennia_ai.services.llm.learned import Learned, without_fields
+
+BODY = {
+    "model": "tiny",
+    "messages": [{"role": "assistant", "content": "", "reasoning_content": "hm"}],
+    "user": "u",
+    "max_tokens": 9,
+}
+
+
+def test_refused_fields_are_left_out_or_renamed() -> None:
+    refused = {"user": "", "max_tokens": "max_completion_tokens", "reasoning_content": ""}
+    assert without_fields(BODY, refused) == {
+        "model": "tiny",
+        "messages": [{"role": "assistant", "content": ""}],
+        "max_completion_tokens": 9,
+    }
+
+
+@pytest.mark.parametrize("needed", ["model", "messages", "max_tokens"])
+def test_a_field_that_the_request_needs_stays(needed: str) -> None:
+    assert without_fields(BODY, {needed: ""}) == BODY
+
+
+def test_an_argument_of_a_tool_stays_whatever_it_is_called() -> None:
+    schema = {"type": "object", "properties": {"strict": {"type": "string", "strict": True}}}
+    assert without_fields({"tools": [{**schema, "strict": True}]}, {"strict": ""}) == {
+        "tools": [{"type": "object", "properties": {"strict": {"type": "string"}}}]
+    }
+
+
+def test_a_refusal_is_news_once() -> None:
+    learned = Learned()
+    assert learned.learn_refusal("user")
+    assert not learned.learn_refusal("user")
+
+
+@pytest.mark.parametrize(
+    ("window", "counted", "limit"),
+    [
+        (1125, None, 725),  # the window less the reply
+        (1125, 4000, 362),  # the server counts twice as many tokens as we do
+        (1125, 1500, 725),  # it counts fewer: no reason to send more
+        (8192, None, 1999),  # it refused this prompt whatever it says of its window
+        (None, None, 1500),  # it names no window
+        (7, None, 1500),  # a number that is no window
+        (300, None, 1),  # no room beside the reply
+    ],
+)
+def test_a_prompt_gets_the_room_that_a_refusal_leaves(
+    window: int | None, counted: int | None, limit: int
+) -> None:
+    learned = Learned()
+    learned.learn_window(
+        window_tokens=window, counted_tokens=counted, sent_tokens=2000, reply_tokens=400
+    )
+    assert learned.prompt_limit(5000) == limit
+    assert learned.prompt_limit(200) == min(200, limit)
+    assert learned.window_tokens == (window if window and window > 7 else None)
+
+
+def test_without_a_refusal_a_prompt_has_all_its_room() -> None:
+    assert Learned().prompt_limit(7000) == 7000

@@ -1,0 +1,63 @@
+"""Attempts are made again, later and later, as long as that is worth it and there is time."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from evennia_ai.services.net.http import FailedAttempt, pause_seconds, persistently
+
+
+@pytest.mark.parametrize(
+    ("retried", "chance", "seconds"),
+    [(0, 0, 0.25), (0, 1, 0.5), (1, 1, 1.0), (4, 1, 8.0), (50, 1, 8.0), (50, 0, 4.0)],
+)
+def test_pauses_double_up_to_a_limit_and_vary(retried: int, chance: float, seconds: float) -> None:
+    assert pause_seconds(retried, after_seconds=None, chance=chance) == seconds
+
+
+def test_who_is_told_to_wait_waits_as_long_and_a_little_more() -> None:
+    assert pause_seconds(0, after_seconds=2, chance=0) == 2
+    assert pause_seconds(0, after_seconds=2, chance=1) == pytest.approx(2.2)
+
+
+ANSWER = "Aye."
+BUSY = FailedAttempt(again=True, after_seconds=0)
+
+
+def tried(*outcomes: str | FailedAttempt, seconds: float = 5, max_retries: int = 2) -> Any:
+    """What attempts with these outcomes come to, and how many were made."""
+    left = list(outcomes)
+
+    async def attempt() -> str | FailedAttempt:
+        return left.pop(0)
+
+    outcome = asyncio.run(
+        persistently(attempt, max_retries=max_retries, may_pause=lambda pause: pause < seconds)
+    )
+    return outcome, len(outcomes) - len(left)
+
+
+def test_an_answer_ends_the_attempts() -> None:
+    assert tried(BUSY, ANSWER, ANSWER) == (ANSWER, 2)
+
+
+def test_the_last_attempts_failure_is_the_outcome() -> None:
+    last = FailedAttempt(again=True)
+    outcome, attempts = tried(BUSY, BUSY, last)
+    assert outcome is last
+    assert attempts == 3
+
+
+def test_what_is_no_use_is_not_tried_again() -> None:
+    refused = FailedAttempt()
+    assert tried(refused, ANSWER) == (refused, 1)
+    assert tried(BUSY, ANSWER, max_retries=0)[1] == 1
+
+
+def test_who_has_no_time_for_the_pause_gives_up_at_once() -> None:
+    began = time.monotonic()
+    busy = FailedAttempt(again=True, after_seconds=60)
+    assert tried(busy, ANSWER, seconds=50) == (busy, 1)
+    assert time.monotonic() - began < 50

@@ -1,0 +1,61 @@
+"""The setting of search by meaning, and what it needs."""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.services.settings.conf import conf, problems
+
+
+@pytest.fixture(autouse=True)
+def _read_anew() -> Any:
+    conf.cache_clear()
+    yield
+    conf.cache_clear()
+
+
+def told() -> list[str]:
+    return [f"{one.message} {one.hint}" for one in problems() if one.id == "E061"]
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    monkeypatch.setattr("evennia_ai.services.settings.conf.missing_packages", lambda: packages)
+
+
+def test_a_game_that_sets_nothing_searches_by_words_alone(monkeypatch: Any) -> None:
+    without(monkeypatch, "tokenizers")
+
+    assert conf().knowledge_embeddings is False
+    assert told() == []
+
+
+def test_what_is_missing_is_told_with_what_to_type(monkeypatch: Any, settings_of_ai: Any) -> None:
+    without(monkeypatch, "tokenizers", "safetensors")
+    settings_of_ai(KNOWLEDGE_EMBEDDINGS=True)
+
+    (problem,) = told()
+    assert "needs tokenizers, safetensors" in problem
+    assert 'pip install "evennia-ai[embeddings]"' in problem
+
+
+def test_where_all_is_installed_it_is_on(monkeypatch: Any, settings_of_ai: Any) -> None:
+    without(monkeypatch)
+    settings_of_ai(KNOWLEDGE_EMBEDDINGS=True)
+
+    assert told() == []
+    assert conf().knowledge_embeddings is True
+
+
+def test_what_is_neither_on_nor_off_is_refused(settings_of_ai: Any) -> None:
+    settings_of_ai(KNOWLEDGE_EMBEDDINGS="yes")
+
+    (problem,) = told()
+    assert "True or False" in problem
+
+
+def test_memories_by_meaning_need_the_same(monkeypatch: Any, settings_of_ai: Any) -> None:
+    without(monkeypatch, "tokenizers")
+    settings_of_ai(MEMORY={"by_meaning": True})
+
+    (problem,) = told()
+    assert "EVENNIA_AI_MEMORY['by_meaning'] needs tokenizers" in problem

@@ -1,0 +1,42 @@
+"""What a game needs that has Evennia by itself, and evennia_ai without the extra `game`."""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.services.settings.conf import conf, problems
+
+A_WIKI = {"KNOWLEDGE_WIKIS": {"isle": {"api": "https://wiki.example.org/api.php"}}}
+
+
+def told(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> list[str]:
+    monkeypatch.setattr(
+        "evennia_ai.services.settings.conf._is_installed", lambda package: installed
+    )
+    conf.cache_clear()
+    found = [f"{one.message} {one.hint}" for one in problems() if one.id == "E102"]
+    conf.cache_clear()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "asked"),
+    [
+        ({"BASE_URL": "http://localhost:8080/v1", "MODEL": "m"}, "profile 'default'"),
+        ({"PROFILES": {"wise": {"client": "anthropic", "model": "m"}}}, "profile 'wise'"),
+        (A_WIKI, "wiki 'isle'"),
+    ],
+)
+def test_a_server_that_cannot_be_asked_is_an_error_with_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, settings_of_ai: Any, values: dict[str, Any], asked: str
+) -> None:
+    settings_of_ai(**values)
+
+    (problem,) = told(monkeypatch, installed=False)
+    assert f"the {asked} asks a server" in problem
+    assert problem.endswith('Type: pip install "evennia-ai[game]"')
+    assert told(monkeypatch, installed=True) == []
+
+
+def test_a_game_that_asks_no_server_needs_no_http_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(monkeypatch, installed=False) == []

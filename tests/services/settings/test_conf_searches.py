@@ -1,0 +1,50 @@
+"""Settings: how often NPCs look something up, and whether vaults are kept."""
+
+import pytest
+from django.core import checks
+
+from evennia_ai.engine.knowledge.settings import USUAL, SearchBudget
+from evennia_ai.services.settings.conf import conf
+
+
+@pytest.fixture(autouse=True)
+def _read_anew():
+    conf.cache_clear()
+    yield
+    conf.cache_clear()
+
+
+def found() -> list[checks.CheckMessage]:
+    return [m for m in checks.run_checks() if (m.id or "").startswith("evennia_ai.")]
+
+
+def test_vaults_are_kept_and_the_budget_is_the_usual_one_unless_the_game_says_else():
+    assert (conf().knowledge_vault, conf().knowledge_budget) == (True, USUAL)
+
+
+def test_what_the_game_says_counts(settings_of_ai):
+    settings_of_ai(KNOWLEDGE_VAULT=False, KNOWLEDGE_BUDGET={"calls": 3, "free": 2})
+
+    assert conf().knowledge_vault is False
+    assert conf().knowledge_budget == SearchBudget(calls=3, free=2)
+    assert found() == []
+
+
+def test_a_budget_that_contradicts_itself_is_warned_of_and_not_used(settings_of_ai):
+    settings_of_ai(KNOWLEDGE_BUDGET={"calls": 3, "free": 3})
+    (message,) = found()
+
+    assert message.id == "evennia_ai.W006"
+    assert "free (3) must be less than calls (3)" in message.msg
+    assert conf().knowledge_budget == USUAL
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "check"),
+    [("KNOWLEDGE_VAULT", "no", "E058"), ("KNOWLEDGE_BUDGET", 10, "E059")],
+)
+def test_what_is_of_another_kind_stops_the_start(settings_of_ai, name, value, check):
+    settings_of_ai(**{name: value})
+    (message,) = found()
+
+    assert message.id == f"evennia_ai.{check}"

@@ -1,0 +1,58 @@
+"""What the check of a PostgreSQL says, with a real one."""
+
+import pytest
+
+from evennia_ai.services.settings.database import database
+from evennia_ai.store.core.postgresql import problems
+from tests.store.postgres import Cluster, shared_cluster
+
+pytestmark = pytest.mark.service
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    return shared_cluster(tmp_path_factory.mktemp("beside"))
+
+
+def problem(address: str):
+    """What is wrong with the database at an address."""
+    from django.db import connections
+    from django.db.utils import ConnectionHandler
+
+    handler = ConnectionHandler(database(address))
+    try:
+        return problems.problem_of(handler["default"])
+    finally:
+        handler.close_all()
+        assert "default" in connections
+
+
+def test_a_database_that_can_hold_a_game_has_no_problem(cluster):
+    assert problem(cluster.make("fit")) is None
+
+
+def test_a_server_that_is_away_is_told_with_what_to_look_at(cluster):
+    found = problem("postgres://evennia_ai@127.0.0.1:1/fit")
+
+    assert "PostgreSQL cannot be asked" in found.message
+    assert "pg_lsclusters" in found.hint
+
+
+def test_another_encoding_is_told(cluster):
+    address = cluster.make("latin", more="ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'")
+
+    assert "is encoded as LATIN1" in problem(address).message
+
+
+def test_an_old_server_is_told(cluster, monkeypatch):
+    monkeypatch.setattr(problems, "OLDEST", 99)
+
+    assert "is older than 99" in problem(cluster.make("old")).message
+
+
+def test_a_user_who_may_make_no_tables_is_told(cluster):
+    cluster.do("CREATE ROLE guest LOGIN")
+    cluster.make("foreign")
+
+    address = f"postgres://guest@127.0.0.1:{cluster.port}/foreign"
+    assert "may make no tables" in problem(address).message

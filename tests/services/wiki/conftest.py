@@ -1,0 +1,49 @@
+"""A stub of a wiki, a bridge whose results the test takes, and the wiki as a knowledge base."""
+
+# ruff: noqa: F811 - fixtures of another room
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evennia_ai.services.net.bridge import AsyncBridge
+from evennia_ai.services.net.secrets import SecretText
+from evennia_ai.services.wiki.backend import MediaWikiBackend
+from evennia_ai.services.wiki.site import Site
+from tests.services.net.conftest import _no_proxy, bridge, reactor  # noqa: F401 - fixtures
+from tests.services.net.handover import Handover
+from tests.services.wiki.stub_wiki import PASSWORD, StubWiki
+
+Making = Callable[..., MediaWikiBackend]
+Outcome = Callable[[Any], Any]
+
+
+@pytest.fixture
+def outcome(reactor: Handover) -> Outcome:
+    """What an answer of the base comes to: its result, or the exception it fails with."""
+    return lambda answer: reactor.outcome_of(answer, within_seconds=30)
+
+
+@pytest.fixture
+def wiki() -> Iterator[StubWiki]:
+    wiki = StubWiki()
+    yield wiki
+    wiki.close()
+
+
+@pytest.fixture
+def base(wiki: StubWiki, bridge: AsyncBridge) -> Making:
+    """Makes the knowledge base `harbour` of the stub's pages; it does not try twice."""
+
+    def made(**values: Any) -> MediaWikiBackend:
+        wanted = {"key": "harbour", "api": wiki.api, "max_retries": 0, **values}
+        return MediaWikiBackend("harbour", Site(**wanted), bridge)
+
+    return made
+
+
+@pytest.fixture
+def editor(base: Making) -> MediaWikiBackend:
+    """The knowledge base, with somebody who may edit."""
+    return base(user="Admin@game", password=SecretText(PASSWORD))

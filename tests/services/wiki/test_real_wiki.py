@@ -1,0 +1,194 @@
+"""A real MediaWiki as a knowledge base: what every backend does, and the demo's wiki in it.
+
+Needs Debian's packages, see `real_wiki.py`; each test has a wiki as it was at the first.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.knowledge.pages.files import read_folder
+from evennia_ai.engine.knowledge.pages.page import BackendError, PageDraft, page_name
+from evennia_ai.services.net.bridge import AsyncBridge
+from evennia_ai.services.wiki.backend import Intro, MediaWikiBackend, Wikipedia
+from tests.engine.knowledge.backend_suite import PAGES, BackendSuite, a_draft
+from tests.services.net.handover import Handover
+from tests.services.wiki.conftest import Outcome
+from tests.services.wiki.real_wiki import RealWiki
+
+DEMO = Path(__file__).parents[3] / "world" / "demo" / "knowledge"
+
+pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWiki]:
+    wiki = RealWiki(tmp_path_factory.mktemp("wiki"))
+    yield wiki
+    wiki.close()
+
+
+@pytest.fixture(scope="module")
+def filled(installed: RealWiki) -> RealWiki:
+    """The wiki with the pages of the suite."""
+    reactor = Handover()
+    bridge = AsyncBridge(reactor)
+    backend = MediaWikiBackend("harbour", installed.site(), bridge)
+    for page in PAGES:
+        draft = PageDraft(page=page, was="", by=trusted("Mira"))
+        assert reactor.outcome_of(backend.write(draft), within_seconds=60).name == page.name
+    bridge.stop()
+    installed.remember()
+    return installed
+
+
+@pytest.fixture
+def backend(filled: RealWiki, bridge: AsyncBridge) -> MediaWikiBackend:
+    filled.forget()
+    return MediaWikiBackend("harbour", filled.site(), bridge)
+
+
+class OnAWiki(BackendSuite):
+    """The suite, where answers come later."""
+
+    @pytest.fixture
+    def told(self, reactor: Handover) -> Callable[[Any], Any]:
+        def told(answer: Any) -> Any:
+            came = reactor.outcome_of(answer, within_seconds=30)
+            if isinstance(came, Exception):
+                raise came
+            return came
+
+        return told
+
+
+class TestSmallWiki(OnAWiki):
+    """A wiki that is read whole and searched here."""
+
+
+class TestLargeWiki(OnAWiki):
+    """A wiki that is asked to search, in its own way."""
+
+    @pytest.fixture(autouse=True)
+    def _large(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("evennia_ai.services.wiki.finding.SMALL_PAGES", 0)
+
+    def test_a_script_without_blanks_is_found(self, found):
+        """By how a run of it begins, which is all that this wiki has an index of."""
+        assert found("清晨") == ["渡口"]
+
+
+def test_a_conflict_tells_who_changed_the_page(backend: MediaWikiBackend, outcome: Outcome) -> None:
+    first = outcome(backend.write(a_draft("Pier", "Old planks.")))
+    outcome(backend.write(a_draft("Pier", "New planks.", was=first.revision)))
+    problem = outcome(backend.write(a_draft("Pier", "My planks.", was=first.revision)))
+    assert isinstance(problem, BackendError)
+    assert "has another 'Pier' by now: Admin changed it" in str(problem)
+    assert "nothing was written" in str(problem)
+
+
+def test_a_page_that_is_gone_is_not_written_over(
+    backend: MediaWikiBackend, outcome: Outcome
+) -> None:
+    problem = outcome(backend.write(a_draft("Nowhere", "Fog.", was="7")))
+    assert "has no page 'Nowhere' any more" in str(problem)
+
+
+def test_an_edit_tells_who_approved_it(
+    filled: RealWiki, backend: MediaWikiBackend, outcome: Outcome
+) -> None:
+    page = outcome(backend.write(a_draft("Pier", "Old planks.")))
+    assert filled.comment_of(page.revision) == "for a test (approved by Anna)"
+
+
+def test_nobody_writes_the_pages_that_govern_the_wiki(
+    backend: MediaWikiBackend, outcome: Outcome
+) -> None:
+    problem = outcome(backend.write(a_draft("MediaWiki:Common.js", "alert()")))
+    assert "can have no page 'MediaWiki:Common.js'" in str(problem)
+
+
+def test_a_redirect_is_written_as_the_wiki_has_them(
+    backend: MediaWikiBackend, outcome: Outcome
+) -> None:
+    outcome(backend.write(a_draft("The Book", "", redirect=page_name("Talk:Sources:Ledger"))))
+    outcome(backend.write(a_draft("Talk:Sources:Ledger", "Is it whole?")))
+    (page,) = outcome(backend.fetch([page_name("The Book")]))
+    assert page.name == page_name("Talk:Sources:Ledger")
+
+
+def test_a_bot_with_another_password_is_let_in_nowhere(
+    filled: RealWiki, bridge: AsyncBridge, outcome: Outcome
+) -> None:
+    stranger = MediaWikiBackend("harbour", filled.site(user="Admin@other"), bridge)
+    assert "does not let 'Admin@other' in" in str(outcome(stranger.fetch([page_name("Ferry")])))
+
+
+def test_anybody_may_read(filled: RealWiki, bridge: AsyncBridge, outcome: Outcome) -> None:
+    anybody = MediaWikiBackend("harbour", filled.site(user=""), bridge)
+    (page,) = outcome(anybody.fetch([page_name("Ferry")]))
+    assert page.name == page_name("Ferry")
+
+
+def test_an_intro_is_the_plain_text_before_the_first_heading(
+    filled: RealWiki, bridge: AsyncBridge, backend: MediaWikiBackend, outcome: Outcome
+) -> None:
+    outcome(
+        backend.write(a_draft("Barge", "A '''barge''' is [[Ferry|a boat]].\n\n== Past ==\nOld."))
+    )
+    intro = outcome(Wikipedia(f"{filled.address}/api.php", bridge).intro("barge"))
+    assert intro == Intro(title="Barge", text="A barge is a boat.")
+
+
+@pytest.fixture(scope="module")
+def demo(filled: RealWiki) -> RealWiki:
+    """The wiki with the demo's pages as well."""
+    reactor = Handover()
+    bridge = AsyncBridge(reactor)
+    backend = MediaWikiBackend("harbour", filled.site(), bridge)
+    filled.forget()
+    for page in read_folder(DEMO / "harbour").pages:
+        reactor.outcome_of(
+            backend.write(PageDraft(page=page, was="", by=trusted("Mira"))), within_seconds=60
+        )
+    bridge.stop()
+    filled.remember()
+    return filled
+
+
+@pytest.mark.parametrize("small", [300, 0])
+def test_questions_about_the_demo_find_a_page_that_answers(
+    demo: RealWiki,
+    bridge: AsyncBridge,
+    outcome: Outcome,
+    monkeypatch: pytest.MonkeyPatch,
+    small: int,
+) -> None:
+    monkeypatch.setattr("evennia_ai.services.wiki.finding.SMALL_PAGES", small)
+    backend = MediaWikiBackend("harbour", demo.site(), bridge)
+    questions = yaml.safe_load((DEMO / "questions.yaml").read_text(encoding="utf-8"))[::3]
+    found = [
+        {hit.page.name.full for hit in outcome(backend.search(one["question"], limit=5))}
+        for one in questions
+    ]
+    answered = [bool(names & {*one["pages"]}) for names, one in zip(found, questions, strict=True)]
+    assert sum(answered) / len(answered) >= 0.8
+
+
+def test_a_page_of_the_demo_comes_back_as_it_was_written(
+    demo: RealWiki, bridge: AsyncBridge, outcome: Outcome
+) -> None:
+    every = read_folder(DEMO / "harbour").pages
+    written = [page for page in every if page.meta.redirect is None]
+    backend = MediaWikiBackend("harbour", demo.site(), bridge)
+    pages = outcome(backend.fetch([page.name for page in written]))
+    changed = {
+        page.name.full: (page.body, again.body, page.meta, again.meta)
+        for page, again in zip(written, pages, strict=True)
+        if (page.body.rstrip(), page.meta, page.links) != (again.body, again.meta, again.links)
+    }
+    assert changed == {}

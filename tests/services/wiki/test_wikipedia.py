@@ -1,0 +1,119 @@
+"""Intros of Wikipedia: short, plain, and never worth waiting for."""
+
+import pytest
+
+from evennia_ai.engine.knowledge.pages.page import BackendError
+from evennia_ai.services.net.bridge import AsyncBridge
+from evennia_ai.services.wiki.backend import INTRO_SECONDS, Intro, Wikipedia
+from tests.services.wiki.conftest import Outcome
+from tests.services.wiki.stub_wiki import StubWiki, answers, refuses, sends, stalls
+
+
+@pytest.fixture
+def wikipedia(wiki: StubWiki, bridge: AsyncBridge) -> Wikipedia:
+    return Wikipedia(wiki.api, bridge)
+
+
+def says(extract: object, *, title: str = "Ferry", **more: object):
+    page = {"ns": 0, "title": title, "pageid": 1, "extract": extract, **more}
+    return answers({"query": {"pages": [page]}})
+
+
+def test_an_intro_has_the_title_of_the_article(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
+) -> None:
+    wiki.behaves(says("A ferry is a boat."))
+    assert outcome(wikipedia.intro("ferries")) == Intro(title="Ferry", text="A ferry is a boat.")
+
+
+def test_one_short_question_is_asked_of_nobody_in_particular(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
+) -> None:
+    wiki.behaves(says("A ferry is a boat."))
+    outcome(wikipedia.intro("ferries"))
+    (asked,) = wiki.requests
+    assert asked["prop"] == "extracts|pageprops"
+    assert (asked["exintro"], asked["explaintext"], asked["redirects"]) == ("1", "1", "1")
+    assert asked["titles"] == "Ferries"
+
+
+@pytest.mark.parametrize(
+    "entity", ["", "  ", "a|b", "[[Ferry]]", "x" * 300, "Sources:Ledger", "a\x00b", "{{x}}"]
+)
+def test_what_can_be_no_title_is_not_asked_for(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, entity: str
+) -> None:
+    assert outcome(wikipedia.intro(entity)) is None
+    assert wiki.requests == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        says("Ferry may mean:", pageprops={"disambiguation": ""}),
+        says(""),
+        says(None),
+        says(7),
+        says("Page of a user.", ns=2),
+        answers({"query": {"pages": [{"ns": 0, "title": "Ferry", "missing": True}]}}),
+        answers({"query": {}}),
+    ],
+)
+def test_what_is_no_article_has_no_intro(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, answer
+) -> None:
+    wiki.behaves(answer)
+    assert outcome(wikipedia.intro("Ferry")) is None
+
+
+def test_a_long_intro_ends_with_a_sentence(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
+) -> None:
+    wiki.behaves(says("This is a sentence. " * 500))
+    text = outcome(wikipedia.intro("Ferry")).text
+    assert 1_400 < len(text) <= 1_500
+    assert text.endswith("sentence.")
+
+
+def test_an_intro_without_an_end_is_cut(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
+) -> None:
+    wiki.behaves(says("x" * 5_000))
+    assert outcome(wikipedia.intro("Ferry")).text == "x" * 1_499 + "…"
+
+
+def test_nothing_in_an_intro_acts_on_a_terminal(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
+) -> None:
+    wiki.behaves(says("A\x1b[2Jferry\x00 is\u202e a\u200b boat.\r\nIt\tfloats."))
+    assert outcome(wikipedia.intro("Ferry")).text == "Aferry is a boat.\nIt floats."
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (sends(b"<html>"), "no JSON"),
+        (refuses("internal"), "refused: Not now."),
+        (sends(b"", status=404), "status 404"),
+    ],
+)
+def test_a_failure_is_told(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, answer, told: str
+) -> None:
+    wiki.behaves(answer)
+    problem = outcome(wikipedia.intro("Ferry"))
+    assert isinstance(problem, BackendError)
+    assert told in str(problem)
+
+
+@pytest.mark.req("S4-17")
+def test_nobody_waits_for_an_encyclopedia(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evennia_ai.services.wiki.backend.INTRO_SECONDS", 0.2)
+    wiki.behaves(stalls)
+    assert "did not answer within 0.2 seconds" in str(outcome(wikipedia.intro("Ferry")))
+
+
+def test_five_seconds_are_enough() -> None:
+    assert INTRO_SECONDS == 5

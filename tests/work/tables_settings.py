@@ -1,9 +1,0 @@
-"""Settings under which our tables and the queue's are made, without Evennia's."""
-
-import os
-
-from evennia_ai.settings.database import database
-
-INSTALLED_APPS = ["evennia_ai", "procrastinate.contrib.django"]
-DATABASES = database(os.environ["EVENNIA_AI_TEST_DATABASE"])
-USE_TZ = True
