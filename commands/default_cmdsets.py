@@ -6,7 +6,7 @@ from evennia.commands.default.cmdset_session import SessionCmdSet as DefaultSess
 from evennia.commands.default.cmdset_unloggedin import UnloggedinCmdSet as DefaultUnloggedinCmdSet
 
 from commands.pose import CmdPose
-from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai import AICmdSet
 
 
 class CharacterCmdSet(DefaultCharacterCmdSet):

@@ -72,7 +72,7 @@ def _settings() -> str:
 
 
 def _commands() -> str:
-    from evennia_ai.commands.cmdset import AICmdSet
+    from evennia_ai import AICmdSet
 
     commands = sorted(AICmdSet().commands, key=lambda command: str(command.key))
     return "\n\n".join(map(_command, commands))

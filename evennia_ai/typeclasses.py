@@ -1,4 +1,7 @@
-"""NPCs with a mind: `AIMixin` for any character class, `AINPC` ready to use."""
+"""The classes that a game subclasses or names in its database; this path stays.
+
+`AIMixin` gives any character class a mind, `AINPC` is ready to use.
+"""
 
 from typing import Any
 
@@ -10,9 +13,11 @@ from evennia.utils.utils import lazy_property
 from evennia_ai.npc.mind.company import company_of, read_together
 from evennia_ai.npc.mind.handler import AIHandler
 from evennia_ai.npc.runtime import current
-from evennia_ai.npc.senses.perception import rendered_for
+from evennia_ai.npc.senses.perception import AISpeakerMixin, rendered_for
 from evennia_ai.npc.senses.presence import MIND, HasMind, is_playable_by, mask_of, recog_names
-from evennia_ai.npc.senses.witness import Witness, safely
+from evennia_ai.npc.senses.witness import AIRoomMixin, Witness, safely
+
+__all__ = ["AINPC", "AIMixin", "AIRoomMixin", "AISpeakerMixin"]
 
 
 class AIMixin(HasMind):

@@ -36,6 +36,7 @@ EVENNIA_PATHS = (
     "services/settings",
     "store",
     "test_injection_depth.py",
+    "test_public_names.py",
     "test_walk.py",
     "web",
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evennia.settings_default import *
 
-from evennia_ai.services.settings.database import database
+from evennia_ai import database
 from server.logins import read_logins
 from server.ports import HOST, Ports
 

@@ -2,8 +2,7 @@
 
 from pydantic import Field
 
-from evennia_ai.npc.tools.targets import things
-from evennia_ai.npc.tools.tool import Tool, ToolArguments, Use
+from evennia_ai import Tool, ToolArguments, Use, things
 
 
 class RingBell(Tool):

@@ -2,7 +2,7 @@
 
 from evennia import default_cmds
 
-from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai import AICmdSet
 
 
 class CharacterCmdSet(default_cmds.CharacterCmdSet):

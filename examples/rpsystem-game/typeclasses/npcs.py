@@ -2,7 +2,7 @@
 
 from typeclasses.characters import Character
 
-from evennia_ai.typeclasses import AIMixin
+from evennia_ai import AIMixin
 
 
 class NPC(AIMixin, Character):
