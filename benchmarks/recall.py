@@ -30,8 +30,8 @@ from functools import cache
 
 from benchmarks.recall_dialogues import HALVES, KINDS, dialogues
 from evennia_ai.engine.memory.memories import Memory
-from evennia_ai.engine.memory.recalling import RecallRules, scored
-from evennia_ai.engine.memory.relevance import BEFORE_WEIGHTS, NOT_KNOWN
+from evennia_ai.engine.memory.recalling import RecallRules, score_memories
+from evennia_ai.engine.memory.relevance import BEFORE_WEIGHTS, NO_NEARNESS
 from evennia_ai.engine.memory.scenes import scene_of, words_said
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import said
@@ -116,8 +116,10 @@ def by_score(rules, *, with_meaning=False, by="total"):
     """Asked -> ids of its memories, the best first."""
 
     def order(asked):
-        near = nearness(asked) if with_meaning else NOT_KNOWN
-        scores = scored(asked.memories, hours=asked.hours, said=asked.said, rules=rules, near=near)
+        near = nearness(asked) if with_meaning else NO_NEARNESS
+        scores = score_memories(
+            asked.memories, hours=asked.hours, said=asked.said, rules=rules, near=near
+        )
         pairs = zip(asked.memories, scores, strict=True)
         ranked = sorted(pairs, key=lambda pair: (-getattr(pair[1], by), pair[0].id))
         return [memory.id for memory, _ in ranked]
@@ -191,7 +193,7 @@ def cost(count, *, rounds=60):
     for number in range(rounds):
         for rules in (BEFORE, USUAL) if number % 2 else (USUAL, BEFORE):
             start = time.process_time()
-            scored(memories, hours=500.0, said=asked[number % len(asked)].said, rules=rules)
+            score_memories(memories, hours=500.0, said=asked[number % len(asked)].said, rules=rules)
             times[rules].append(1000 * (time.process_time() - start))
     return statistics.median(times[BEFORE][2:]), statistics.median(times[USUAL][2:])
 

@@ -35,13 +35,13 @@ from evennia_ai.engine.lorebook.activation.timers import NO_STATE
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.memory.recalling import (
-    NOTHING,
-    Recalled,
-    no_place,
-    recalled,
-    refused,
-    shown,
-    with_memories,
+    NOTHING_RECALLED,
+    RecallResult,
+    insert_memories,
+    mark_shown,
+    recall_memories,
+    refuse_memories,
+    why_no_place,
 )
 from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.assembly import PLAIN
@@ -79,7 +79,7 @@ class Composition(NamedTuple):
 
     prompt: Prompt
     lore: Activation
-    recalled: Recalled = NOTHING
+    recalled: RecallResult = NOTHING_RECALLED
 
 
 def compose(inputs: Inputs) -> Prompt:
@@ -133,7 +133,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     )
     if rules.blocks != "latest":
         messages = with_staying_facts(messages)
-    reminded = shown(reminded, fitted.pieces, standing)  # 9
+    reminded = mark_shown(reminded, fitted.pieces, standing)  # 9
     formats = () if assembly is PLAIN else tuple(format_verdicts(inputs.components, assembly))
     prompt = Prompt(
         messages=squashed(messages) if assembly.squash else messages,
@@ -294,14 +294,14 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], filling: Filling) -> Ac
     )
 
 
-def _recalled(inputs: Inputs) -> Recalled:
+def _recalled(inputs: Inputs) -> RecallResult:
     """The memories that the NPC is reminded of."""
     if not inputs.memories:
-        return NOTHING
-    if problem := no_place(inputs.components):
-        return refused(inputs.memories, problem)
+        return NOTHING_RECALLED
+    if problem := why_no_place(inputs.components):
+        return refuse_memories(inputs.memories, problem)
     rules = inputs.rules
-    return recalled(
+    return recall_memories(
         inputs.memories,
         rules=rules.memory,
         moment=inputs.moment,
@@ -321,7 +321,7 @@ def _expanded(
     inputs: Inputs,
     notes: Sequence[ExpandedNote],
     lore: Activation,
-    reminded: Recalled,
+    reminded: RecallResult,
     filling: Filling,
     *,
     said: SaidSources,
@@ -343,7 +343,7 @@ def _expanded(
     made = settle_pieces(expanded.made, unsettled, layout=filling.layout, counter=counter)
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
-    made = with_memories(made, reminded.kept, components=components, filling=filling, store=store)
+    made = insert_memories(made, reminded.kept, components=components, filling=filling, store=store)
     made = with_filled(made, inputs.blocks, components=components, filling=filling, store=store)
     if entries:
         joints = components.joints

@@ -22,11 +22,11 @@ from evennia_ai.engine.memory.memories import (
     LEAST_IMPORTANT,
     MAX_TEXT,
     MOST_IMPORTANT,
-    Held,
     Memory,
+    MemorySet,
     is_importance,
     is_text,
-    surplus,
+    surplus_memories,
 )
 from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.store.core.authoring import Change, Revisions
@@ -82,13 +82,13 @@ def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
     _check(new)
     with changing(MEMORIES, f"adding a memory of NPC {npc_ref}", by=by):
         held = _load(npc_ref)
-        known = held.same_as(new)
+        known = held.find_same(new)
         if known is not None:
             merged = _merged(npc_ref, known, new, by=by)
             return Added(memory=merged, is_merged=True)
         made = _inserted(npc_ref, new)
         record_all(npc_ref, [made], action="created", by=by)
-        dropped = surplus(held.with_memory(made), most=most, hours=new.created_at)
+        dropped = surplus_memories(held.with_memory(made), most=most, hours=new.created_at)
         _end(npc_ref, dropped, action="faded", by=by)
         held_by.written(npc_ref)
     return Added(memory=made, dropped=tuple(dropped))
@@ -156,7 +156,7 @@ def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
         replace(memory, recalled_at=at_hours) if memory.id in stale else memory
         for memory in held.memories
     )
-    held_by.wrote(npc_ref, Held(tuple(again)))
+    held_by.wrote(npc_ref, MemorySet(tuple(again)))
 
 
 def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
@@ -195,7 +195,7 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
                 "about": memory.about,
                 "number": memory.revision,
                 "action": action,
-                "value": "" if action in _ENDS else canonical_json(dict(memory.revised)),
+                "value": "" if action in _ENDS else canonical_json(dict(memory.revision_fields)),
             }
             for memory in memories
         ],
@@ -241,7 +241,7 @@ def _end(npc_ref: str, gone: Iterable[Memory], *, action: Action, by: Actor) -> 
         record_all(npc_ref, ended, action=action, by=by)
 
 
-def _found(held: Held, npc_ref: str, memory_id: int) -> Memory:
+def _found(held: MemorySet, npc_ref: str, memory_id: int) -> Memory:
     found = held.find(memory_id)
     if found is None:
         raise NotStoredError(f"memory of NPC {npc_ref}", memory_id)
@@ -268,16 +268,16 @@ _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyTy
 _COLUMNS: Final = tuple(field.name for field in fields(Memory) if field.name != "_memo")
 
 
-def _load(npc_ref: str) -> Held:
+def _load(npc_ref: str) -> MemorySet:
     return _load_each([npc_ref])[npc_ref]
 
 
-def _load_each(npc_refs: Sequence[str]) -> Mapping[str, Held]:
+def _load_each(npc_refs: Sequence[str]) -> Mapping[str, MemorySet]:
     of_each: dict[str, list[Memory]] = {npc_ref: [] for npc_ref in npc_refs}
     rows = models.Memory.objects.filter(npc_ref__in=npc_refs).order_by("pk")
     for row in rows.values("npc_ref", *_COLUMNS):
         of_each[row.pop("npc_ref")].append(Memory(**row))
-    return {npc_ref: Held(tuple(memories)) for npc_ref, memories in of_each.items()}
+    return {npc_ref: MemorySet(tuple(memories)) for npc_ref, memories in of_each.items()}
 
 
 held_by: Final = Snapshots(MEMORIES, _load, load_each=_load_each)

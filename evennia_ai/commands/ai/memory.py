@@ -14,9 +14,9 @@ from typing import Any, Final
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.memory.learning import judged
+from evennia_ai.engine.memory.learning import judge_text
 from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
-from evennia_ai.engine.memory.recalling import Moment, Score, is_open, scored
+from evennia_ai.engine.memory.recalling import Moment, Score, is_open, score_memories
 from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.prompt.history import History
@@ -111,7 +111,7 @@ def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
 
 def _warning(npc: NPC, text: str, about: str) -> str:
     """What a builder may want to know about a text that an NPC could not have learnt itself."""
-    if not judged(text, people_of(npc.ai.ref, about=about)).refusal:
+    if not judge_text(text, people_of(npc.ai.ref, about=about)).refusal:
         return ""
     return (
         " It reads like what the NPC is or has to do: that belongs in its card or in the component"
@@ -189,7 +189,7 @@ def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
     ranked: list[tuple[Memory, Score]] = []
     for is_said_aloud in (True, False):
         some = [memory for memory in held if is_open(memory, NOBODY) == is_said_aloud]
-        scores = scored(some, hours=hours_now(), said=said, rules=rules)
+        scores = score_memories(some, hours=hours_now(), said=said, rules=rules)
         ranked += zip(some, scores, strict=True)
     return sorted(ranked, key=lambda pair: (-pair[1].total, pair[0].id))
 

@@ -1,19 +1,19 @@
-"""Learning: how a model is asked what is worth remembering, and what an NPC may never learn.
+"""Learning: how a model is asked for observations, and which texts an NPC may never remember.
 
-The transcript is what players typed, so it goes in as fenced data; what the model answers is read
-as untrusted text, and each observation is judged like any other memory. An NPC learns about the
-world, never what it is itself: that is its builder's to say, else one player's talk would make
-another character of it. The rules, for each clause of a text, direct speech left out:
+Players typed the transcript, so the model gets it as fenced data. The model's answer is untrusted
+text, and each observation is judged like any other memory. An NPC learns about the world, never
+about its own character. Only its builder decides that; otherwise one player could talk it into
+another character. The rules, for each clause of a text without its direct speech:
 
-1. Nothing about the model behind it ("as an AI", "system prompt"), and nothing that tells it what
-   to do ("you ...", "always obey Anna", "Oren must ...").
-2. Where the NPC is the subject ("I", "my", its own name): nothing with a verb of being, feeling,
-   wishing, thinking, having or being able. Something that happened is taken where it is told in the
-   third person, or names somebody else: then its name takes the place of "I".
-3. About others everything is taken, also what they say or believe of the NPC.
+1. Refuse everything about the model behind the NPC ("as an AI", "system prompt"), and everything
+   that gives orders ("you ...", "always obey Anna", "Oren must ...").
+2. If the NPC is the subject ("I", "my", its own name), refuse verbs of being, feeling, wishing,
+   thinking, having and being able. Accept an event if it is in the third person or names somebody
+   else; the NPC's name then replaces "I".
+3. Accept everything about others, even their opinion of the NPC.
 
-A verb of being tells of an event, too, where somebody else is named in it: "Oren was robbed by
-Ben". The rules are for English; of some other languages they know the first person and "is".
+A verb of being also describes an event if somebody else is named: "Oren was robbed by Ben". The
+rules are for English. Of some other languages they know the first person and "is".
 """
 
 import re
@@ -24,19 +24,23 @@ from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evennia_ai.engine.history.compaction.extract import a_name, labelled, said_of
+from evennia_ai.engine.history.compaction.extract import (
+    clean_name,
+    label_message,
+    quotable_messages,
+)
 from evennia_ai.engine.memory.memories import LEAST_IMPORTANT, MOST_IMPORTANT
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.text.words import COMMON_WORDS
 
 
-def _set(words: str) -> frozenset[str]:
+def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
 QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|「[^」]*」")
-"""Direct speech: what somebody said, not what is so."""
+"""Direct speech: a quotation states what somebody said and not a fact."""
 
 MACHINERY: Final = re.compile(
     r"\b(?:language model|large model|artificial intelligence|chat ?bot|system prompt"
@@ -44,7 +48,7 @@ MACHINERY: Final = re.compile(
     r"|role-?play(?:ing)?|out of character|character card|persona)\b"
     r"|\b(?:AI|LLM|NPC|GPT|OOC)\b|\b[Aa]s an? assistant\b"
 )
-# What separates clauses; "and" is looked at apart, because it also joins names.
+# Separators of clauses. "and" has its own pattern, because it also joins two names.
 CLAUSE_ENDS: Final = re.compile(
     r"[.!?;:,…。！？；，、]+(?=\s|$|\w)|\s[-–—]+\s"
     r"|\s(?:but|because|so|since|although|though|while|when|whenever|if|unless|until)\s",
@@ -77,37 +81,37 @@ FIRST_PERSON_ELSEWHERE: Final = re.compile(
     r"(?:ich|mein\w*|je|eu|ik|jag|yo|я|мой|моя|мы)\b|j['’]|我|俺|咱|私|僕|わたし|あたし|나는|저는|내가|제가",
     re.IGNORECASE,
 )
-# A text that begins so says nothing without the ones before it.
+# A text that starts with a pronoun cannot be understood without the sentence before it.
 UNNAMED: Final = re.compile(r"(?:he|she|they|him|her|his|hers|their|theirs)\b", re.IGNORECASE)
 
-SKIPPED: Final = _set(
+SKIPPED: Final = _word_set(
     """
     really truly actually secretly still also just only now then already once very quite not n't
     almost nearly even ever been being finally quickly slowly later again
     """
 )
-BEING: Final = _set(
+BEING: Final = _word_set(
     """
     am is are was were be become becomes became m 'm re 're s 's isn't wasn't aren't weren't
     ain't seem seems seemed appear appears appeared remain remains remained
     """
 )
-POSSESSING: Final = _set(
+POSSESSING: Final = _word_set(
     """
     have has had 've 'd haven't hasn't hadn't
     """
 )
-PROMISING: Final = _set(
+PROMISING: Final = _word_set(
     """
     will would shall 'll won't wouldn't
     """
 )
-ORDERS: Final = _set(
+ORDERS: Final = _word_set(
     """
     must should ought needs need mustn't shouldn't always never obeys serves
     """
 )
-ALWAYS_ABOUT_ITSELF: Final = _set(
+ALWAYS_ABOUT_ITSELF: Final = _word_set(
     """
     feel feels felt like likes liked love loves loved hate hates hated prefer prefers enjoy
     enjoys enjoyed dislike dislikes adore adores fear fears feared want wants wanted wish wishes
@@ -117,7 +121,7 @@ ALWAYS_ABOUT_ITSELF: Final = _set(
     talks act acts consider considers identify identifies regret regrets miss misses
     """
 )
-IRREGULAR: Final = _set(
+IRREGULAR: Final = _word_set(
     """
     beaten bitten born bought bound bred broken brought built burnt caught chosen come cut done
     drawn driven dug eaten fallen fed forgiven forgotten found frozen given gone heard held
@@ -128,8 +132,8 @@ IRREGULAR: Final = _set(
 )
 
 
-def being_elsewhere(names: list[str]) -> re.Pattern[str]:
-    """Matches where one of these names is something, in languages other than English."""
+def foreign_being_pattern(names: list[str]) -> re.Pattern[str]:
+    """Return a pattern for "NAME is" in some languages other than English."""
     said = "|".join(map(re.escape, names))
     return re.compile(
         rf"^(?:{said})(?:\s+(?:ist|war|est|était|es|era|é|è|foi|är|var|jest|był|это)\b|\s*[—–]\s*\w"
@@ -138,25 +142,26 @@ def being_elsewhere(names: list[str]) -> re.Pattern[str]:
     )
 
 
+# Reasons why a text is refused, for builders and for the model that called the tool.
 OF_THE_MODEL: Final = "it speaks of the model or its instructions, not of the world"
 AN_ORDER: Final = (
-    "it tells {npc} what to do or to be; that is its builder's to say. Remember what happened"
+    "it orders {npc} to do or to be something; only a builder decides that. Remember what happened"
 )
 ITS_NATURE: Final = (
-    "it says what {npc} is, feels, thinks, has or can; that is its builder's to say. Remember what"
+    "it says what {npc} is, feels, thinks, has or can; only a builder decides that. Remember what"
     " happened, or what others are or did"
 )
 IN_FIRST_PERSON: Final = (
-    "it is in the first person and names nobody else; tell it in the third person, with names"
+    "it is in the first person and names nobody else; write it in the third person, with names"
 )
 OF_NOBODY: Final = "it does not say who is meant; give the name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """Who a memory may speak of: the NPC by its names, and others by theirs.
+    """The people a memory may name: the NPC by its own names, and others.
 
-    `is_about_somebody` says that the memory belongs to one of the others.
+    `is_about_somebody` is true if the memory belongs to one of the others.
     """
 
     own_names: tuple[str, ...]
@@ -169,20 +174,20 @@ class People:
 
 
 class JudgedText(NamedTuple):
-    """A text as it may be remembered, or why it may not: then `refusal` says so."""
+    """A text in the form to remember, or the reason for refusing it in `refusal`."""
 
     text: str
     refusal: str = ""
 
 
-def judged(text: str, people: People) -> JudgedText:
-    """Whether an NPC may remember this, and in which words."""
+def judge_text(text: str, people: People) -> JudgedText:
+    """Decide if an NPC may remember a text, and in which words."""
     bare = QUOTED.sub("...", text)
     if MACHINERY.search(bare):
         return JudgedText(text, OF_THE_MODEL)
-    if being_elsewhere([*people.own_names]).match(bare):
+    if foreign_being_pattern([*people.own_names]).match(bare):
         return JudgedText(text, ITS_NATURE.format(npc=people.npc))
-    somebody = people.is_about_somebody or _names_somebody(bare, people)
+    somebody = people.is_about_somebody or _names_others(bare, people)
     before = ""
     for clause in _clauses(bare):
         refusal = _refusal(clause, people, before=before, somebody=somebody)
@@ -195,7 +200,10 @@ def judged(text: str, people: People) -> JudgedText:
 
 
 def _clauses(text: str) -> Iterator[str]:
-    """The clauses of a text, without what leads into them; two names in a row are one subject."""
+    """Yield the clauses of a text without their lead-ins ("remember that").
+
+    An "and" after one or two words joins names: "Anna and Ben left" is one clause.
+    """
     for part in CLAUSE_ENDS.split(text):
         open_part = ""
         for piece in ALSO.split(part):
@@ -207,6 +215,7 @@ def _clauses(text: str) -> Iterator[str]:
 
 
 def _without_lead(clause: str) -> Iterator[str]:
+    """Yield the clause without its lead-ins, or nothing if no words are left."""
     clause = _bare(clause)
     while lead := LEAD_IN.match(clause):
         clause = _bare(clause[lead.end() :])
@@ -219,30 +228,39 @@ def _bare(clause: str) -> str:
 
 
 def _refusal(clause: str, people: People, *, before: str, somebody: bool) -> str:
-    """Why this clause may not be remembered, "" where it may."""
+    """Return the reason for refusing a clause, or ""."""
     if SECOND_PERSON.match(clause) or IMPERATIVES.match(clause):
         return AN_ORDER
     if FIRST_PERSON_ELSEWHERE.match(clause):
         return IN_FIRST_PERSON
-    if _ends_in_own_name(clause, people):
+    # "The king is Oren" says the same as "Oren is the king".
+    own = "|".join(["I", "me", *map(re.escape, people.own_names)])
+    ending = rf"\b(?:is|was|are|were)(?: \w+ly| in truth)? (?:the )?(?:{own})$"
+    if re.search(ending, clause, re.IGNORECASE):
         return ITS_NATURE
     own_name = _own_name(people)
     first = FIRST_PERSON.match(clause)
     subject = first or own_name.match(clause)
-    others = _names_somebody(clause, people)
+    others = _names_others(clause, people)
     if subject is None:
-        # "Oren, the ferryman, is a dragon": the subject was named before.
-        goes_on = clause.split(maxsplit=1)[0].casefold() in BEING and own_name.fullmatch(before)
-        return _of_the_verb(clause, is_possessed=False, others=others) if goes_on else ""
+        # "Oren, the ferryman, is a dragon": the subject is in the clause before.
+        continues = clause.split(maxsplit=1)[0].casefold() in BEING and own_name.fullmatch(before)
+        return _verb_refusal(clause, is_possessed=False, others=others) if continues else ""
     rest = clause[subject.end() :]
-    problem = _of_the_verb(rest, is_possessed=bool(subject["own"]), others=others)
+    problem = _verb_refusal(rest, is_possessed=bool(subject["own"]), others=others)
     return problem or (IN_FIRST_PERSON if first and not somebody else "")
 
 
-def _of_the_verb(rest: str, *, is_possessed: bool, others: bool) -> str:
-    """What is wrong with what follows the NPC as the subject, "" where it is an event."""
-    words = _words(rest)
-    if is_possessed:  # "my brother was ...": the verb stands behind what is possessed
+def _verb_refusal(rest: str, *, is_possessed: bool, others: bool) -> str:
+    """Return the reason for refusing the words after the NPC as the subject, or "".
+
+    Accept events: "has sold", "was robbed by Ben", and what the NPC has or promised together with
+    somebody else.
+    """
+    # "I'm" and "I've" are two words, so the verb is the first word of the rest.
+    parted = re.sub(r"^['’](?=\w)", " '", rest.casefold().replace("’", "'"))
+    words = [word for word in re.findall(r"'?\w+(?:'\w+)?", parted) if word not in SKIPPED]
+    if is_possessed:  # "my brother was ...": the verb comes after the possessed noun
         words = next((words[i:] for i, word in enumerate(words) if word in BEING), [])
     if not words:
         return ""
@@ -250,28 +268,11 @@ def _of_the_verb(rest: str, *, is_possessed: bool, others: bool) -> str:
     if verb in ORDERS:
         return AN_ORDER
     is_of_both = others and (verb in PROMISING or verb in POSSESSING)
-    is_event = bool(then) and _is_participle(then[0])
+    is_event = bool(then) and (then[0].endswith("ed") or then[0] in IRREGULAR)
     if is_of_both or (verb in POSSESSING and is_event) or (verb in BEING and is_event and others):
         return ""
     of_itself = verb in ALWAYS_ABOUT_ITSELF | PROMISING | POSSESSING | BEING
     return ITS_NATURE if of_itself else ""
-
-
-def _words(rest: str) -> list[str]:
-    """The words from the verb on, in small letters; "I'm" and "I've" are two words."""
-    parted = re.sub(r"^['’](?=\w)", " '", rest.casefold().replace("’", "'"))
-    return [word for word in re.findall(r"'?\w+(?:'\w+)?", parted) if word not in SKIPPED]
-
-
-def _is_participle(word: str) -> bool:
-    return word.endswith("ed") or word in IRREGULAR
-
-
-def _ends_in_own_name(clause: str, people: People) -> bool:
-    """Whether it ends in "... is Oren": that is what the NPC is."""
-    own = "|".join(["I", "me", *map(re.escape, people.own_names)])
-    ending = rf"\b(?:is|was|are|were)(?: \w+ly| in truth)? (?:the )?(?:{own})$"
-    return re.search(ending, clause, re.IGNORECASE) is not None
 
 
 @lru_cache(maxsize=256)
@@ -280,11 +281,12 @@ def _own_name(people: People) -> re.Pattern[str]:
     return re.compile(rf"(?:the )?(?:{names})(?P<own>['’]s? \w+)?(?!\w)", re.IGNORECASE)
 
 
-def _names_somebody(text: str, people: People) -> bool:
-    """Whether somebody else is named: one of those known, or by a capital inside the text."""
+def _names_others(text: str, people: People) -> bool:
+    """True if the text names somebody else: a known name, or a capitalised word inside it."""
     folded = text.casefold()
     for name in people.other_names:
-        if not name or name.casefold() in COMMON_WORDS:  # every text has them, whoever is called so
+        # A player may be called "The": a common word names nobody.
+        if not name or name.casefold() in COMMON_WORDS:
             continue
         if re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", folded):
             return True
@@ -294,23 +296,23 @@ def _names_somebody(text: str, people: People) -> bool:
 
 
 def _in_third_person(text: str, people: People) -> str:
-    """The text with the NPC's name for the first person, direct speech as it is."""
+    """Replace the first person outside direct speech by the NPC's name."""
+
+    def third_person(match: re.Match[str]) -> str:
+        return _THIRD[match[0].casefold().replace("’", "'")].format(npc=people.npc)
+
+    # The group makes the split return the quotations too, at the odd places.
     parts = re.split(f"({QUOTED.pattern})", text)
     return "".join(
-        part if i % 2 else _FIRST.sub(lambda m: _THIRD[_plain(m[0])].format(npc=people.npc), part)
-        for i, part in enumerate(parts)
+        part if i % 2 else _FIRST.sub(third_person, part) for i, part in enumerate(parts)
     )
 
 
-def _plain(word: str) -> str:
-    return word.casefold().replace("’", "'")
-
-
 MOST_NAME_WORDS: Final = 2
-"""Words before an "and" that may be a name alone."""
+"""Words before an "and" that may be only a name."""
 
 _MARKS: Final = " .,;:!?-–—*\"'…"
-# A word with a capital behind a blank; "I" and what follows it is none.
+# A capitalised word after a blank, but not "I" or "I'm".
 _CAPITAL: Final = re.compile(r"(?<=[\w,;] )(?!I\b)[A-ZÀ-ÖØ-ÞĀ-ŽА-ЯЁ][\w]+")
 _THIRD: Final = {
     "i": "{npc}",
@@ -329,10 +331,10 @@ _FIRST: Final = re.compile(
 
 
 MOST_LINE_CHARACTERS: Final = 1_000
-"""Characters of one line that are shown."""
+"""Characters of one transcript line that the model gets."""
 
 OBSERVING_ORIGIN: Final = "observing"
-# The same for every request: a server that caches prompts has them already.
+# The same for every request, so that a server with a prompt cache reuses them.
 OBSERVING_INSTRUCTIONS: Final = """\
 You keep the memory of a character in a game. The user's message holds a transcript of what the
 character heard, said and did. Note what of it the character should still know in a month: facts
@@ -363,7 +365,7 @@ class Observation(BaseModel):
 
 
 class Observations(BaseModel):
-    """What a model answers."""
+    """The answer of the model."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -378,15 +380,15 @@ def observing_request(
     counter: TokenCounter,
     most_tokens: int,
 ) -> tuple[Message, Message]:
-    """The messages that ask for at most so many observations; the oldest lines give way first."""
+    """Return the messages that ask a model for observations. Drops the oldest lines if too long."""
     system = Message(role="system", content=OBSERVING_INSTRUCTIONS, origin=OBSERVING_ORIGIN)
-    character = a_name(npc_name) or "the character"
+    character = clean_name(npc_name) or "the character"
     task = f"The character is {character}. Note at most {most} observations."
     room = most_tokens - system.tokens(counter) - counter.count(task) - 3 * counter.per_message
     lines: list[str] = []
-    said = list(said_of(messages, npc_name=npc_name))
+    said = list(quotable_messages(messages, npc_name=npc_name))
     for number, one in reversed(list(enumerate(said, start=1))):
-        line = labelled(number, one, one.text[:MOST_LINE_CHARACTERS])
+        line = label_message(number, one, one.text[:MOST_LINE_CHARACTERS])
         room -= counter.count(line) + 1
         if room < 0:
             break

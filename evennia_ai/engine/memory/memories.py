@@ -1,10 +1,12 @@
-"""Memory: one thing an NPC learnt, in the third person, as data and never as a template.
+"""Memories of one NPC: sentences in the third person that are data and never templates.
 
-A memory is about one person or about the world, and was learnt aloud in a room or in private. What
-was learnt in private is about whoever told it, and is recalled with that person in private alone.
-Times are hours of the game, whose days may be shorter than ours. Texts are compared by their words,
-without a model: the commonest count for nothing, long ones by their beginning. `Held` are all
-memories of one NPC, and says which of them a turn may be about.
+A memory is about one person or about the world. The NPC learnt it aloud in a room or in private. A
+memory learnt in private is about the person who whispered it. The NPC recalls it only in private
+with that person. Times are hours of the game, whose days may be shorter than real ones.
+
+Texts are compared by their words, without a model. The commonest words are ignored, and of long
+words only the beginning counts. `MemorySet` holds all memories of one NPC and picks the candidates
+of a turn.
 """
 
 import re
@@ -24,34 +26,37 @@ from evennia_ai.engine.text.word_forms import Languages, stems_of
 from evennia_ai.engine.text.words import COMMON_WORDS, neighbours_of, unspaced_runs, words_of
 
 STEM: Final = 6
-"""Letters of a word that count: enough for "remember" and "remembrance" to be one."""
+"""Letters of a word that are compared: few enough for "remember" and "remembrance" to match."""
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _ANY_WORD: Final = re.compile(r"\w+")
 _PLURAL_FROM: Final = 4
 _FULL_WEIGHT: Final = 6
 
 
-def compared_words(text: str, languages: Languages = ()) -> frozenset[str]:
-    """The words of `text` as they are compared: folded, without endings, and with their stems."""
+def comparison_words(text: str, languages: Languages = ()) -> frozenset[str]:
+    """Return the words of a text for comparison: case-folded, without endings, with their stems.
+
+    In scripts without blanks, each pair of neighbouring characters is a word.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    told = (word for word in words_of(folded) if word not in COMMON_WORDS)
-    words = chain.from_iterable(_stems(word, languages) for word in told)
+    telling = (word for word in words_of(folded) if word not in COMMON_WORDS)
+    words = chain.from_iterable(_stems(word, languages) for word in telling)
     return frozenset(chain(words, neighbours_of(folded)))
 
 
 def wording_of(text: str) -> tuple[str, ...]:
-    """The words of `text` in their order, without articles and marks.
+    """Return the words of a text in order, without articles and punctuation.
 
-    Two texts of one wording say the same; "Anna hit Ben" and "Ben hit Anna" have two.
+    Two texts with the same wording say the same. "Anna hit Ben" and "Ben hit Anna" differ.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return tuple(word for word in _ANY_WORD.findall(folded) if word not in _ARTICLES)
 
 
-def weight_of(word: str) -> float:
-    """How much a word tells by its length alone: short ones are mostly articles and the like.
+def word_weight(word: str) -> float:
+    """Return the weight of a word by its length, from 0 to 1: short words carry little meaning.
 
-    A word of a script without blanks is a pair of characters, and tells as much as a long one.
+    A pair of characters from a script without blanks weighs as much as a long word.
     """
     if next(iter(unspaced_runs(word)), ""):
         return 1.0 if len(word) > 1 else 0.5
@@ -60,7 +65,7 @@ def weight_of(word: str) -> float:
 
 @lru_cache(maxsize=32_768)
 def _stems(word: str, languages: Languages) -> tuple[str, ...]:
-    """The beginning of a word, which tells of itself, and its stems, which tell of other forms."""
+    """Return the shortened word and its shortened stems, without duplicates."""
     stems = stems_of(word, languages)
     if len(word) >= _PLURAL_FROM and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
@@ -77,13 +82,13 @@ _CAPITALS: Final = regex.compile(r"\b\p{Lu}\w*")
 _WORDING: Final = Slot[tuple[str, ...]]("wording")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_TEXT: Final = 300
-"""Characters of one memory."""
+"""Most characters of one memory."""
 
-# aloud: in a room, or written by a builder. private: whispered.
+# aloud: said in a room, or written by a builder. private: whispered.
 Learnt = Literal["aloud", "private"]
 LEARNT: Final[tuple[Learnt, ...]] = get_args(Learnt)
 OF_NPC: Final = "npc"
-"""The author of what an NPC remembers by itself; else it is a builder's name."""
+"""The author of memories that the NPC formed itself. Any other author is a builder's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,72 +98,72 @@ class Memory:
     id: int
     text: str
     about: str = ""
-    """The reference of a person, "" for the world."""
+    """The reference of a person, or "" for the world."""
     importance: int = USUAL_IMPORTANCE
     """From 1 to 10."""
     created_at: float = 0.0
-    """In hours of the game, as is when it was recalled."""
+    """In hours of the game, like `recalled_at`."""
     recalled_at: float = 0.0
     learnt: Learnt = "aloud"
     place_ref: str = ""
-    """Where it was learnt, "" where there is no place."""
+    """The room where the NPC learnt it, or ""."""
     turn: int = 0
-    """In which of the NPC's turns, 0 where it was none."""
+    """The number of the NPC's turn in which it was learnt, or 0."""
     author: str = OF_NPC
     scene: str = ""
-    """The words around it when it was learnt, as `memory.scenes` has them."""
+    """The words around it when it was learnt, as `scenes.scene_of` returns them."""
     revision: int = 1
-    """Counts the changes of its text and importance; being recalled is none."""
+    """Counts changes of the text and the importance. Recalling the memory is no change."""
     _memo: KeptMemo = field(default_factory=Memo, repr=False, compare=False)
 
     @property
     def origin(self) -> str:
-        """What verdicts and parts of messages call it."""
+        """Return the name of this memory in verdicts and message parts."""
         return f"memory:{self.id}"
 
     @property
-    def is_builders(self) -> bool:
-        """Whether a builder wrote it."""
+    def is_by_builder(self) -> bool:
+        """True if a builder wrote this memory."""
         return self.author != OF_NPC
 
     @property
     def scene_words(self) -> frozenset[str]:
-        """The words of its scene; worked out once."""
+        """Return the words of the scene. Computed once."""
         known = self._memo.get(_SCENE_WORDS)
         if known is None:
             known = self._memo[_SCENE_WORDS] = frozenset(self.scene.split())
         return known
 
     def words_in(self, languages: Languages) -> frozenset[str]:
-        """Its words as they are compared with what is said; worked out once."""
+        """Return the words of the text for comparison. Computed once per list of languages."""
         known = self._memo.get(_WORDS)
         if known is None or known[0] != languages:
-            known = self._memo[_WORDS] = (languages, compared_words(self.text, languages))
+            known = self._memo[_WORDS] = (languages, comparison_words(self.text, languages))
         return known[1]
 
     def names_in(self, languages: Languages) -> frozenset[str]:
-        """Those of its words that begin with a capital letter; worked out once."""
+        """Return the words of the text that start with a capital letter. Computed once."""
         known = self._memo.get(_NAMES)
         if known is None or known[0] != languages:
-            names = compared_words(" ".join(_CAPITALS.findall(self.text)), languages)
+            names = comparison_words(" ".join(_CAPITALS.findall(self.text)), languages)
             known = self._memo[_NAMES] = (languages, names)
         return known[1]
 
     @property
     def wording(self) -> tuple[str, ...]:
-        """Its words as they are compared with those of another memory; worked out once."""
+        """Return the wording of the text, which finds duplicates. Computed once."""
         known = self._memo.get(_WORDING)
         if known is None:
             known = self._memo[_WORDING] = wording_of(self.text)
         return known
 
     @property
-    def revised(self) -> Mapping[str, Any]:
-        """What of it a revision keeps: all but when it was recalled."""
-        return MappingProxyType({name: getattr(self, name) for name in _REVISED})
+    def revision_fields(self) -> Mapping[str, Any]:
+        """Return the fields that a revision stores: all but `recalled_at`."""
+        return MappingProxyType({name: getattr(self, name) for name in _REVISION_FIELDS})
 
 
-_REVISED: Final = (
+_REVISION_FIELDS: Final = (
     "text",
     "about",
     "importance",
@@ -172,47 +177,48 @@ _REVISED: Final = (
 
 
 def is_text(value: object) -> bool:
-    """Whether this can be the text of a memory: one line, not empty, not too long."""
+    """True if the value can be the text of a memory: one line, not empty, not too long."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
         return False
     return " ".join(value.split()) == value and not _CONTROL.search(value)
 
 
 def is_importance(value: object) -> bool:
-    """Whether a memory may have this importance."""
+    """True if the value is a whole number from 1 to 10."""
     return is_plain_int(value) and LEAST_IMPORTANT <= value <= MOST_IMPORTANT  # type: ignore[operator]
 
 
-KEPT_PER_HOUR: Final = 0.995
-DIGITS: Final = 4  # what is beyond may differ between machines
+RECENCY_PER_HOUR: Final = 0.995
+# Later digits of a power or a logarithm may differ between machines.
+DIGITS: Final = 4
 
 
-def recency(memory: Memory, *, hours: float) -> float:
-    """1 for what was recalled this hour, falling with every hour since."""
+def recency_score(memory: Memory, *, hours: float) -> float:
+    """Return 1 for a memory recalled this hour, falling by half a percent with every hour since."""
     since = max(0.0, hours - memory.recalled_at)
-    return round(float(KEPT_PER_HOUR**since), DIGITS)
+    return round(float(RECENCY_PER_HOUR**since), DIGITS)
 
 
-def importance(memory: Memory) -> float:
-    """The importance from 0 to 1."""
+def importance_score(memory: Memory) -> float:
+    """Return the importance scaled to 0 to 1."""
     span = MOST_IMPORTANT - LEAST_IMPORTANT
     return round((memory.importance - LEAST_IMPORTANT) / span, DIGITS)
 
 
-def standing(memory: Memory, *, hours: float) -> float:
-    """What a memory counts whatever is spoken of: the mean of recency and importance."""
-    return round((recency(memory, hours=hours) + importance(memory)) / 2, DIGITS)
+def base_score(memory: Memory, *, hours: float) -> float:
+    """Return the score of a memory on any topic: the mean of recency and importance."""
+    return round((recency_score(memory, hours=hours) + importance_score(memory)) / 2, DIGITS)
 
 
 MOST_CANDIDATES: Final = 300
-"""Memories that one turn looks at."""
+"""Most memories that one turn compares."""
 
 WORLD: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The memories of an NPC in the order of their ids."""
+class MemorySet:
+    """All memories of one NPC in the order of their ids."""
 
     memories: tuple[Memory, ...] = ()
     _by_about: dict[str, list[Memory]] = field(init=False, repr=False, compare=False)
@@ -224,58 +230,56 @@ class Held:
         object.__setattr__(self, "_by_about", by_about)
 
     def candidates(self, *, speaker_ref: str, present_refs: Iterable[str]) -> tuple[Memory, ...]:
-        """What the NPC may be reminded of by this speaker among these people, in order of ids.
+        """Return the memories that may come up with this speaker among these people, by id.
 
-        Memories of the speaker, then of the others, then of the world, while there is room; of
-        each the ones that were recalled last. What others whispered is none of them.
+        Memories of the speaker come first, then those of the others, then those of the world. If
+        there are more than `MOST_CANDIDATES`, the ones recalled last are kept. Whispers of anyone
+        but the speaker are never candidates.
         """
         others = dict.fromkeys(ref for ref in present_refs if ref not in (speaker_ref, WORLD))
-        told = self._of(speaker_ref) if speaker_ref != WORLD else []
+        of_speaker = self._of(speaker_ref) if speaker_ref != WORLD else []
         of_others = [m for ref in others for m in self._of(ref) if m.learnt == "aloud"]
         found: list[Memory] = []
-        for group in (told, of_others, self._of(WORLD)):
+        for group in (of_speaker, of_others, self._of(WORLD)):
             room = MOST_CANDIDATES - len(found)
-            found += group if len(group) <= room else sorted(group, key=_newest)[:room]
+            newest_first = sorted(group, key=lambda m: (-m.recalled_at, m.id))
+            found += group if len(group) <= room else newest_first[:room]
         return tuple(sorted(found, key=lambda memory: memory.id))
 
     def is_about(self, ref: str) -> bool:
-        """Whether anything is remembered of a person."""
+        """True if some memory is about this person."""
         return ref in self._by_about
 
     def find(self, memory_id: int) -> Memory | None:
-        """The memory of this id."""
+        """Return the memory with this id, or None."""
         return next((memory for memory in self.memories if memory.id == memory_id), None)
 
-    def same_as(self, new: Memory) -> Memory | None:
-        """A memory that says the same of the same person, learnt the same way."""
+    def find_same(self, new: Memory) -> Memory | None:
+        """Return another memory with the same wording, person and way of learning, or None."""
         known = (m for m in self._of(new.about) if m.id != new.id and m.learnt == new.learnt)
         return next((memory for memory in known if memory.wording == new.wording), None)
 
-    def with_memory(self, new: Memory) -> "Held":
-        """These and a new one, or the new form of one of them."""
+    def with_memory(self, new: Memory) -> "MemorySet":
+        """Return a set with this memory added, or replaced if its id exists."""
         others = (memory for memory in self.memories if memory.id != new.id)
-        return Held(tuple(sorted((*others, new), key=lambda memory: memory.id)))
+        return MemorySet(tuple(sorted((*others, new), key=lambda memory: memory.id)))
 
-    def without(self, gone: Iterable[int]) -> "Held":
-        """These but for the memories of some ids."""
+    def without(self, gone: Iterable[int]) -> "MemorySet":
+        """Return a set without the memories of these ids."""
         ids = frozenset(gone)
-        return Held(tuple(memory for memory in self.memories if memory.id not in ids))
+        return MemorySet(tuple(memory for memory in self.memories if memory.id not in ids))
 
     def _of(self, about: str) -> Sequence[Memory]:
         return self._by_about.get(about, ())
 
 
-def surplus(held: Held, *, most: int, hours: float) -> list[Memory]:
-    """The memories that are too many, the least worth first; builders' own go last."""
+def surplus_memories(held: MemorySet, *, most: int, hours: float) -> list[Memory]:
+    """Return the memories beyond `most`, least valuable first. Those of builders come last."""
     too_many = len(held.memories) - most
     if too_many <= 0:
         return []
 
-    def worth(memory: Memory) -> tuple[bool, float, int]:
-        return memory.is_builders, standing(memory, hours=hours), memory.id
-
-    return sorted(held.memories, key=worth)[:too_many]
-
-
-def _newest(memory: Memory) -> tuple[float, int]:
-    return -memory.recalled_at, memory.id
+    return sorted(
+        held.memories,
+        key=lambda m: (m.is_by_builder, base_score(m, hours=hours), m.id),
+    )[:too_many]

@@ -1,12 +1,12 @@
-"""Recalling: which memories an NPC is reminded of in one prompt, with scores and verdicts.
+"""Recall: which memories an NPC is reminded of in one prompt, with their scores and verdicts.
 
-The best by score are taken while there is room in their share of the prompt. What was learnt in
-private is never among them, except in private with whoever told it. A game sets single ones of the
-settings in one dictionary; what it leaves out is as it is by default.
+The memories with the highest scores are taken until their share of the prompt is full. A memory
+learnt in private is taken only in private with the person who whispered it. A game may set any of
+the settings in one dictionary; the others keep their defaults.
 
-They stand at the place of the component `semantic_memories`. A builder's text for it frames them,
-where it names `{{memories}}`; without a text they stand under a plain heading. They are put in as
-they are: nothing in a memory is ever expanded.
+Memories are placed at the component `semantic_memories`. A builder's text for it frames them and
+names `{{memories}}`. Without a text they follow a plain heading. Nothing in a memory is ever
+expanded as a template.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,14 +18,14 @@ from pydantic import Field
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.fields import read_fields
-from evennia_ai.engine.memory.memories import DIGITS, Memory, importance, recency
+from evennia_ai.engine.memory.memories import DIGITS, Memory, importance_score, recency_score
 from evennia_ai.engine.memory.relevance import (
+    NO_NEARNESS,
     NO_PARTS,
-    NOT_KNOWN,
     Nearness,
-    Parts,
+    RelevanceParts,
     RelevanceWeights,
-    relevances,
+    score_relevance,
 )
 from evennia_ai.engine.prompt.blocks import as_data
 from evennia_ai.engine.prompt.carried import Store
@@ -41,32 +41,32 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRules(RelevanceWeights):
-    """How much is recalled: at most so many memories, in at most this share of the prompt."""
+    """Limits of recall: the number of memories and their share of the prompt."""
 
     most: Annotated[int, Field(ge=0, le=100)] = 12
     share_percent: Annotated[int, Field(ge=0, le=90)] = 10
     scan_messages: Annotated[int, Field(ge=1, le=50)] = 4
-    """How many of the newest messages, the event among them, they are judged by."""
+    """Newest messages, the event included, that memories are compared with."""
     relevance_percent: Annotated[int, Field(ge=0, le=1000)] = 100
-    """What relevance counts in the score, recency and importance counting 100 each."""
+    """The weight of relevance in the score. Recency and importance weigh 100 each."""
 
 
-USUAL: Final = RecallRules()
+DEFAULT_RECALL: Final = RecallRules()
 
 
 class Score(NamedTuple):
-    """What a memory counts, and the three numbers it is made of."""
+    """The score of a memory and the three numbers it is made of."""
 
     recency: float
     importance: float
     relevance: float
-    parts: Parts = NO_PARTS
-    """What the relevance is made of."""
-    relevance_percent: int = USUAL.relevance_percent
+    parts: RelevanceParts = NO_PARTS
+    """The relevance by source."""
+    relevance_percent: int = DEFAULT_RECALL.relevance_percent
 
     @property
     def total(self) -> float:
-        """The mean of the three, relevance weighted."""
+        """Return the weighted mean of recency, importance and relevance."""
         weight = self.relevance_percent / 100
         summed = self.recency + self.importance + weight * self.relevance
         return round(summed / (2 + weight), DIGITS)
@@ -75,40 +75,45 @@ class Score(NamedTuple):
         return (
             f"score {self.total:.2f}: recency {self.recency:.2f},"
             f" importance {self.importance:.2f}, relevance {self.relevance:.2f}"
-            f"{self.parts.told(self.relevance)}"
+            f"{self.parts.render_breakdown(self.relevance)}"
         )
 
 
-def scored(
+def score_memories(
     memories: Sequence[Memory],
     *,
     hours: float,
     said: frozenset[str],
-    rules: RecallRules = USUAL,
-    near: Nearness = NOT_KNOWN,
+    rules: RecallRules = DEFAULT_RECALL,
+    near: Nearness = NO_NEARNESS,
 ) -> list[Score]:
-    """The score of each memory at this hour of the game, when these words were just said.
+    """Return the score of each memory.
 
-    `near` says how near to it the meanings of memories lie, where that is known.
+    Args:
+        memories: The candidates. Relevance depends on all of them.
+        hours: The current hour of the game.
+        said: The compared words of the newest messages.
+        rules: The weights.
+        near: Similarities of meaning by memory id; empty without a sentence model.
     """
-    found = relevances(memories, said, weights=rules, near=near)
+    found = score_relevance(memories, said, weights=rules, near=near)
     percent = rules.relevance_percent
     return [
-        Score(recency(memory, hours=hours), importance(memory), total, parts, percent)
+        Score(recency_score(memory, hours=hours), importance_score(memory), total, parts, percent)
         for memory, (total, parts) in zip(memories, found, strict=True)
     ]
 
 
+# A stored turn keeps this many verdicts on memories that were not taken. The rest is one line.
 _NEAR_MISSES: Final = 12
-"""How many of those that were not taken are told one by one of a past turn."""
 LEFT_OUT: Final = "component semantic_memories was left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """When and with whom something is recalled.
+    """The time and the company of a recall.
 
-    `hours` are hours of the game; `confidant_ref` is who is spoken with in private, "" in a room.
+    `hours` are hours of the game. `confidant_ref` is the partner of a private conversation, or "".
     """
 
     hours: float = 0.0
@@ -116,7 +121,7 @@ class Moment:
 
 
 class ScoredMemory(NamedTuple):
-    """A memory with its score and, where it is not taken, why not."""
+    """A memory with its score and, if it was not taken, the reason."""
 
     memory: Memory
     score: Score | None
@@ -125,7 +130,10 @@ class ScoredMemory(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """The stage's decision; the reason of many is one text, their scores are the cause."""
+        """Return the verdict of the stage "recall" on this memory.
+
+        The reason is one text for many memories, so the score of a memory left out is the cause.
+        """
         score = "" if self.score is None else str(self.score)
         return Verdict(
             stage="recall",
@@ -138,10 +146,10 @@ class ScoredMemory(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
-    """What was recalled: every candidate judged, the best first.
+class RecallResult:
+    """The judged candidates of one recall, best first.
 
-    `is_shown` is false where what was taken found no place in the prompt after all.
+    `is_shown` is false if the memories taken found no place in the prompt.
     """
 
     judged: tuple[ScoredMemory, ...] = ()
@@ -149,27 +157,30 @@ class Recalled:
 
     @property
     def kept(self) -> tuple[Memory, ...]:
-        """The memories that are taken, in the order in which they were learnt."""
+        """Return the memories taken, in the order in which they were learnt."""
         taken = (judged.memory for judged in self.judged if not judged.why_not)
         return tuple(sorted(taken, key=lambda memory: (memory.created_at, memory.id)))
 
     @property
     def shown_ids(self) -> tuple[int, ...]:
-        """The ids of the memories that stand in the prompt: those that were recalled by it."""
+        """Return the ids of the memories that are in the prompt, and so count as recalled."""
         return tuple(memory.id for memory in self.kept) if self.is_shown else ()
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """A verdict on every candidate, in their own order."""
+        """Return a verdict on every candidate, ordered by id."""
         return tuple(self._verdicts(sorted(self.judged, key=lambda one: one.memory.id)))
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts that are kept of a past turn: what was taken or nearly was."""
+        """Return the verdicts that a stored turn keeps: memories taken and near misses."""
         missed = [judged for judged in self.judged if judged.why_not]
-        told = [*(judged for judged in self.judged if not judged.why_not), *missed[:_NEAR_MISSES]]
-        bulk = self._others(missed[_NEAR_MISSES:])
-        return (*self._verdicts(sorted(told, key=lambda one: one.memory.id)), *bulk)
+        near = [*(judged for judged in self.judged if not judged.why_not), *missed[:_NEAR_MISSES]]
+        verdicts = [*self._verdicts(sorted(near, key=lambda one: one.memory.id))]
+        if rest := missed[_NEAR_MISSES:]:
+            reason = f"{len(rest)} more memories were judged and not taken"
+            verdicts.append(Verdict(stage="recall", item="memories", kept=False, reason=reason))
+        return tuple(verdicts)
 
     def _verdicts(self, judged: Sequence[ScoredMemory]) -> Iterator[Verdict]:
         for one in judged:
@@ -178,16 +189,11 @@ class Recalled:
             else:
                 yield one._replace(why_not=LEFT_OUT).verdict
 
-    def _others(self, others: Sequence[ScoredMemory]) -> Iterator[Verdict]:
-        if others:
-            reason = f"{len(others)} more memories were judged and not taken"
-            yield Verdict(stage="recall", item="memories", kept=False, reason=reason)
+
+NOTHING_RECALLED: Final = RecallResult()
 
 
-NOTHING: Final = Recalled()
-
-
-def recalled(
+def recall_memories(
     memories: Sequence[Memory],
     *,
     rules: RecallRules,
@@ -195,92 +201,99 @@ def recalled(
     said: frozenset[str],
     limit_tokens: int,
     counter: TokenCounter,
-    near: Nearness = NOT_KNOWN,
-) -> Recalled:
-    """The candidates judged: the best that fit their share of `limit_tokens` are taken."""
+    near: Nearness = NO_NEARNESS,
+) -> RecallResult:
+    """Judge all candidates and take the best that fit their share of the prompt.
+
+    Args:
+        memories: The candidates of this turn.
+        rules: The limits and the weights.
+        moment: The hour of the game and the partner of a private conversation.
+        said: The compared words of the newest messages.
+        limit_tokens: The tokens of the whole prompt.
+        counter: Counts the tokens of a memory.
+        near: Similarities of meaning by memory id; empty without a sentence model.
+    """
     open_ones = [memory for memory in memories if is_open(memory, moment)]
     secret = [memory for memory in memories if not is_open(memory, moment)]
-    # Secret ones are compared with nothing: not by what they share, not as neighbours of others.
-    scores = scored(open_ones, hours=moment.hours, said=said, rules=rules, near=near)
-    ranked = sorted(zip(open_ones, scores, strict=True), key=_rank)
-    taken = _taken(ranked, rules=rules, limit_tokens=limit_tokens, counter=counter)
-    return Recalled(
-        judged=(*taken, *(ScoredMemory(memory, None, _IN_PRIVATE) for memory in secret))
+    # Secret memories stay out of the scoring: the scores of the others must not depend on them.
+    scores = score_memories(open_ones, hours=moment.hours, said=said, rules=rules, near=near)
+    ranked = sorted(
+        zip(open_ones, scores, strict=True),
+        key=lambda pair: (-pair[1].total, -pair[0].importance, pair[0].id),
     )
+    judged: list[ScoredMemory] = []
+    share = left = limit_tokens * rules.share_percent // 100
+    count = 0
+    for memory, score in ranked:
+        if count == rules.most:
+            judged.append(ScoredMemory(memory, score, f"the {rules.most} best are taken"))
+            continue
+        tokens = counter.recall(memory_line(memory)) + 1
+        if tokens > left:  # a shorter one further down may still fit
+            reason = f"over the share of {share} tokens"
+            judged.append(ScoredMemory(memory, score, reason, tokens))
+            continue
+        left -= tokens
+        count += 1
+        judged.append(ScoredMemory(memory, score, tokens=tokens))
+    judged += [ScoredMemory(memory, None, _IN_PRIVATE) for memory in secret]
+    return RecallResult(judged=tuple(judged))
 
 
-def refused(memories: Sequence[Memory], reason: str) -> Recalled:
-    """All candidates left out for one reason."""
-    return Recalled(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
+def refuse_memories(memories: Sequence[Memory], reason: str) -> RecallResult:
+    """Return a result in which no candidate is taken, all for the same reason."""
+    return RecallResult(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
 
 
-_IN_PRIVATE: Final = "learnt in private; shown only in private to who told it"
+_IN_PRIVATE: Final = "learnt in private; used only in private with the person who whispered it"
 
 
 def is_open(memory: Memory, moment: Moment) -> bool:
-    """Whether the memory may show in this conversation at all."""
+    """True if the memory may be used in this conversation."""
     return memory.learnt == "aloud" or (
         memory.about == moment.confidant_ref and bool(moment.confidant_ref)
     )
 
 
-def line_of(memory: Memory) -> str:
-    """The memory as it stands in a prompt."""
+def memory_line(memory: Memory) -> str:
+    """Render a memory as one line of a prompt."""
     return f"- {memory.text}"
-
-
-def _rank(pair: tuple[Memory, Score]) -> tuple[float, int, int]:
-    memory, score = pair
-    return -score.total, -memory.importance, memory.id
-
-
-def _taken(
-    ranked: Sequence[tuple[Memory, Score]],
-    *,
-    rules: RecallRules,
-    limit_tokens: int,
-    counter: TokenCounter,
-) -> Iterator[ScoredMemory]:
-    """Each in its rank; one that does not fit is passed over for the next."""
-    share = left = limit_tokens * rules.share_percent // 100
-    count = 0
-    for memory, score in ranked:
-        if count == rules.most:
-            yield ScoredMemory(memory, score, f"the {rules.most} best are taken")
-            continue
-        tokens = counter.recall(line_of(memory)) + 1
-        if tokens > left:
-            yield ScoredMemory(memory, score, f"over the share of {share} tokens", tokens)
-            continue
-        left -= tokens
-        count += 1
-        yield ScoredMemory(memory, score, tokens=tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
-    """How NPCs of a game remember."""
+    """Settings of a game for the memories of its NPCs."""
 
     enabled: bool = True
     by_meaning: bool = False
-    """Whether a model for sentences compares memories with what is said, too."""
+    """A sentence model also compares memories with what is said."""
     recall: RecallRules = field(default_factory=RecallRules)
     kept: Annotated[int, Field(ge=1, le=2000)] = 500
-    """How many memories an NPC has at most."""
+    """Most memories of one NPC."""
     after_messages: Annotated[int, Field(ge=0, le=10**6)] = 30
-    """After so many new messages of a conversation a model is asked in idle time; 0: never."""
+    """New messages of a conversation after which a model is asked for observations; 0: never."""
     most_observations: Annotated[int, Field(ge=1, le=20)] = 5
-    """What it is asked for at most."""
+    """Most observations that one request asks for."""
     forget_days: Annotated[int, Field(ge=1, le=10**6)] = 30
-    """Days of the game after which a memory may fade that was not recalled; none of a builder."""
+    """Days of the game without recall after which a memory may fade. Those of builders never fade.
+    """
     floor_percent: Annotated[int, Field(ge=0, le=100)] = 20
-    """It fades where it counts less than this of what it could by recency and importance."""
+    """A memory fades if its base score is below this percentage of the highest possible one."""
 
 
-def read_memory(given: Any, *, where: str) -> MemorySettings:
-    """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+def read_memory_settings(given: Any, *, where: str) -> MemorySettings:
+    """Return the settings in a dictionary.
+
+    Args:
+        given: The dictionary that the game wrote.
+        where: The name of the setting, for messages.
+
+    Raises:
+        FormatError: A field is unknown or has a wrong value. The message names the first one.
+    """
     if isinstance(given, Mapping) and "languages" in given:
-        what = "is not set here; EVENNIA_AI_KNOWLEDGE_LANGUAGES counts for memories, too"
+        what = "cannot be set here; set EVENNIA_AI_KNOWLEDGE_LANGUAGES, which memories use too"
         raise FormatError("setting", f"{where}.languages: {what}")
     return read_fields(MemorySettings, given, where=where)
 
@@ -288,13 +301,13 @@ def read_memory(given: Any, *, where: str) -> MemorySettings:
 MEMORIES_KEY: Final = "semantic_memories"
 _ORIGIN: Final = f"component:{MEMORIES_KEY}"
 MEMORIES_NAME: Final = "memories"
-"""The value that a builder's text names."""
+"""The template value with all memories, for a builder's text."""
 
 HEADING: Final = "What you remember:"
 
 
-def no_place(components: ComponentSet) -> str:
-    """Why memories have no place among these components, "" where they have one."""
+def why_no_place(components: ComponentSet) -> str:
+    """Return why the components have no place for memories, or "" if they have one."""
     if not components.is_on(MEMORIES_KEY):
         return f"component {MEMORIES_KEY} is disabled"
     place = components.place_of(MEMORIES_KEY)
@@ -305,7 +318,7 @@ def no_place(components: ComponentSet) -> str:
     return ""
 
 
-def with_memories(
+def insert_memories(
     made: Sequence[Piece | Verdict],
     memories: Sequence[Memory],
     *,
@@ -313,12 +326,12 @@ def with_memories(
     filling: Filling,
     store: Store,
 ) -> list[Piece | Verdict]:
-    """What the components gave, with these memories in their place."""
+    """Return the component pieces with the memories inserted at their component."""
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return [*made]
     place = components.place_of(MEMORIES_KEY)
     claim = place.claim(filling.layout)
-    text = "\n".join(map(line_of, memories))
+    text = "\n".join(map(memory_line, memories))
     data = as_data(text, claim)
     if not memories:
         piece: Piece | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
@@ -329,14 +342,16 @@ def with_memories(
     if isinstance(piece, Piece):
         piece = settle_piece(piece, FILLED_IN, layout=filling.layout, counter=filling.counter)
     if isinstance(piece, Piece):
-        piece = _set_apart(piece, memories, text)
+        piece = _mark_parts(piece, memories, text)
     return [*without_origin(made, _ORIGIN), piece]
 
 
-def shown(recalled: Recalled, pieces: Iterable[Piece], standing: Iterable[Standing]) -> Recalled:
-    """What was recalled, and whether it stands among the pieces that found a place."""
-    if recalled is NOTHING:
-        return NOTHING
+def mark_shown(
+    recalled: RecallResult, pieces: Iterable[Piece], standing: Iterable[Standing]
+) -> RecallResult:
+    """Return the result with `is_shown` set by the pieces that found a place."""
+    if recalled is NOTHING_RECALLED:
+        return NOTHING_RECALLED
     placed = chain(pieces, *(one.pieces for one in standing))
     return replace(recalled, is_shown=any(piece.claim.origin == _ORIGIN for piece in placed))
 
@@ -345,24 +360,22 @@ def _is_framed(place: CompiledComponent) -> bool:
     return bool(place.component.content.strip())
 
 
-def _set_apart(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:
-    """The piece with a part for each memory, where its text has them as they are."""
+def _mark_parts(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:
+    """Return the piece with one message part for each memory, for the trace.
+
+    A builder's template may have changed the text of the memories. Then no part is marked.
+    """
     content = piece.message.content
     at = content.find(text)
     if at < 0:
         return piece
     revision = piece.claim.revision
-    parts = [
-        Part(origin=_ORIGIN, start=0, end=at, revision=revision),
-        *_parts_of(memories, at),
-        Part(origin=_ORIGIN, start=at + len(text), end=len(content), revision=revision),
-    ]
+    parts = [Part(origin=_ORIGIN, start=0, end=at, revision=revision)]
+    for memory in memories:
+        end = at + len(memory_line(memory))
+        parts.append(Part(origin=memory.origin, start=at, end=end, revision=memory.revision))
+        at = end + 1
+    # The last memory has no line feed after it.
+    parts.append(Part(origin=_ORIGIN, start=at - 1, end=len(content), revision=revision))
     filled = tuple(part for part in parts if part.start < part.end)
     return piece._replace(message=replace(piece.message, joined=filled))
-
-
-def _parts_of(memories: Sequence[Memory], at: int) -> Iterator[Part]:
-    for memory in memories:
-        end = at + len(line_of(memory))
-        yield Part(origin=memory.origin, start=at, end=end, revision=memory.revision)
-        at = end + 1

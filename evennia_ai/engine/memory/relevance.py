@@ -1,71 +1,71 @@
-"""Relevance: how much each of some memories has to do with what was just said.
+"""Relevance: how closely each memory is related to what was just said.
 
-A weighted sum of what speaks for a memory: words that it shares with what was said; words that the
-memories learnt just before or after it share; words of the scene it was learnt in; and, where a
-model for sentences is there, how near their meanings lie. Where the best memory is sure and names
-somebody or something that was not spoken of, that is asked for in turn: "who bought the mare" is
-answered by one memory, "what does the buyer do" by the next. Ranks are never fused: a place in an
-order does not say how sure the words were.
+The relevance of a memory is a weighted sum: words it shares with what was said, words that memories
+learnt just before or after it share, words of the scene it was learnt in, and, if a sentence model
+is there, how similar the meanings are. If the best memory is a sure match and names something that
+was not said, that name is searched for in turn: "who bought the mare" is answered by one memory,
+"what does the buyer do" by the next. Ranks are not fused, because a rank does not tell how sure the
+match was.
 
-All is worked out among the memories that are given, so whoever must not be told of one leaves it
-out before. What a memory is compared by is worked out once and kept with it.
+Each figure depends on the whole list of memories given. So the caller must leave out every memory
+that the conversation may not reveal. The compared words of a memory are cached on the memory.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from evennia_ai.engine.memory.memories import DIGITS, Memory, weight_of
+from evennia_ai.engine.memory.memories import DIGITS, Memory, word_weight
 from evennia_ai.engine.text.word_forms import Languages
 
 NEIGHBOUR_HOURS: Final = 6.0
-"""Hours of the game within which two memories of one place were learnt together."""
+"""Hours of the game within which two memories of one place count as learnt together."""
 
 UNRELATED: Final = 0.1
-"""How near the meanings of two sentences lie that have nothing in common."""
+"""The cosine similarity of two sentences that have nothing in common."""
 
-SURE: Final = 1.5
-"""What the words of a memory count that is surely meant: more than one telling word."""
+SURE_SCORE: Final = 1.5
+"""The word score from which a memory is surely meant: more than one telling word."""
 
-MOST_NAMES: Final = 3
-"""Names that may be asked for in turn: a memory with more of them leads everywhere."""
+MOST_FOLLOWED_NAMES: Final = 3
+"""Most names to search for in turn. A memory with more names would lead everywhere."""
 
-DOUBT: Final = 0.1
-"""How much what fits best must count to be trusted by half."""
+DOUBT_OFFSET: Final = 0.1
+"""Added to the best sum before dividing by it, so that a weak best match stays well below 1."""
 
 Nearness = Mapping[int, float]
-"""Memory id -> how near its meaning lies to what was said: the cosine of their vectors."""
-NOT_KNOWN: Final[Nearness] = MappingProxyType({})
+"""Memory id -> cosine similarity of its vector to that of what was said."""
+NO_NEARNESS: Final[Nearness] = MappingProxyType({})
 
 
-Against = Literal["best", "itself"]
+RelevanceScale = Literal["best", "itself"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceWeights:
-    """What each thing that speaks for a memory counts, its own words counting 100."""
+    """The weight of each source of relevance in percent of the weight of a memory's own words."""
 
     neighbours_percent: Annotated[int, Field(ge=0, le=1000)] = 20
-    """The words of what was learnt just before or after it."""
+    """The words of memories learnt just before or after it."""
     scene_percent: Annotated[int, Field(ge=0, le=1000)] = 40
     """The words of the scene it was learnt in."""
     meaning_percent: Annotated[int, Field(ge=0, le=1000)] = 500
-    """How near its meaning lies, where there is a model for sentences."""
+    """The similarity of meaning, if there is a sentence model."""
     second_percent: Annotated[int, Field(ge=0, le=1000)] = 80
-    """That it has a name which the best memory named; 0: nothing is asked for in turn."""
-    against: Against = "best"
-    """What the sum is measured by: the best of the candidates, or each by itself."""
+    """Sharing a name with the best memory. 0 turns the search in turn off."""
+    against: RelevanceScale = "best"
+    """Divide the sum by that of the best candidate, or scale each sum by itself."""
     languages: Languages = ()
-    """In which other forms of a word count as the word: the game's, not a setting of memories."""
+    """Languages whose word forms match each other. Set for the game, not for memories."""
 
 
-class Parts(NamedTuple):
-    """What speaks for a memory, each already weighted."""
+class RelevanceParts(NamedTuple):
+    """The weighted score of a memory by source."""
 
     words: float = 0.0
     neighbours: float = 0.0
@@ -75,153 +75,159 @@ class Parts(NamedTuple):
 
     @property
     def own(self) -> float:
-        """What it says itself: all but what stands around it."""
+        """Return the score from the memory's own text, without its neighbours and its scene."""
         return self.words + self.meaning + self.second
 
-    def told(self, relevance: float) -> str:
-        """The share of each in a relevance; nothing where its own words alone speak for it."""
+    def render_breakdown(self, relevance: float) -> str:
+        """Render a relevance by source, for example " (words 0.40, scene 0.10)".
+
+        Empty if only the memory's own words scored.
+        """
         if not any(self[1:]):
             return ""
         share = relevance / sum(self)
-        told = (
-            f"{name} {part * share:.2f}" for name, part in zip(_TOLD, self, strict=True) if part
+        sources = ("words", "neighbours", "scene", "meaning", "asked in turn")
+        shares = (
+            f"{name} {part * share:.2f}" for name, part in zip(sources, self, strict=True) if part
         )
-        return f" ({', '.join(told)})"
+        return f" ({', '.join(shares)})"
 
 
-_TOLD: Final = ("words", "neighbours", "scene", "meaning", "asked in turn")
-NO_PARTS: Final = Parts()
+NO_PARTS: Final = RelevanceParts()
 
 
 class Relevance(NamedTuple):
-    """How much a memory has to do with what was said, from 0 to below 1, and why."""
+    """The relevance of a memory, from 0 to below 1, and its parts."""
 
     total: float = 0.0
-    parts: Parts = NO_PARTS
+    parts: RelevanceParts = NO_PARTS
 
 
-_NOTHING: Final = Relevance()
-
-
-def relevances(
+def score_relevance(
     memories: Sequence[Memory],
     said: frozenset[str],
     *,
     weights: RelevanceWeights,
-    near: Nearness = NOT_KNOWN,
+    near: Nearness = NO_NEARNESS,
 ) -> list[Relevance]:
-    """The relevance of each memory among these, when these words were just said."""
+    """Return the relevance of each memory to the words that were just said.
+
+    Args:
+        memories: The candidates. Every figure depends on all of them.
+        said: The compared words of the newest messages.
+        weights: The weight of each source of relevance.
+        near: Similarities of meaning by memory id; empty without a sentence model.
+    """
     if not memories or not (said or near):
-        return [_NOTHING] * len(memories)
+        return [Relevance()] * len(memories)
+    nothing = [0.0] * len(memories)
     texts = [memory.words_in(weights.languages) for memory in memories]
-    words = _shared(texts, said)
+
+    words = _shared_word_scores(texts, said)
+    neighbours = _neighbour_scores(memories, words) if weights.neighbours_percent else nothing
+    scenes = nothing
+    if weights.scene_percent:
+        scenes = _shared_word_scores([memory.scene_words for memory in memories], said)
+    meanings = [max(0.0, near.get(memory.id, 0.0) - UNRELATED) for memory in memories]
     columns = [
         words,
-        _weighted(weights.neighbours_percent, _neighbours, memories, words),
-        _weighted(weights.scene_percent, _scenes, memories, said),
-        _weighted(weights.meaning_percent if near else 0, _meanings, memories, near),
+        _weighted(weights.neighbours_percent, neighbours),
+        _weighted(weights.scene_percent, scenes),
+        _weighted(weights.meaning_percent if near else 0, meanings),
     ]
+
     sums = [*map(sum, zip(*columns, strict=True))]
     best = max(range(len(memories)), key=lambda place: (sums[place], -memories[place].id))
-    named = [memory.names_in(weights.languages) for memory in memories]
-    names = _asked_in_turn(texts, named, best, said) if words[best] >= SURE else frozenset()
-    percent = weights.second_percent if names else 0
-    columns.append(_weighted(percent, _second, memories, texts, names, best))
-    return _measured([*zip(*columns, strict=True)], against=weights.against)
+    followed = nothing
+    if words[best] >= SURE_SCORE and weights.second_percent:
+        named = [memory.names_in(weights.languages) for memory in memories]
+        if names := _names_to_follow(texts, named, best=best, said=said):
+            # 1 for the memory with most of these names. The best one named them itself.
+            shared = _shared_word_scores(texts, names)
+            shared[best] = 0.0
+            most = max(shared)
+            followed = [count / most for count in shared]
+    columns.append(_weighted(weights.second_percent, followed))
 
-
-def _measured(found: Sequence[Sequence[float]], *, against: Against) -> list[Relevance]:
-    """The sums as numbers from 0 to below 1.
-
-    Against the best, which itself is trusted the less the less it counts, a memory keeps its
-    distance to the others; by itself a sum of 1 gives a half, 2 two thirds.
-    """
-    sums = [*map(sum, found)]
-    highest = DOUBT + max(sums)
+    parts = [*zip(*columns, strict=True)]
+    sums = [*map(sum, parts)]
+    # "best": every memory keeps its distance to the best one. "itself": 1 gives 1/2, 2 gives 2/3.
+    highest = DOUBT_OFFSET + max(sums)
     return [
         Relevance(
-            round(total / (highest if against == "best" else 1 + total), DIGITS), Parts(*parts)
+            round(total / (highest if weights.against == "best" else 1 + total), DIGITS),
+            RelevanceParts(*of_sources),
         )
         if total
-        else _NOTHING
-        for total, parts in zip(sums, found, strict=True)
+        else Relevance()
+        for total, of_sources in zip(sums, parts, strict=True)
     ]
 
 
-def _weighted(
-    percent: int, counted: Callable[..., Iterable[float]], memories: Sequence[Memory], *given: Any
-) -> list[float]:
-    """What `counted` finds for each memory, weighted; nothing is worked out that counts nothing."""
-    if not percent:
-        return [0.0] * len(memories)
-    return [percent / 100 * count for count in counted(memories, *given)]
+def _weighted(percent: int, scores: Sequence[float]) -> list[float]:
+    return [percent / 100 * score for score in scores]
 
 
-def _shared(texts: Sequence[frozenset[str]], said: frozenset[str]) -> list[float]:
-    """What the words that each text shares with what was said count; rare and long ones most."""
+def _shared_word_scores(texts: Sequence[frozenset[str]], said: frozenset[str]) -> list[float]:
+    """Return for each text the weight of the words it shares with `said`.
+
+    A long word that only one text has counts 1. Common and short words count less.
+    """
     shared = [words & said for words in texts]
     seen = Counter(word for words in shared for word in words)
-    tells = {word: _tells(word, seen[word], len(texts)) for word in seen}
-    # Added up in one order, so that the last digit is the same wherever it is done.
-    return [sum(sorted([tells[word] for word in words])) if words else 0.0 for words in shared]
+    rarest = log(1 + len(texts))
+    weights = {word: log(1 + len(texts) / seen[word]) / rarest * word_weight(word) for word in seen}
+    # Sorted before adding: the order of a set differs between processes, and so would the last
+    # digit of the sum.
+    return [sum(sorted([weights[word] for word in words])) if words else 0.0 for words in shared]
 
 
-def _tells(word: str, seen: int, texts: int) -> float:
-    """What a word tells: 1 for a long one that a single text has."""
-    return log(1 + texts / seen) / log(1 + texts) * weight_of(word)
+def _neighbour_scores(memories: Sequence[Memory], words: Sequence[float]) -> list[float]:
+    """Return for each memory the highest word score among its neighbours in time.
 
-
-def _scenes(memories: Sequence[Memory], said: frozenset[str]) -> list[float]:
-    return _shared([memory.scene_words for memory in memories], said)
-
-
-def _meanings(memories: Sequence[Memory], near: Nearness) -> Iterator[float]:
-    for memory in memories:
-        yield max(0.0, near.get(memory.id, 0.0) - UNRELATED)
-
-
-def _neighbours(memories: Sequence[Memory], words: Sequence[float]) -> list[float]:
-    """The most that a memory's neighbours in time count by their words, halved at each step."""
+    Neighbours are up to two memories before and after it. The second one counts half.
+    """
     found = [0.0] * len(memories)
-    for places in _lived_through(memories):
+    for places in _places_learnt_together(memories):
         for at, place in enumerate(places):
-            if not (count := words[place]):
+            if not words[place]:
                 continue
             for other in (at - 2, at - 1, at + 1, at + 2):
-                if 0 <= other < len(places) and _is_soon(memories[place], memories[places[other]]):
-                    heard = count / abs(other - at)
-                    found[places[other]] = max(found[places[other]], heard)
+                if not 0 <= other < len(places):
+                    continue
+                neighbour = places[other]
+                apart = abs(memories[place].created_at - memories[neighbour].created_at)
+                if apart <= NEIGHBOUR_HOURS:
+                    found[neighbour] = max(found[neighbour], words[place] / abs(other - at))
     return found
 
 
-def _is_soon(one: Memory, other: Memory) -> bool:
-    return abs(one.created_at - other.created_at) <= NEIGHBOUR_HOURS
+def _places_learnt_together(memories: Sequence[Memory]) -> Iterable[list[int]]:
+    """Group the indices of memories learnt in one place in the same way, in order of time.
 
-
-def _lived_through(memories: Sequence[Memory]) -> Iterable[list[int]]:
-    """The places of memories that were learnt in one place the same way, in order of time.
-
-    A builder writes down what happened together and what did not: those have no neighbours.
+    Whispers of different people are different groups. Memories written by builders have no
+    neighbours: a builder writes down at one time what happened at different times.
     """
     apart: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
     for place, memory in enumerate(memories):
-        if not memory.is_builders:
-            told_by = memory.about if memory.learnt == "private" else ""
-            apart[memory.place_ref, memory.learnt, told_by].append(place)
+        if not memory.is_by_builder:
+            whisperer = memory.about if memory.learnt == "private" else ""
+            apart[memory.place_ref, memory.learnt, whisperer].append(place)
     for places in apart.values():
         places.sort(key=lambda place: (memories[place].created_at, memories[place].id))
     return apart.values()
 
 
-def _asked_in_turn(
+def _names_to_follow(
     texts: Sequence[frozenset[str]],
     named: Sequence[frozenset[str]],
+    *,
     best: int,
     said: frozenset[str],
 ) -> frozenset[str]:
-    """The names in the best memory that were not said and that others have, too.
+    """Return the names in the best memory that were not said and that other memories share.
 
-    A name is a word that all who have it write with a capital letter.
+    A name is a word that every memory with this word writes with a capital letter.
     """
     new = named[best] - said
     having = {word: [place for place, words in enumerate(texts) if word in words] for word in new}
@@ -230,15 +236,4 @@ def _asked_in_turn(
         for word, places in having.items()
         if len(places) > 1 and all(word in named[place] for place in places)
     }
-    return frozenset(names) if len(names) <= MOST_NAMES else frozenset()
-
-
-def _second(
-    _: Sequence[Memory], texts: Sequence[frozenset[str]], names: frozenset[str], best: int
-) -> Iterator[float]:
-    """1 for the memory that has most of these names; the one that named them is found already."""
-    found = _shared(texts, names)
-    found[best] = 0.0
-    most = max(found)
-    for count in found:
-        yield count / most
+    return frozenset(names) if len(names) <= MOST_FOLLOWED_NAMES else frozenset()

@@ -1,8 +1,9 @@
-"""Scenes: which words were around when something was learnt, and which were just said.
+"""Scenes: the words around a memory when it was learnt, and the words that were just said.
 
-A memory is one short sentence; what it does not repeat (who was there, where it was, what was said
-before and after) often is what somebody asks for later. Of its scene the words are kept as they are
-compared, sorted and each once: enough to be found by, and no sentence of anybody's.
+A memory is one short sentence. Players often ask later for something it does not repeat: who was
+there, where it was, what was said before and after. So the words of the scene are kept with the
+memory, in the form in which texts are compared. They are sorted and without duplicates: enough to
+find the memory by, but nobody's sentence can be read from them.
 """
 
 from collections.abc import Sequence
@@ -10,45 +11,44 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from evennia_ai.engine.memory.memories import compared_words
+from evennia_ai.engine.memory.memories import comparison_words
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.engine.text.word_forms import Languages
 
 MOST_WORDS: Final = 48
-"""Words of a scene that are kept."""
+"""Most words of a scene."""
 
-RUN: Final = 3
-"""Lines in a row that are the scene of a memory: what was said, and what it answered or led to."""
-
-_WORDS: Final = 48
-"""Words of a scene that are kept."""
-
-AROUND: Final = 1
-"""Lines before, and after, the one that a memory was made of."""
+RUN_LINES: Final = 3
+"""Lines in a row that form the scene of a memory: the line and its two neighbours."""
 
 MOST_COMPARED: Final = 1024
-"""Messages whose words are kept: the newest few of each conversation, ten times their text."""
+"""Messages whose words are cached: the newest few of each conversation."""
 
 
 def scene_of(
     text: str, lines: Sequence[Message], *, there: Sequence[str], languages: Languages = ()
 ) -> str:
-    """The words around what was learnt, a blank between two.
+    """Return the words around a new memory, sorted and separated by blanks.
 
-    `there` names the place and the people. Of the lines those in a row count that share most words
-    with `text`, the newest of several such runs. Calls of tools, what came of them and what was
-    put into a prompt were said by nobody.
+    The scene is the run of lines that shares most words with the memory, the newest one of several.
+    Tool calls, tool results and texts inserted into prompts are nobody's words and are left out.
+
+    Args:
+        text: The text of the memory.
+        lines: The messages of the conversation.
+        there: The names of the place and of the people there.
+        languages: The languages whose word forms match.
     """
-    told = [line for line in lines if line.is_user or line.is_reply]
-    said = [words_of_message(line, languages) for line in told]
-    own = compared_words(text, languages)
-    runs = [said[start : start + RUN] for start in range(max(1, len(said) - RUN + 1))]
+    spoken = [line for line in lines if line.is_user or line.is_reply]
+    said = [words_of_message(line, languages) for line in spoken]
+    own = comparison_words(text, languages)
+    runs = [said[start : start + RUN_LINES] for start in range(max(1, len(said) - RUN_LINES + 1))]
     shared = [len(own.intersection(chain.from_iterable(run))) for run in runs]
     newest = max(range(len(runs)), key=lambda start: (shared[start], start))
-    around = [compared_words(" ".join(there), languages), *runs[newest]]
-    # One by one, so that what there is no room for is of the last lines.
+    around = [comparison_words(" ".join(there), languages), *runs[newest]]
+    # In order, so that the limit drops words of the last lines and not of the place.
     words = dict.fromkeys(chain.from_iterable(sorted(some - own) for some in around))
     return " ".join(sorted([*words][:MOST_WORDS]))
 
@@ -56,7 +56,7 @@ def scene_of(
 def words_said(
     history: History, event: Message | None, *, messages: int, languages: Languages = ()
 ) -> frozenset[str]:
-    """The words of the newest messages and of their speakers' names."""
+    """Return the words of the newest messages, the event included, and of their speakers' names."""
     newest = [] if event is None else [event]
     first = history.newest_from(max(0, messages - len(newest)))
     newest += (said for said in history.between(first, history.stop) if said.counted)
@@ -64,10 +64,10 @@ def words_said(
 
 
 def words_of_message(message: Message, languages: Languages = ()) -> frozenset[str]:
-    """The words of a message and of its speaker's name, as they are compared."""
+    """Return the words of a message and of its speaker's name, in the form for comparison."""
     return _compared(message.name or "", without_time_line(message.content), languages)
 
 
 @lru_cache(maxsize=MOST_COMPARED)
 def _compared(name: str, content: str, languages: Languages) -> frozenset[str]:
-    return compared_words(f"{name} {content}", languages)
+    return comparison_words(f"{name} {content}", languages)

@@ -23,7 +23,7 @@ from evennia_ai.engine.errors import (
     StaleError,
     ThrashError,
 )
-from evennia_ai.engine.history.compaction.extract import a_name
+from evennia_ai.engine.history.compaction.extract import clean_name
 from evennia_ai.engine.history.compaction.planning import Breaker, CompactionSettings, When
 from evennia_ai.engine.history.compaction.summaries import (
     Reply,
@@ -193,7 +193,7 @@ class Compactor:
             head=head_of(where),
             cut=window.cut,
             npc_ref=where.npc_ref,
-            npc_name=a_name(wanted.npc_name),
+            npc_name=clean_name(wanted.npc_name),
             asked_by=wanted.asked_by,
             is_pressing=wanted.is_pressing,
             by_model=self._asks_a_model and not is_open,

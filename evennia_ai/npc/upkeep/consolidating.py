@@ -18,11 +18,11 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.errors import EvenniaAIError, ReplayError, StaleError
-from evennia_ai.engine.history.compaction.extract import a_name
+from evennia_ai.engine.history.compaction.extract import clean_name
 from evennia_ai.engine.history.compaction.planning import Breaker
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import speaker_known_in
-from evennia_ai.engine.memory.memories import OF_NPC, Held, Learnt, Memory, standing
+from evennia_ai.engine.memory.memories import OF_NPC, Learnt, Memory, MemorySet, base_score
 from evennia_ai.engine.memory.recalling import MemorySettings
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.npc.background.applying import Ending, GameKind
@@ -75,7 +75,7 @@ class _Observed:
         for record in map(record_of, self.messages):
             speaker = speaker_known_in(record) if record is not None else ""
             if record is not None and speaker and record.name:
-                name = a_name(record.name).casefold()
+                name = clean_name(record.name).casefold()
                 found[name] = speaker if found.get(name, speaker) == speaker else ""
         return found
 
@@ -167,7 +167,7 @@ class Consolidator:
             head=head_of(where),
             cut=windows(where.id).cut,
             npc_ref=where.npc_ref,
-            npc_name=a_name(npc_name),
+            npc_name=clean_name(npc_name),
             upto=before.upto,
             failures=before.breaker.failures,
             opened_at=before.breaker.opened_at,
@@ -240,15 +240,15 @@ class Consolidator:
             memories.fade(npc_ref, (memory.id for memory in gone), by=THE_NPC)
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
 
-    def _faded(self, held: Held, now: float) -> list[Memory]:
+    def _faded(self, held: MemorySet, now: float) -> list[Memory]:
         settings = self._settings
         oldest = now - settings.forget_days * _DAY_HOURS
         return [
             memory
             for memory in held.memories
-            if not memory.is_builders
+            if not memory.is_by_builder
             and memory.recalled_at < oldest
-            and standing(memory, hours=now) * 100 < settings.floor_percent
+            and base_score(memory, hours=now) * 100 < settings.floor_percent
         ]
 
     async def _consolidated(
@@ -312,8 +312,8 @@ def _considered(
     """The memory that an observation may become, or why it may not."""
     about, given = "", observed.given
     if one.about.strip():
-        about = observed.people.get(a_name(one.about).casefold(), "")
-        if a_name(one.about).casefold() == given.npc_name.casefold():
+        about = observed.people.get(clean_name(one.about).casefold(), "")
+        if clean_name(one.about).casefold() == given.npc_name.casefold():
             return _JudgedObservation(refusal="it is about the NPC itself")
         if not about:
             why = "it is about somebody who did not speak, or one of several of that name"
@@ -341,7 +341,7 @@ def _considered(
     )
 
 
-def _doubles(held: Held) -> list[tuple[Memory, list[Memory]]]:
+def _doubles(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
     """Memories that say the same, each with those after it that do."""
     groups: dict[Any, list[Memory]] = {}
     for memory in held.memories:

@@ -13,13 +13,13 @@ from evennia.utils import logger
 
 from evennia_ai.engine.actors import Actor, trusted
 from evennia_ai.engine.history.role_markup import neutral
-from evennia_ai.engine.memory.learning import People, judged
+from evennia_ai.engine.memory.learning import People, judge_text
 from evennia_ai.engine.memory.memories import (
     MAX_TEXT,
     OF_NPC,
     USUAL_IMPORTANCE,
     Memory,
-    compared_words,
+    comparison_words,
 )
 from evennia_ai.engine.memory.recalling import (
     MemorySettings,
@@ -27,7 +27,7 @@ from evennia_ai.engine.memory.recalling import (
     RecallRules,
     Score,
     is_open,
-    scored,
+    score_memories,
 )
 from evennia_ai.engine.memory.scenes import scene_of
 from evennia_ai.engine.prompt.messages import Message
@@ -128,7 +128,7 @@ def considered(
     plain = plain_text(text)
     if refusal := _unfit(plain):
         return refusal
-    found = judged(plain, people_of(npc_ref, about=about))
+    found = judge_text(plain, people_of(npc_ref, about=about))
     told = _with_label(found.text, npc_ref, about=about)
     if refusal := found.refusal or _unfit(told):
         return refusal
@@ -179,7 +179,7 @@ def recall(
         for memory in memories.held_by(npc_ref).memories
         if is_open(memory, moment) and about in (None, memory.about)
     ]
-    said = compared_words(query, rules.recall.languages)
+    said = comparison_words(query, rules.recall.languages)
     ranked = _best(found, said, hours=moment.hours, rules=rules.recall)
     best = ranked[: max(0, min(limit, MOST_RECALLED))]
     with one_transaction(f"recalling memories of NPC {npc_ref}"):
@@ -254,7 +254,7 @@ def _best(
     One that itself says far less to them than another is not found; by its scene and its neighbours
     alone one is where none says anything. Without words all are found, by their score.
     """
-    scores = scored(found, hours=hours, said=said, rules=rules)
+    scores = score_memories(found, hours=hours, said=said, rules=rules)
     pairs = [*zip(found, scores, strict=True)]
     if not said:
         return [memory for memory, _ in sorted(pairs, key=_by_score)]

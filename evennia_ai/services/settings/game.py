@@ -17,7 +17,7 @@ from evennia_ai.engine.foreign.fields import UNBOUNDED, door, wanted_of
 from evennia_ai.engine.history.compaction.planning import CompactionSettings, read_compaction
 from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper
 from evennia_ai.engine.lorebook.rules import ActivationRules
-from evennia_ai.engine.memory.recalling import MemorySettings, read_memory
+from evennia_ai.engine.memory.recalling import MemorySettings, read_memory_settings
 from evennia_ai.engine.prompt.compiled import Layout
 from evennia_ai.engine.prompt.staying import BlocksMode
 from evennia_ai.formats.cards.limits import CardLimits
@@ -262,7 +262,7 @@ class Conf:
     """where traces go, see [watching.md](../run/watching.md#traces)"""
     memory: Annotated[
         MemorySettings,
-        read_by(read_memory),
+        read_by(read_memory_settings),
         Setting("E048", {}, 'a dictionary, such as {"most": 8, "share_percent": 5}'),
     ]
     """what NPCs recall, how much they keep and when they learn by themselves, see

@@ -1,4 +1,4 @@
-"""Short ways to write the memories that tests are about."""
+"""Short ways to write memories for tests."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Memories in a prompt: where they stand, under which words, and who put what there."""
+"""Memories in a prompt: their place, their frame and their message parts."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ def told(prompt: Prompt) -> list[tuple[str, str]]:
 
 
 def stretches(prompt: Prompt) -> dict[str, str]:
-    """What of the messages comes from where."""
+    """Return the text of each part by its origin."""
     return {
         part.origin: message.content[part.start : part.end]
         for message in prompt.messages
@@ -52,7 +52,7 @@ def stretches(prompt: Prompt) -> dict[str, str]:
     }
 
 
-def test_in_the_classic_layout_they_are_a_message_at_their_id() -> None:
+def test_memories_are_a_message_at_their_id_in_the_classic_layout() -> None:
     goals = a_component("Sell the boat.", id=4000, key="goals")
     prompt = the_prompt(*BOTH, components=(MOOD, goals), layout="classic", history=a_history(1))
     assert told(prompt) == [
@@ -65,7 +65,7 @@ def test_in_the_classic_layout_they_are_a_message_at_their_id() -> None:
     assert [m.role for m in prompt.messages if m.content == UNDER_HEADING] == ["user"]
 
 
-def test_in_the_cache_layout_they_stand_in_the_dynamic_message_by_their_id() -> None:
+def test_memories_are_in_the_dynamic_message_by_their_id_in_the_cache_layout() -> None:
     tide = a_component("Low tide.", id=3001, key="tide", volatile=True)
     prompt = the_prompt(*BOTH, components=(MOOD, tide), blocks=(NOON,), history=a_history(1))
     assert told(prompt) == [
@@ -76,7 +76,7 @@ def test_in_the_cache_layout_they_stand_in_the_dynamic_message_by_their_id() -> 
 
 
 @pytest.mark.parametrize("layout", ["cache", "classic"])
-def test_each_memory_is_told_apart_in_the_text(layout: str) -> None:
+def test_each_memory_has_its_own_message_part(layout: str) -> None:
     prompt = the_prompt(*BOTH, components=(MOOD,), layout=layout)
     found = stretches(prompt)
     assert found["memory:3"] == "- Anna owes Oren a rope."
@@ -84,12 +84,12 @@ def test_each_memory_is_told_apart_in_the_text(layout: str) -> None:
     assert found[OWN] == "What you remember:\n"
 
 
-def test_parts_name_the_revision_of_each_memory() -> None:
+def test_message_part_has_the_revision_of_its_memory() -> None:
     parts = [part for message in the_prompt(*BOTH).messages for part in message.parts]
     assert {part.origin: part.revision for part in parts}["memory:5"] == 2
 
 
-def test_a_builder_frames_them() -> None:
+def test_component_text_frames_the_memories() -> None:
     frame = the_component("<memories>\n{{memories}}\n</memories> Trust them, {{char}}.")
     prompt = the_prompt(ROPE, components=(frame,), layout="classic")
     assert told(prompt)[0][1] == (
@@ -98,19 +98,19 @@ def test_a_builder_frames_them() -> None:
     assert stretches(prompt)["memory:3"] == "- Anna owes Oren a rope."
 
 
-def test_a_builder_frames_them_with_logic() -> None:
+def test_component_logic_frames_the_memories() -> None:
     frame = the_component("{% if memories %}Known:\n{{ memories }}{% endif %}")
     prompt = the_prompt(ROPE, components=(frame,), layout="classic")
     assert told(prompt)[0][1] == "Known:\n- Anna owes Oren a rope."
 
 
-def test_a_frame_around_nothing_is_left_out() -> None:
+def test_component_is_left_out_without_memories() -> None:
     prompt = the_prompt(components=(the_component("Known:\n{{memories}}"),))
     assert told(prompt) == [("event", "Hello")]
     assert verdicts_of(prompt, OWN) == [("expand", False, "nothing is remembered here")]
 
 
-def test_a_text_that_names_no_memories_has_no_place_for_them() -> None:
+def test_memories_are_left_out_when_the_component_does_not_name_them() -> None:
     prompt = the_prompt(ROPE, components=(the_component("You remember little."),))
     assert told(prompt)[0] == ("dynamic", "You remember little.")
     assert verdicts_of(prompt, "memory:3") == [
@@ -118,7 +118,7 @@ def test_a_text_that_names_no_memories_has_no_place_for_them() -> None:
     ]
 
 
-def test_a_disabled_component_remembers_nothing() -> None:
+def test_memories_are_left_out_when_the_component_is_disabled() -> None:
     prompt = the_prompt(ROPE, components=(the_component("", enabled=False),))
     assert told(prompt) == [("event", "Hello")]
     assert verdicts_of(prompt, "memory:3") == [
@@ -126,32 +126,32 @@ def test_a_disabled_component_remembers_nothing() -> None:
     ]
 
 
-def test_a_broken_frame_remembers_nothing() -> None:
+def test_memories_are_left_out_when_the_component_is_broken() -> None:
     prompt = the_prompt(ROPE, components=(the_component("{% if %}{{memories}}"),))
     assert verdicts_of(prompt, "memory:3") == [
         ("recall", False, "component semantic_memories has a template error")
     ]
 
 
-def test_without_memories_nothing_changes() -> None:
+def test_prompt_is_unchanged_without_memories() -> None:
     assert (
         the_prompt(components=(MOOD,)).sha256 == compose(the_inputs((MOOD,), event="Hello")).sha256
     )
 
 
-def test_no_other_component_has_the_memories() -> None:
+def test_other_components_cannot_name_the_memories() -> None:
     other = a_component("I know: {{memories}}", id=1201, key="other")
     assert told(the_prompt(ROPE, components=(other,)))[0] == ("ordered", "I know: {{memories}}")
 
 
 @pytest.mark.parametrize("text", ["{{char}}", "{{random::a,b}}", "{% if x %}", "\\1 {{{{", "$0"])
-def test_nothing_in_a_memory_is_expanded(text: str) -> None:
+def test_memory_text_is_never_expanded(text: str) -> None:
     for frame in ("", "Known:\n{{memories}}", "{% if memories %}{{ memories }}{% endif %}"):
         prompt = the_prompt(a_memory(text), components=(the_component(frame),))
         assert f"- {text}" in told(prompt)[0][1]
 
 
-def test_a_memory_that_does_not_fit_the_budget_was_not_recalled() -> None:
+def test_memory_does_not_count_as_recalled_when_over_budget() -> None:
     inputs = the_inputs(memories=(ROPE,), event="Hello", limit=24)
     rules = replace(inputs.rules, memory=RecallRules(share_percent=100))
     composed = compose_with_lore(replace(inputs, rules=rules))
@@ -160,12 +160,12 @@ def test_a_memory_that_does_not_fit_the_budget_was_not_recalled() -> None:
     assert verdicts_of(composed.prompt, OWN)[-1][0:2] == ("budget", False)
 
 
-def test_what_stands_in_the_prompt_was_recalled() -> None:
+def test_memories_in_the_prompt_count_as_recalled() -> None:
     inputs = the_inputs(memories=BOTH, event="Hello", moment=Moment(hours=2.0))
     assert compose_with_lore(inputs).recalled.shown_ids == (3, 5)
 
 
-def test_a_place_that_is_switched_off_leaves_the_memories_out() -> None:
+def test_memories_are_left_out_when_dynamic_context_is_disabled() -> None:
     off = a_component("", id=5500, key="dynamic_context", enabled=False)
     inputs = the_inputs([off], memories=(ROPE,), event="Hello")
     composed = compose_with_lore(inputs)
@@ -175,7 +175,7 @@ def test_a_place_that_is_switched_off_leaves_the_memories_out() -> None:
     ]
 
 
-def test_looking_twice_gives_the_same_bytes() -> None:
+def test_prompt_is_the_same_when_composed_again() -> None:
     inputs = the_inputs((MOOD,), memories=BOTH, event="Hello")
     fresh = the_inputs(
         (MOOD,), memories=tuple(replace(m, _memo={}) for m in reversed(BOTH)), event="Hello"
@@ -183,7 +183,7 @@ def test_looking_twice_gives_the_same_bytes() -> None:
     assert compose(inputs).sha256 == compose(inputs).sha256 == compose(fresh).sha256
 
 
-def test_what_the_history_says_already_was_recalled_all_the_same() -> None:
+def test_memories_count_as_recalled_when_the_history_has_them() -> None:
     stands = a_staying(UNDER_HEADING)
     inputs = the_inputs(memories=BOTH, event="Hello", history=[*a_history(2), stands])
     composed = compose_with_lore(replace(inputs, rules=replace(inputs.rules, blocks="on_change")))

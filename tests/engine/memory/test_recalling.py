@@ -1,4 +1,4 @@
-"""Recalling: what a memory counts, which are taken, and the settings that say so."""
+"""Recall: scores, the memories taken, and the settings."""
 
 from typing import Any
 
@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.memory.memories import Memory, compared_words
+from evennia_ai.engine.memory.memories import Memory, comparison_words
 from evennia_ai.engine.memory.recalling import (
     LEFT_OUT,
     MemorySettings,
     Moment,
-    Recalled,
+    RecallResult,
     RecallRules,
     Score,
-    read_memory,
-    recalled,
-    refused,
-    scored,
+    read_memory_settings,
+    recall_memories,
+    refuse_memories,
+    score_memories,
 )
 from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.history import History
@@ -36,18 +36,18 @@ def taken(*memories: Memory, **options: Any) -> list[int]:
 
 def judged(
     *memories: Memory, words: str = "", moment: Moment = ROOM, limit: int = 1000, **rules: int
-) -> Recalled:
-    return recalled(
+) -> RecallResult:
+    return recall_memories(
         memories,
         rules=RecallRules(**rules),
         moment=moment,
-        said=compared_words(words),
+        said=comparison_words(words),
         limit_tokens=limit,
         counter=ESTIMATE,
     )
 
 
-def reason_of(told: Recalled, number: int) -> str:
+def reason_of(told: RecallResult, number: int) -> str:
     return next(v.reason for v in told.verdicts if v.item == f"memory:{number}")
 
 
@@ -55,109 +55,112 @@ def some(count: int, **fields: Any) -> list[Memory]:
     return [a_memory(f"Fact number {i}.", id=i, **fields) for i in range(1, count + 1)]
 
 
-def test_without_candidates_nothing_is_recalled() -> None:
+def test_recall_has_no_verdicts_without_candidates() -> None:
     assert judged().verdicts == ()
 
 
-def test_the_best_are_taken() -> None:
+def test_recall_takes_the_most_important() -> None:
     weak, strong = a_memory(id=1, importance=1), a_memory("Fire!", id=2, importance=10)
     assert taken(weak, strong, most=1) == [2]
 
 
-def test_what_is_spoken_of_is_taken_first() -> None:
+def test_recall_takes_the_relevant_memory_first() -> None:
     rope = a_memory("Anna owes Oren a rope.", id=1)
     ferry = a_memory("The ferry leaves at dawn.", id=2)
     assert taken(rope, ferry, words="Where is the ferry?", most=1) == [2]
 
 
-def test_equal_scores_go_by_the_older_one() -> None:
+def test_recall_takes_the_older_of_equal_scores() -> None:
     assert taken(*reversed(some(3)), most=2) == [1, 2]
 
 
-def test_they_stand_in_the_order_in_which_they_were_learnt() -> None:
+def test_recalled_memories_are_in_order_of_time() -> None:
     late = a_memory(id=1, created_at=5.0, importance=9)
     early = a_memory("Fire!", id=2, created_at=2.0)
     assert taken(late, early) == [2, 1]
 
 
-def test_what_is_over_the_number_says_so_with_its_score() -> None:
+def test_verdict_has_reason_and_score_over_the_number() -> None:
     told = judged(*some(2), most=1)
     verdict = told.verdicts[1]
     assert (verdict.kept, verdict.reason) == (False, "the 1 best are taken")
     assert (verdict.cause or "").startswith("score 0.48: recency")
 
 
-def test_a_taken_one_tells_its_score_and_its_tokens() -> None:
+def test_verdict_has_score_and_tokens_of_a_taken_memory() -> None:
     verdict = judged(a_memory()).verdicts[0]
     assert verdict.kept
     assert verdict.reason == "score 0.48: recency 0.99, importance 0.44, relevance 0.00"
     assert verdict.tokens > 0
 
 
-def test_a_share_of_nothing_takes_nothing() -> None:
+def test_recall_takes_nothing_with_a_share_of_zero() -> None:
     told = judged(a_memory(), share_percent=0)
     assert told.kept == ()
     assert reason_of(told, 1) == "over the share of 0 tokens"
 
 
-def test_one_that_does_not_fit_is_passed_over_for_the_next() -> None:
+def test_recall_takes_the_next_when_one_does_not_fit() -> None:
     long = a_memory("word " * 50, id=1, importance=10)
     assert taken(long, a_memory(id=2), limit=200) == [2]
 
 
-def test_what_was_whispered_never_shows_in_a_room() -> None:
+def test_whisper_is_not_recalled_in_a_room() -> None:
     secret = a_memory(about=ANNA, learnt="private", importance=10)
     told = judged(secret)
     assert told.kept == ()
-    assert reason_of(told, 1) == "learnt in private; shown only in private to who told it"
+    assert (
+        reason_of(told, 1)
+        == "learnt in private; used only in private with the person who whispered it"
+    )
 
 
-def test_what_was_whispered_shows_to_who_whispered_it() -> None:
+def test_whisper_is_recalled_in_private_with_its_speaker() -> None:
     assert taken(a_memory(about=ANNA, learnt="private"), moment=WITH_ANNA) == [1]
 
 
-def test_what_another_one_whispered_does_not() -> None:
+def test_whisper_is_not_recalled_in_private_with_another() -> None:
     assert taken(a_memory(about=BEN, learnt="private"), moment=WITH_ANNA) == []
 
 
-def test_a_whisper_of_nobody_shows_nowhere() -> None:
+def test_whisper_without_a_speaker_is_never_recalled() -> None:
     nameless = a_memory(about="", learnt="private")
     assert taken(nameless) == taken(nameless, moment=WITH_ANNA) == []
 
 
-def test_what_was_heard_aloud_shows_in_private_too() -> None:
+def test_public_memory_is_recalled_in_private() -> None:
     assert taken(a_memory(about=BEN), moment=WITH_ANNA) == [1]
 
 
-def test_what_found_no_place_is_told_as_left_out() -> None:
-    told = Recalled(judged=judged(a_memory()).judged, is_shown=False)
+def test_verdict_says_left_out_without_a_place() -> None:
+    told = RecallResult(judged=judged(a_memory()).judged, is_shown=False)
     assert (told.shown_ids, reason_of(told, 1)) == ((), LEFT_OUT)
 
 
-def test_refused_ones_all_tell_the_same_reason() -> None:
-    told = refused(some(2), "component semantic_memories is disabled")
+def test_refuse_memories_gives_all_the_same_reason() -> None:
+    told = refuse_memories(some(2), "component semantic_memories is disabled")
     assert {verdict.reason for verdict in told.verdicts} == {
         "component semantic_memories is disabled"
     }
 
 
-def test_of_a_past_turn_the_many_others_are_told_in_one_line() -> None:
+def test_stored_verdicts_sum_up_the_memories_not_taken() -> None:
     told = judged(*some(40), most=2)
     assert len(told.verdicts) == 40
     assert len(told.touched) == 2 + 12 + 1
     assert told.touched[-1].reason == "26 more memories were judged and not taken"
 
 
-def test_the_newest_messages_and_their_speakers_count() -> None:
+def test_words_said_are_of_the_newest_messages_and_speakers() -> None:
     history = History([said("user", "rope", name="Anna"), said("assistant", "ferry")])
     words = words_said(history, pending("coins", name="Ben"), messages=2)
-    assert words == compared_words("ferry coins Ben")
+    assert words == comparison_words("ferry coins Ben")
 
 
-def test_what_stays_in_the_history_was_said_by_nobody() -> None:
+def test_words_said_ignore_inserted_messages() -> None:
     left = Message(role="user", content="rope", counted=False, stays=True, of="dynamic")
     history = History([said("user", "coins"), left])
-    assert words_said(history, None, messages=1) == compared_words("coins")
+    assert words_said(history, None, messages=1) == comparison_words("coins")
 
 
 @given(
@@ -167,7 +170,7 @@ def test_what_stays_in_the_history_was_said_by_nobody() -> None:
     st.integers(0, 60),
     st.integers(0, 5),
 )
-def test_every_candidate_has_one_verdict_and_no_whisper_is_told(
+def test_every_candidate_has_one_verdict_and_whispers_stay_secret(
     about: list[str], learnt: list[Any], moment: Moment, limit: int, most: int
 ) -> None:
     memories = [
@@ -192,7 +195,7 @@ memories = st.builds(
 
 
 def score_of(memory: Memory, *others: Memory, hours: float = 0.0, said: str = "") -> Score:
-    return scored([memory, *others], hours=hours, said=compared_words(said))[0]
+    return score_memories([memory, *others], hours=hours, said=comparison_words(said))[0]
 
 
 @pytest.mark.parametrize(("hours", "wanted"), [(0, 1.0), (1, 0.995), (24, 0.8867), (240, 0.3003)])
@@ -200,11 +203,11 @@ def test_recency_falls_by_half_a_percent_an_hour(hours: float, wanted: float) ->
     assert score_of(a_memory(), hours=hours).recency == wanted
 
 
-def test_recency_counts_from_when_it_was_last_recalled() -> None:
+def test_recency_starts_at_the_last_recall() -> None:
     assert score_of(a_memory(created_at=0, recalled_at=10), hours=11).recency == 0.995
 
 
-def test_a_clock_that_was_set_back_makes_nothing_more_than_new() -> None:
+def test_recency_is_at_most_1_when_the_clock_was_set_back() -> None:
     assert score_of(a_memory(recalled_at=50), hours=10).recency == 1.0
 
 
@@ -213,17 +216,17 @@ def test_importance_goes_from_0_to_1(importance: int, wanted: float) -> None:
     assert score_of(a_memory(importance=importance)).importance == wanted
 
 
-def test_what_shares_nothing_with_what_was_said_is_not_relevant() -> None:
+def test_relevance_is_0_without_a_shared_word() -> None:
     assert score_of(a_memory(ROPE), said="Good evening!").relevance == 0.0
 
 
-def test_more_telling_words_are_more_relevant() -> None:
+def test_relevance_grows_with_shared_words() -> None:
     one = score_of(a_memory(ROPE), said="a rope").relevance
     two = score_of(a_memory(ROPE), said="a rope of Anna").relevance
     assert 0 < one < two < 1
 
 
-def test_a_word_that_many_memories_have_tells_less() -> None:
+def test_relevance_is_lower_for_a_word_of_many_memories() -> None:
     rare = a_memory("The lighthouse fell.", id=1)
     others = [a_memory(f"The harbour of day {day}.", id=day) for day in range(2, 9)]
     said = "the lighthouse, the harbour"
@@ -233,38 +236,38 @@ def test_a_word_that_many_memories_have_tells_less() -> None:
     )
 
 
-def test_the_score_is_the_mean_of_the_three() -> None:
+def test_score_is_the_mean_of_its_parts() -> None:
     assert Score(1.0, 0.5, 0.3).total == 0.6
 
 
-def test_the_score_says_what_it_is_made_of() -> None:
+def test_score_renders_its_parts() -> None:
     told = str(Score(0.95, 0.5, 0.3))
     assert told == "score 0.58: recency 0.95, importance 0.50, relevance 0.30"
 
 
 @given(st.lists(memories, max_size=5), st.floats(0, 1e6), st.text(max_size=20))
-def test_every_number_stays_between_0_and_1(some: list[Memory], hours: float, said: str) -> None:
-    for score in scored(some, hours=hours, said=compared_words(said)):
+def test_scores_are_between_0_and_1(some: list[Memory], hours: float, said: str) -> None:
+    for score in score_memories(some, hours=hours, said=comparison_words(said)):
         assert all(0 <= number <= 1 for number in (*score[:3], score.total))
 
 
 @given(st.lists(memories, max_size=5, unique_by=lambda m: m.id), st.randoms())
-def test_the_order_of_the_candidates_changes_no_score(some: list[Memory], random) -> None:
+def test_scores_do_not_depend_on_the_order_of_candidates(some: list[Memory], random) -> None:
     mixed = random.sample(some, len(some))
     assert by_id(some) == by_id(mixed)
 
 
 def by_id(some: list[Memory]) -> dict[int, Score]:
-    scores = scored(some, hours=9, said=compared_words("Anna, the rope and the ferry"))
+    scores = score_memories(some, hours=9, said=comparison_words("Anna, the rope and the ferry"))
     return {memory.id: score for memory, score in zip(some, scores, strict=True)}
 
 
-def test_without_anything_given_all_is_as_by_default() -> None:
-    assert read_memory({}, where="X") == MemorySettings()
+def test_memory_settings_are_the_defaults_when_empty() -> None:
+    assert read_memory_settings({}, where="X") == MemorySettings()
 
 
-def test_single_ones_are_set() -> None:
-    read = read_memory({"most": 3, "kept": 50, "enabled": False}, where="X")
+def test_memory_settings_take_single_fields() -> None:
+    read = read_memory_settings({"most": 3, "kept": 50, "enabled": False}, where="X")
     assert read == MemorySettings(enabled=False, kept=50, recall=RecallRules(most=3))
 
 
@@ -279,7 +282,7 @@ def test_single_ones_are_set() -> None:
         ({"enabled": 1}, "X.enabled: must be True or False, not 1"),
     ],
 )
-def test_a_wrong_one_is_told(given: object, told: str) -> None:
+def test_memory_settings_error_names_the_field(given: object, told: str) -> None:
     with pytest.raises(FormatError) as raised:
-        read_memory(given, where="X")
+        read_memory_settings(given, where="X")
     assert told in str(raised.value)

@@ -1,4 +1,4 @@
-"""Relevance: what speaks for a memory beside its own words, and what may never do so."""
+"""Relevance: its sources, and secrets that must not leak through it."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.memory import memories as words_of_memories
-from evennia_ai.engine.memory.memories import Memory, compared_words
-from evennia_ai.engine.memory.recalling import Moment, RecallRules, recalled, scored
+from evennia_ai.engine.memory.memories import Memory, comparison_words
+from evennia_ai.engine.memory.recalling import Moment, RecallRules, recall_memories, score_memories
 from evennia_ai.engine.memory.relevance import (
     NEIGHBOUR_HOURS,
-    Parts,
     Relevance,
+    RelevanceParts,
     RelevanceWeights,
-    relevances,
+    score_relevance,
 )
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.memory.builders import ANNA, BEN, a_memory
@@ -28,21 +28,21 @@ COUGH = a_memory("Lukas has a cough.", id=3, created_at=900.0)
 
 def judged(*memories: Memory, said: str, near: Any = None, **weights: Any) -> list[Relevance]:
     given = RelevanceWeights(**{**ALONE, **weights})
-    return relevances(memories, compared_words(said), weights=given, near=near or {})
+    return score_relevance(memories, comparison_words(said), weights=given, near=near or {})
 
 
 def totals(*memories: Memory, said: str, **weights: Any) -> list[float]:
     return [found.total for found in judged(*memories, said=said, **weights)]
 
 
-def test_without_weights_and_by_itself_a_telling_word_gives_a_half() -> None:
+def test_relevance_by_itself_is_a_half_for_one_rare_word() -> None:
     barrels = a_memory("Hedda repairs barrels.", id=2)
     said = "Who repairs barrels?"
     assert totals(TRADE, SALE, said="barrels", against="itself") == [0.5, 0.0]
     assert totals(barrels, SALE, said=said, against="itself") == [0.6667, 0.0]
 
 
-def test_against_the_best_a_memory_keeps_its_distance_to_it() -> None:
+def test_relevance_against_the_best_keeps_the_distance() -> None:
     one, both = totals(TRADE, a_memory("Barrels leak.", id=5), said="Do barrels leak?")
     assert 0 < one < both < 1
     by_itself = totals(
@@ -51,19 +51,19 @@ def test_against_the_best_a_memory_keeps_its_distance_to_it() -> None:
     assert one / both < by_itself[0] / by_itself[1]
 
 
-def test_what_was_learnt_just_before_or_after_speaks_for_a_memory() -> None:
+def test_relevance_counts_neighbours_in_time() -> None:
     assert totals(FERRY, ROPE, said="ferry")[1] == 0
     found = judged(FERRY, ROPE, said="ferry", neighbours_percent=50)[1]
     assert found.total > 0 == found.parts.words + found.parts.scene
 
 
-def test_the_second_next_speaks_half_as_loud() -> None:
+def test_relevance_counts_the_second_neighbour_half() -> None:
     far = a_memory("It rains.", id=3, place_ref="3")
     _, near, second = totals(FERRY, ROPE, far, said="ferry", neighbours_percent=100)
     assert abs(near - 2 * second) < 0.001
 
 
-def test_another_place_another_time_and_a_builders_word_are_no_neighbours() -> None:
+def test_neighbours_are_of_one_place_and_time_and_not_of_builders() -> None:
     elsewhere = a_memory("Somebody wants a rope.", id=2, place_ref="4")
     later = a_memory("Fire!", id=3, place_ref="3", created_at=NEIGHBOUR_HOURS + 0.1)
     builders = a_memory("The lake is deep.", id=4, place_ref="3", author="Mira")
@@ -71,66 +71,70 @@ def test_another_place_another_time_and_a_builders_word_are_no_neighbours() -> N
     assert found[1:] == [0, 0, 0]
 
 
-def test_the_scene_speaks_for_a_memory() -> None:
+def test_relevance_counts_words_of_the_scene() -> None:
     debt = a_memory("Anna owes Oren a rope.", id=2, scene="corvin ferry storm")
     found = judged(COUGH, debt, said="Who was here in the storm?", scene_percent=40)
     assert [one.total > 0 for one in found] == [False, True]
-    assert found[1].parts == Parts(scene=found[1].parts.scene)
+    assert found[1].parts == RelevanceParts(scene=found[1].parts.scene)
 
 
-def test_meanings_add_to_words_and_far_ones_count_for_nothing() -> None:
+def test_relevance_adds_similar_meanings_and_ignores_distant_ones() -> None:
     near = {SALE.id: 0.6, TRADE.id: 0.05}
     found = judged(SALE, TRADE, said="Who got the horse?", near=near, meaning_percent=100)
     assert found[0].parts.meaning > 0 == found[0].parts.words
     assert found[1].total == 0
 
 
-def test_a_strong_word_wins_over_a_weak_meaning() -> None:
+def test_relevance_is_higher_for_a_word_than_for_a_weak_meaning() -> None:
     found = totals(
         SALE, TRADE, said="barrels", near={SALE.id: 0.2, TRADE.id: 0.0}, meaning_percent=500
     )
     assert found[1] > found[0]
 
 
-def test_a_name_in_the_sure_answer_is_asked_for_in_turn() -> None:
+def test_name_in_the_best_memory_is_searched_in_turn() -> None:
     said = "What work does the buyer of the brindled mare of Corvin do?"
     others = (COUGH, a_memory("It rains.", id=4))
     assert totals(SALE, TRADE, *others, said=said)[1] == 0
     found = judged(SALE, TRADE, *others, said=said, second_percent=80)
-    assert found[1].parts == Parts(second=0.8)
+    assert found[1].parts == RelevanceParts(second=0.8)
     assert found[0].parts.second == 0
     assert found[0].total > found[1].total
     assert [one.total for one in found[2:]] == [0, 0]
 
 
-def test_an_unsure_answer_leads_nowhere() -> None:
+def test_name_is_not_searched_in_turn_when_the_best_is_unsure() -> None:
     assert totals(SALE, TRADE, COUGH, said="mare", second_percent=80)[1] == 0
 
 
-def test_an_answer_full_of_names_leads_nowhere() -> None:
+def test_names_are_not_searched_in_turn_when_too_many() -> None:
     crowd = a_memory("Corvin sold the brindled mare to Hedda, Lukas, Brida or Maud.", id=1)
     names = enumerate(("Hedda", "Lukas", "Brida", "Maud"), start=2)
     some = [a_memory(f"{name} rests.", id=i) for i, name in names]
     assert totals(crowd, *some, said="Corvin's brindled mare", second_percent=80)[1:] == [0] * 4
 
 
-def test_a_word_that_somebody_writes_small_is_no_name() -> None:
+def test_word_is_no_name_when_written_small_elsewhere() -> None:
     capital = a_memory("Corvin sold the brindled mare to Miller.", id=1)
     small = a_memory("The miller sleeps.", id=2)
     assert totals(capital, small, said="Corvin's brindled mare", second_percent=80)[1] == 0
 
 
-def test_the_score_tells_what_else_speaks_for_a_memory() -> None:
+def test_score_renders_relevance_by_source() -> None:
     rules = RecallRules()
     debt = a_memory("Anna owes Oren a rope.", id=2, scene="ferry storm", created_at=50.0)
-    told = scored([COUGH, debt], hours=50.0, said=compared_words("rope storm"), rules=rules)[1]
+    told = score_memories(
+        [COUGH, debt], hours=50.0, said=comparison_words("rope storm"), rules=rules
+    )[1]
     assert str(told).startswith("score ")
     assert "relevance 0.91 (words 0.61, scene 0.30)" in str(told)
 
 
-def test_relevance_may_count_more_than_the_others() -> None:
+def test_score_weighs_relevance_by_its_setting() -> None:
     once, thrice = (
-        scored([SALE], hours=0, said=frozenset(), rules=RecallRules(relevance_percent=percent))[0]
+        score_memories(
+            [SALE], hours=0, said=frozenset(), rules=RecallRules(relevance_percent=percent)
+        )[0]
         for percent in (100, 300)
     )
     assert (once.total, thrice.total) == (0.4815, 0.2889)
@@ -141,18 +145,18 @@ def secret(text: str, **fields: Any) -> Memory:
 
 
 def kept_scores(*memories: Memory, said: str, confidant: str = "") -> dict[int, str]:
-    found = recalled(
+    found = recall_memories(
         memories,
         rules=RecallRules(),
         moment=Moment(confidant_ref=confidant),
-        said=compared_words(said),
+        said=comparison_words(said),
         limit_tokens=10_000,
         counter=ESTIMATE,
     )
     return {one.memory.id: str(one.score) for one in found.judged if one.score is not None}
 
 
-def test_a_whisper_is_not_told_through_what_was_learnt_beside_it() -> None:
+def test_whisper_is_no_neighbour_of_public_memories() -> None:
     whisper = secret("The ferry is stolen.", id=1)
     aloud = a_memory("Somebody wants a rope.", id=2, place_ref="3")
     assert kept_scores(whisper, aloud, said="ferry") == kept_scores(aloud, said="ferry")
@@ -160,7 +164,7 @@ def test_a_whisper_is_not_told_through_what_was_learnt_beside_it() -> None:
     assert "relevance 0.00" in kept_scores(whisper, aloud, said="ferry", confidant=ANNA)[2]
 
 
-def test_a_whisper_leads_to_nobody_else() -> None:
+def test_whisper_leads_to_other_memories_only_with_its_speaker() -> None:
     whisper = secret("Corvin sold the brindled mare to Hedda.", id=1)
     said = "Who has the brindled mare of Corvin?"
     assert kept_scores(whisper, TRADE, said=said) == kept_scores(TRADE, said=said)
@@ -168,18 +172,18 @@ def test_a_whisper_leads_to_nobody_else() -> None:
     assert "asked in turn" in kept_scores(whisper, TRADE, COUGH, said=said, confidant=ANNA)[2]
 
 
-def test_a_memory_is_taken_to_pieces_once(monkeypatch: Any) -> None:
+def test_words_of_a_memory_are_computed_once(monkeypatch: Any) -> None:
     read: list[str] = []
 
     def counted(text: str, languages: tuple[str, ...]) -> frozenset[str]:
         read.append(text)
-        return compared_words(text, languages)
+        return comparison_words(text, languages)
 
-    monkeypatch.setattr(words_of_memories, "compared_words", counted)
+    monkeypatch.setattr(words_of_memories, "comparison_words", counted)
     memories = [a_memory(f"Corvin met Hedda on day {i}.", id=i, scene="storm") for i in range(50)]
-    said = compared_words("Corvin, Hedda, day 7 and the storm")
+    said = comparison_words("Corvin, Hedda, day 7 and the storm")
     for _ in range(3):
-        scored(memories, hours=1.0, said=said)
+        score_memories(memories, hours=1.0, said=said)
     texts = [one for one in read if one.startswith("Corvin met")]
     assert len(texts) == 50
 
@@ -206,20 +210,20 @@ some_memories = st.lists(
     st.dictionaries(st.integers(1, 9), st.floats(-1, 1)),
     st.sampled_from(["best", "itself"]),
 )
-def test_it_stays_between_0_and_1_and_more_of_the_parts_is_more_of_it(
+def test_relevance_is_from_0_to_1_and_grows_with_its_parts(
     memories: list[Memory], said: str, near: dict[int, float], against: Any
 ) -> None:
     weights = RelevanceWeights(against=against)
-    found = relevances(memories, compared_words(said), weights=weights, near=near)
+    found = score_relevance(memories, comparison_words(said), weights=weights, near=near)
     assert all(0 <= one.total < 1 and min(one.parts) >= 0 for one in found)
     by_sum = sorted(found, key=lambda one: sum(one.parts))
     assert [one.total for one in by_sum] == sorted(one.total for one in found)
 
 
-def test_nothing_said_is_relevant_to_nothing() -> None:
+def test_relevance_is_0_when_nothing_was_said() -> None:
     assert totals(SALE, TRADE, said="") == [0, 0]
     assert totals(said="mare") == []
 
 
-def test_words_alone_need_not_be_told() -> None:
-    assert Parts(words=0.5).told(0.5) == ""
+def test_breakdown_is_empty_for_own_words_only() -> None:
+    assert RelevanceParts(words=0.5).render_breakdown(0.5) == ""

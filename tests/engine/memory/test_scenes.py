@@ -1,4 +1,4 @@
-"""Scenes: the words around what was learnt."""
+"""Scenes: the words around a new memory."""
 
 from evennia_ai.engine.memory.scenes import MOST_WORDS, scene_of
 from evennia_ai.engine.prompt.messages import Message, ToolCall, said
@@ -17,20 +17,20 @@ def scene(text: str, *lines: Message, there: tuple[str, ...] = ()) -> set[str]:
     return {*scene_of(text, lines or LINES, there=there).split()}
 
 
-def test_the_lines_in_a_row_that_have_most_of_its_words_are_its_scene() -> None:
+def test_scene_is_the_run_of_lines_with_most_shared_words() -> None:
     found = scene("Anna lost a lantern, and Ben pays.")
     assert found == {"storm", "dark", "way", "home", "shall"}
 
 
-def test_the_place_and_those_there_belong_to_it() -> None:
+def test_scene_has_the_place_and_the_people() -> None:
     assert {"quay", "hedda"} <= scene("Anna lost a lantern.", there=("The quay", "Hedda"))
 
 
-def test_its_own_words_are_not_said_twice() -> None:
+def test_scene_leaves_out_words_of_the_memory() -> None:
     assert "lanter" not in scene("Anna lost a lantern.")
 
 
-def test_what_tools_told_and_what_a_prompt_was_given_was_said_by_nobody() -> None:
+def test_scene_ignores_tools_and_inserted_messages() -> None:
     call = ToolCall(id="1", name="search", arguments='{"query": "treasure"}')
     lines = [
         Message(role="assistant", content="treasure", tool_calls=(call,)),
@@ -41,10 +41,10 @@ def test_what_tools_told_and_what_a_prompt_was_given_was_said_by_nobody() -> Non
     assert scene("The treasure is at the quay.", *lines) == {"anna"}
 
 
-def test_of_many_words_some_are_kept() -> None:
+def test_scene_is_limited_to_the_most_words() -> None:
     long = said("user", " ".join(f"word{i}" for i in range(100)), name="Anna")
     assert len(scene("It rains.", long)) == MOST_WORDS
 
 
-def test_nothing_was_said_nowhere() -> None:
+def test_scene_is_empty_without_lines_and_names() -> None:
     assert scene_of("It rains.", [], there=()) == ""

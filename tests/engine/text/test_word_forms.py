@@ -5,7 +5,7 @@ import pytest
 from evennia_ai.engine.knowledge.pages.page import Page, PageMeta, page_name
 from evennia_ai.engine.knowledge.postings import weights_of
 from evennia_ai.engine.knowledge.relevance import asked_words, rarities_in, relevance, words_of_page
-from evennia_ai.engine.memory.memories import compared_words
+from evennia_ai.engine.memory.memories import comparison_words
 from evennia_ai.engine.text.word_forms import LANGUAGES, stems_of
 
 FORMS = {
@@ -93,8 +93,8 @@ def is_found(asked: str, text: str, code: str) -> bool:
 
 
 def is_recalled(asked: str, text: str, code: str) -> bool:
-    said = compared_words(asked, languages(code))
-    return bool(said & compared_words(text, languages(code)))
+    said = comparison_words(asked, languages(code))
+    return bool(said & comparison_words(text, languages(code)))
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))

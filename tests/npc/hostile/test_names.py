@@ -190,11 +190,11 @@ def test_what_was_settled_is_read_by_another_process(stage, model):
 
 
 def test_who_is_called_like_a_common_word_names_nobody_in_a_memory():
-    from evennia_ai.engine.memory.learning import People, judged
+    from evennia_ai.engine.memory.learning import People, judge_text
 
     text = "Oren has the crown of kings."
-    alone = judged(text, People(own_names=("Oren",)))
-    assert judged(text, People(own_names=("Oren",), other_names=("the",))) == alone
+    alone = judge_text(text, People(own_names=("Oren",)))
+    assert judge_text(text, People(own_names=("Oren",), other_names=("the",))) == alone
     assert alone.refusal
 
 

@@ -52,10 +52,10 @@ def said_in(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
     Bookkeeping (context blocks, notes, frozen lore) is not said by anybody and is left out: a
     prompt makes it anew, and what it tells may not outlive it.
     """
-    return said_of(plan.summarised, npc_name=npc_name, summaries=plan.summaries)
+    return quotable_messages(plan.summarised, npc_name=npc_name, summaries=plan.summaries)
 
 
-def said_of(
+def quotable_messages(
     messages: Sequence[Message], *, npc_name: str, summaries: Collection[str] = ()
 ) -> Iterator[SaidText]:
     """The same of any messages, of which `summaries` are records of earlier summaries."""
@@ -82,7 +82,7 @@ def is_quote(line: str) -> bool:
     return _QUOTE.fullmatch(line) is not None
 
 
-def labelled(number: int, said: SaidText, text: str) -> str:
+def label_message(number: int, said: SaidText, text: str) -> str:
     """`text` as lines of a transcript; only the first one is not indented."""
     doing = said.speaker if said.verb == "said" else f"{said.speaker} (calls)"
     return f"[{number}] {doing}: " + neutral(text).replace("\n", "\n    ")
@@ -98,7 +98,7 @@ def readable(text: str) -> str:
     return UNREADABLE.sub("", one_kind_of_line_break(text)).replace("\ufffd", "").strip()
 
 
-def a_name(name: str) -> str:
+def clean_name(name: str) -> str:
     """`name` on one line, without marks that end a label or open a frame; may be empty."""
     return _NOT_IN_NAME.sub(" ", neutral(readable(name))).strip()[:NAME_CHARACTERS].strip()
 
@@ -106,11 +106,11 @@ def a_name(name: str) -> str:
 def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
     """Who says it; a name that could pass for more than a name is in quotes."""
     if message.role == "tool":
-        tool = a_name(message.name or tools.get(message.tool_call_id or "", ""))
+        tool = clean_name(message.name or tools.get(message.tool_call_id or "", ""))
         return f"The tool {tool}".strip()
     if message.role == "assistant":
-        return a_name(message.name or npc_name) or "The character"
-    name = bounded(a_name(message.name or ""))
+        return clean_name(message.name or npc_name) or "The character"
+    name = bounded(clean_name(message.name or ""))
     return name or ("The game" if message.role == "system" else "Somebody")
 
 

@@ -15,9 +15,9 @@ from evennia_ai.engine.errors import RefusalReason, SummaryRefused, TranscriptTo
 from evennia_ai.engine.history.compaction.extract import (
     UNREADABLE,
     SaidText,
-    a_name,
+    clean_name,
     is_quote,
-    labelled,
+    label_message,
     one_kind_of_line_break,
     said_in,
 )
@@ -118,11 +118,11 @@ def _asked(
     plan: CompactionPlan, said: tuple[SaidText, ...], *, npc_name: str, most_characters: int
 ) -> Message:
     shown = (
-        labelled(number, one, _shortened(one.text, most_characters))
+        label_message(number, one, _shortened(one.text, most_characters))
         for number, one in enumerate(said, start=1)
     )
     lines = "\n".join(shown)
-    character = a_name(npc_name) or "the character"
+    character = clean_name(npc_name) or "the character"
     task = (
         f"The character is {character}. Summarise the transcript"
         f" in at most {plan.summary_tokens} tokens."
