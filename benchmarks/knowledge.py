@@ -166,23 +166,23 @@ class PythonScan:
 
     def __init__(self, pages):
         from evennia_ai.engine.knowledge.pages.page import Page, page_name
-        from evennia_ai.engine.knowledge.relevance import words_of_page
+        from evennia_ai.engine.knowledge.relevance import index_page
 
-        self.pages = [(t, words_of_page(Page(name=page_name(t), body=body))) for t, body in pages]
+        self.pages = [(t, index_page(Page(name=page_name(t), body=body))) for t, body in pages]
         self.counts = {}
         for _, page in self.pages:
             for word in set(page.body.split()):
                 self.counts[word] = self.counts.get(word, 0) + 1
 
     def search(self, query):
-        from evennia_ai.engine.knowledge.relevance import asked_words, rarity, relevance
+        from evennia_ai.engine.knowledge.relevance import query_weights, rarity, score_page
 
         asked = {
             word: rarity(self.counts[word], pages=len(self.pages))
-            for word in asked_words(query)
+            for word in query_weights(query)
             if word in self.counts
         }
-        scored = ((-relevance(page, asked), title) for title, page in self.pages)
+        scored = ((-score_page(page, asked), title) for title, page in self.pages)
         return [title for _, title in sorted(scored)[:FIRST]]
 
 

@@ -1,12 +1,13 @@
-"""What a model is told of the knowledge bases there are for it: facts, and how to use them.
+"""Texts that tell a model which knowledge bases it has and how to use them.
 
-The constants say how an NPC uses what it can look up; nothing is ever put into them, so that they
-are the same bytes in every prompt. The block has, of a base without restriction, its name, id,
-size, summary and topics; what authors wrote stands on one line each, without marks of templates,
-markup or code, so nothing in it passes for another field. Of a restricted base it has name, id, a
-hint and keywords, which its author wrote to be told, and there is no way from the summary, the
-topics or a page into them: numbers in any form, dates, headings and titles of pages are taken out
-of the hint, and a hint that repeats a page is left out. Pure.
+The constants are the policies for searching. No value is ever inserted into them, so they are the
+same bytes in every prompt. The block lists facts about the bases of one NPC.
+
+For an unrestricted base the block has its name, id, size, summary and topics. Each text of an
+author is one line without signs of templates, markup or code, so no text can pass for another
+field. For a restricted base it has only the name, the id, a hint and keywords, which the author
+wrote to be told. Nothing of its summary, topics or pages gets into them: the hint loses numbers in
+any form, dates, headings and page titles, and a hint that repeats a page is left out. Pure.
 """
 
 import re
@@ -17,7 +18,7 @@ from typing import Final
 
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.knowledge.restricted.leaks import Protected, leak, protected
-from evennia_ai.engine.knowledge.restricted.numbers import Place, places
+from evennia_ai.engine.knowledge.restricted.numbers import places
 from evennia_ai.engine.text.words import letters_folded
 
 MAX_NAME: Final = 120
@@ -34,15 +35,15 @@ _WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _WHICH: Final = (
     r"(?i:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|every|other)"
 )
-# A month that is also a word counts as one with a capital letter alone: "May", not "may". What says
-# which one goes with it: of "the second Tuesday" no "second" is left.
+# "May", "March" and "August" are months only with a capital letter. An ordinal goes with the day:
+# nothing of "second Tuesday" may stay.
 _DATE: Final = re.compile(
     rf"\b(?:{_WHICH}\s+(?:of\s+)?)?"
     rf"(?:(?i:{_WEEKDAYS})|(?!(?:may|march|august)\b)(?i:{_MONTHS}))(?:'s|s)?\b"
 )
 _NUMBER: Final = re.compile(r"\S*\d\S*")
 _MANY: Final = re.compile(r"\b(?:hundreds|thousands|millions|dozens|scores)\b", re.IGNORECASE)
-# A heading of a wiki, of Markdown or of HTML, also inside a line.
+# A heading in wiki markup, Markdown or HTML. An author may paste one into the middle of a line.
 _HEADING: Final = re.compile(
     r"={2,}[^=\n]*={2,}|^[ \t]*=[^=\n]+=[ \t]*$"
     r"|^[ \t]*#[^\n]*|(?<!\S)#+[ \t][^\n]*"
@@ -53,13 +54,14 @@ _HEADING: Final = re.compile(
 _HEADING_WORDS: Final = re.compile(
     r"^[ \t]*(?:=+[ \t]*([^=\n]+?)[ \t]*=+|#+[ \t]+([^\n]+?))[ \t]*$", re.MULTILINE
 )
+# What is left around removed words: a blank before a sign, an empty bracket, a doubled comma.
 _GAP: Final = re.compile(r"\s+(?=[,.;:!?])|(?<=\()\s+|\s+(?=\))")
 _EMPTY: Final = re.compile(r"\(\s*\)|([,;:])(?=\s*[,;:.])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafeMetadata:
-    """What of a base may be told; nothing else ever is."""
+    """The only facts of a restricted base that a model may get."""
 
     name: str
     id: str
@@ -67,28 +69,33 @@ class SafeMetadata:
     keywords: tuple[str, ...] = ()
 
 
-def safe_block(
+def safe_metadata(
     info: BaseInfo, *, titles: Collection[str] = (), texts: Iterable[str] = ()
 ) -> SafeMetadata:
     """Return the safe metadata of a base.
 
-    `titles` and `texts` of its pages are kept out of the hint. The name has no numbers and dates;
-    the id stays as it is, because a search needs it.
+    Numbers and dates are removed from the name. The id is kept as it is, because a search needs it.
+
+    Args:
+        info: The base.
+        titles: Page titles to remove from the hint.
+        texts: Page texts. A hint that repeats one becomes "".
     """
-    keywords = (clean(one, most=MAX_KEYWORD) for one in info.keywords)
-    name = clean(_tidy(_without_figures(info.name, protected(()))), most=MAX_NAME)
+    keywords = (clean_line(one, most=MAX_KEYWORD) for one in info.keywords)
+    name = clean_line(_tidy(_without_figures(info.name, protected(()))), most=MAX_NAME)
     return SafeMetadata(
-        name=name.strip(" ,;:-") or clean(info.key, most=MAX_NAME),
-        id=clean(info.key, most=MAX_NAME),
+        name=name.strip(" ,;:-") or clean_line(info.key, most=MAX_NAME),
+        id=clean_line(info.key, most=MAX_NAME),
         hint=safe_hint(info.hint, titles=titles, texts=texts),
-        keywords=tuple(one for one in keywords if one and not _says_a_figure(one))[:MAX_KEYWORDS],
+        keywords=tuple(one for one in keywords if one and not _has_figure(one))[:MAX_KEYWORDS],
     )
 
 
 def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] = ()) -> str:
-    """The hint without numbers, dates, headings and titles; "" where it repeats a text.
+    """Return the hint without numbers, dates, headings and titles, or "" if it repeats a page.
 
-    A word that is a number at times, as "one", goes where a text has that number of the same thing.
+    A word like "one", which is not always a number, is removed if a page counts the same things
+    with that number.
     """
     pages = list(texts)
     secret = protected(pages)
@@ -96,13 +103,14 @@ def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] =
     scrubbed = _without_figures(_HEADING.sub(" ", plain), secret)
     for title in sorted({*titles, *_headings(pages)}, key=len, reverse=True):
         scrubbed = _without(scrubbed, title)
-    told = clean(_tidy(scrubbed), most=MAX_HINT)
-    repeats = any(leak(one, secret) in ("words", "letters") for one in (plain, told))
-    return "" if repeats else told.strip(" ,;:-")
+    safe = clean_line(_tidy(scrubbed), most=MAX_HINT)
+    # The hint as written counts too: removing a number must not hide that a page is repeated.
+    repeats = any(leak(one, secret) in ("words", "letters") for one in (plain, safe))
+    return "" if repeats else safe.strip(" ,;:-")
 
 
-def clean(text: str, *, most: int) -> str:
-    """`text` as a name in a prompt: one line, without marks of templates, markup or code."""
+def clean_line(text: str, *, most: int) -> str:
+    """Return a text as one line of a prompt, without signs of templates, markup or code."""
     seen = "".join(
         one if unicodedata.category(one) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " "
         for one in text
@@ -110,41 +118,33 @@ def clean(text: str, *, most: int) -> str:
     return _BLANKS.sub(" ", _FORBIDDEN.sub("", seen)).strip()[:most].rstrip()
 
 
-def _says_a_figure(keyword: str) -> bool:
-    """True if a keyword has a number or a date; "first mate" has none, and "barrel I" has one."""
+def _has_figure(keyword: str) -> bool:
+    """True if a keyword has a number or a date: "barrel I" has one, "first mate" has none."""
     found = places(letters_folded(keyword))
-    is_told = any(one.is_sure or one.is_numbered for one in found)
-    return is_told or any(pattern.search(keyword) for pattern in (_DATE, _NUMBER, _MANY))
+    has_number = any(one.is_sure or one.is_numbered for one in found)
+    return has_number or any(pattern.search(keyword) for pattern in (_DATE, _NUMBER, _MANY))
 
 
 def _without_figures(text: str, secret: Protected) -> str:
-    """Return the text without numbers and dates in any form."""
+    """Return the text without numbers and dates in any form; "forty-seven" goes as one word."""
     for pattern in (_DATE, _NUMBER, _MANY):
         text = pattern.sub(" ", text)
-    return _without_numbers(text, secret)
-
-
-def _tidy(text: str) -> str:
-    """Return the text without the blanks and signs that stood around what was taken out."""
-    return _EMPTY.sub("", _GAP.sub("", text))
-
-
-def _without_numbers(text: str, secret: Protected) -> str:
-    """The text without the words that say a number; "forty-seven" goes as one word."""
     kept, at = [], 0
     for place in places(text):
-        if place.is_sure or place.is_numbered or _is_counted(place, secret):
+        is_counted = bool(place.counted & secret.numbers.counted)
+        if place.is_sure or place.is_numbered or is_counted:
             kept.append(text[at : place.start])
             at = place.end
     return " ".join([*kept, text[at:]])
 
 
-def _is_counted(place: Place, secret: Protected) -> bool:
-    return bool(place.counted & secret.numbers.counted)
+def _tidy(text: str) -> str:
+    """Return the text without blanks and signs left over from removed words."""
+    return _EMPTY.sub("", _GAP.sub("", text))
 
 
 def _headings(texts: Iterable[str]) -> Iterator[str]:
-    """The headings of pages that have more than one word; one alone may stand anywhere."""
+    """Yield the headings of pages. A heading of one word is no secret: the word may be anywhere."""
     for text in texts:
         for found in _HEADING_WORDS.finditer(text):
             heading = found[1] or found[2]
@@ -153,7 +153,7 @@ def _headings(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _without(text: str, title: str) -> str:
-    """The text without a title as whole words, in any case."""
+    """Return the text without a title as whole words, in any case."""
     words = title.split()
     if not words:
         return text
@@ -162,7 +162,7 @@ def _without(text: str, title: str) -> str:
 
 
 TOOL: Final = "knowledge_base_search"
-"""The name of the tool that searches, in every text that speaks of it."""
+"""The name of the search tool."""
 
 POLICY: Final = (
     "What you can look up: you may have bases of knowledge, listed to you with their names and"
@@ -173,7 +173,7 @@ POLICY: Final = (
     " not invent it; answer as somebody who does not know. Do not speak of bases, ids, searches or"
     " tools."
 )
-"""For every NPC that has the tool."""
+"""The policy for every NPC that has the search tool."""
 
 RESTRICTED_POLICY: Final = (
     "What you guard: a base that is marked as restricted holds what must not be handed out. Before"
@@ -186,12 +186,13 @@ RESTRICTED_POLICY: Final = (
     " words of a search and are no answer: never repeat them. Where a summary refuses, refuse as"
     " well and do not say why."
 )
-"""For every NPC that has the tool, too: it says of itself when it counts."""
+"""The policy on restricted bases. Every NPC with the tool gets it, so that prompts stay the same.
+"""
 
 
 MOST_BASES: Final = 12
-FEW_BASES: Final = 2
-"""So many bases have long summaries."""
+MOST_LONG_SUMMARIES: Final = 2
+"""Up to this number of bases, summaries are long."""
 MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
@@ -201,7 +202,7 @@ _ID: Final = re.compile(r"^  ID: (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Length:
-    """How much is told of each base: characters of its summary, and how many topics."""
+    """The length of an entry: characters of the summary and number of topics."""
 
     summary: int
     topics: int
@@ -212,20 +213,22 @@ _SHORT: Final = _Length(summary=160, topics=6)
 
 
 def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) -> str:
-    """The block about `bases` in their order, "" for none.
+    """Render the block about knowledge bases, or "" without bases.
 
-    `restricted` are the keys of those of which only safe metadata may be told. More than twelve are
-    counted, not told.
+    Bases beyond `MOST_BASES` are only counted.
+
+    Args:
+        bases: The bases of the NPC, in order.
+        restricted: The keys of those for which only safe metadata may be shown.
     """
     if not bases:
         return ""
-    length = _LONG if len(bases) <= FEW_BASES else _SHORT
+    length = _LONG if len(bases) <= MOST_LONG_SUMMARIES else _SHORT
     lines = [HEADING]
     for base in bases[:MOST_BASES]:
         is_safe = base.key in restricted
         lines += [f"- Name: {_name(base, is_safe=is_safe)}", f"  ID: {_id(base)}"]
-        lines.append(f"  Search: {_search(base, is_safe=is_safe)}")
-        lines += _safe(base) if is_safe else _open(base, length)
+        lines += _restricted_lines(base) if is_safe else _open_lines(base, length)
     if len(bases) > MOST_BASES:
         lines.append(f"- and {len(bases) - MOST_BASES} more")
     if len(bases) == 1:
@@ -234,46 +237,43 @@ def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) ->
     return "\n".join(lines)
 
 
-def bases_told(block: str) -> list[str]:
-    """The ids of the bases that such a block tells of, as it was written."""
+def listed_base_ids(block: str) -> list[str]:
+    """Return the ids of the bases in a block that `kb_meta_prompt` rendered."""
     return _ID.findall(block)
 
 
-def _search(base: BaseInfo, *, is_safe: bool) -> str:
-    """Whether it can be searched; of a restricted one not even that it is empty."""
-    if is_safe:
-        return "restricted"
-    return "available" if base.pages else "nothing in it yet"
-
-
-def _open(base: BaseInfo, length: _Length) -> Iterator[str]:
+def _open_lines(base: BaseInfo, length: _Length) -> Iterator[str]:
+    yield f"  Search: {'available' if base.pages else 'nothing in it yet'}"
     yield f"  Pages: {base.pages}, {base.characters} characters"
-    if summary := _summary(base.summary, most=length.summary):
+    if summary := _cut_line(base.summary, most=length.summary):
         yield f"  Summary: {summary}"
-    if topics := _listed(base.topics, most=length.topics):
+    if topics := _join_names(base.topics, most=length.topics):
         yield f"  Topics: {topics}"
 
 
-def _safe(base: BaseInfo) -> Iterator[str]:
-    """What of a restricted base may be told: never its size, its summary or its topics."""
-    safe = safe_block(base)
+def _restricted_lines(base: BaseInfo) -> Iterator[str]:
+    """Yield the safe facts: never the size, the summary, the topics, or that the base is empty."""
+    yield "  Search: restricted"
+    safe = safe_metadata(base)
     if safe.hint:
         yield f"  Routing hint: {safe.hint}"
-    if words := _listed(safe.keywords, most=len(safe.keywords)):
+    if words := _join_names(safe.keywords, most=len(safe.keywords)):
         yield f"  Routing keywords: {words}"
 
 
 def _name(base: BaseInfo, *, is_safe: bool) -> str:
-    return safe_block(base).name if is_safe else clean(base.name, most=MAX_NAME) or _id(base)
+    return (
+        safe_metadata(base).name if is_safe else clean_line(base.name, most=MAX_NAME) or _id(base)
+    )
 
 
 def _id(base: BaseInfo) -> str:
-    return clean(base.key, most=MAX_NAME)
+    return clean_line(base.key, most=MAX_NAME)
 
 
-def _summary(text: str, *, most: int) -> str:
-    """The summary on one line; a longer one ends between two words and says that it is cut."""
-    whole = clean(text, most=len(text))
+def _cut_line(text: str, *, most: int) -> str:
+    """Return a text on one line. If it is too long, cut it between two words and add "..."."""
+    whole = clean_line(text, most=len(text))
     if len(whole) <= most:
         return whole
     cut = whole[: most - len(_CUT)]
@@ -281,7 +281,7 @@ def _summary(text: str, *, most: int) -> str:
     return (head or cut).rstrip() + _CUT
 
 
-def _listed(texts: Iterable[str], *, most: int) -> str:
-    """The first of these texts with commas between them, each once."""
-    told = (clean(text.replace(",", " "), most=MAX_TOPIC) for text in texts)
-    return ", ".join([text for text in dict.fromkeys(told) if text][:most])
+def _join_names(texts: Iterable[str], *, most: int) -> str:
+    """Join the first texts with commas, without duplicates."""
+    names = (clean_line(text.replace(",", " "), most=MAX_TOPIC) for text in texts)
+    return ", ".join([name for name in dict.fromkeys(names) if name][:most])

@@ -1,15 +1,14 @@
-"""Postings: which pages have a word, how much it tells of each, and the best pages for some words.
+"""Postings: an inverted index of pages, and the best pages for the words of a query.
 
-A posting is the row of an inverted index: one word in one field of a page, and all pages of a span
-of ids that have it, each with its weight. Weights are whole numbers and depend on their page alone,
-so a page that is written changes its own and no others; how much the word tells besides (`rarity`)
-is counted when it is asked. The score is BM25F with a rarity for each field: a word that half of
-all texts have may be in few titles, and then a title with it says a lot (Robertson and others,
-2004).
+A posting is one row of the index: a term (a word in a field) and all pages of a span of ids that
+have it, each with its weight. Weights are whole numbers that depend only on their page, so writing
+a page changes no other. The rarity of a word is counted when a query asks for it. The score is
+BM25F with a rarity for each field: a word that half of all bodies have may be in few titles, and
+then a title with it says a lot (Robertson and others, 2004).
 
-Every page that has any of the words is ranked; none is left out beforehand. To do that for a
-hundred thousand pages, the scores of a span are the digits of one large number, 16 bits a page:
-adding a word to all of them is one multiplication and one addition. Pure: no database is known.
+Every page with any word of the query is ranked; none is dropped beforehand. To do that for a
+hundred thousand pages, the scores of a span are the digits of one large number, 16 bits a page.
+Adding a word to all pages is then one multiplication and one addition. Pure: no database is known.
 """
 
 import sys
@@ -24,33 +23,35 @@ from typing import Final, Literal, NamedTuple
 
 from evennia_ai.engine.knowledge.pages.page import Page
 from evennia_ai.engine.knowledge.relevance import (
-    OTHER_FORM,
-    impact,
-    length_of_text,
+    OTHER_FORM_TIMES,
+    index_page,
+    length_factor,
     rarity,
-    words_of_page,
+    term_impact,
 )
 from evennia_ai.engine.text.word_forms import Languages
 
 Field = Literal["title", "body", "namespace"]
-"""Where on a page a word stands; the name of its namespace is the one word of that field."""
+"""The part of a page that has the word. The only word of "namespace" is the namespace's name."""
 
-SPAN: Final = 16_384
-"""Pages of a posting: those whose ids, divided by this number, give its span."""
+SPAN_PAGES: Final = 16_384
+"""Page ids of one posting: the id divided by this number is the span."""
 
-MANY: Final = 1_024
-"""From so many pages on, one number for the whole span is added sooner than one for each page."""
+DENSE_FROM: Final = 1_024
+"""Pages of a posting from which adding one large number is faster than adding page by page."""
 
-LEVELS: Final = 31
-"""The greatest weight. With 15 as many pages are found; more than 63 would blur the rarities."""
+MAX_WEIGHT: Final = 31
+"""The greatest weight. 15 finds the right pages as often; above 63 rarities lose their precision.
+"""
 
-USUAL_TITLE: Final = 20
-"""Characters of a usual title, with its aliases; a word of a shorter one weighs more."""
+USUAL_TITLE_CHARACTERS: Final = 20
+"""Characters of a usual title with its aliases. A word of a shorter title weighs more."""
 
-_MOST: Final = 0xFFFF
-_PART: Final = 2_048
-_ALL: Final = (1 << 16 * SPAN) - 1
+_MOST: Final = 0xFFFF  # the greatest score in 16 bits
+_PART: Final = 2_048  # scores that are sorted to guess the least one worth looking at
+_ALL: Final = (1 << 16 * SPAN_PAGES) - 1
 _PLACE_AND_WEIGHT: Final = calcsize("<HB")
+# The low and the high byte of each score in the bytes of a span.
 _LOW: Final = slice(0 if sys.byteorder == "little" else 1, None, 2)
 _HIGH: Final = slice(1 if sys.byteorder == "little" else 0, None, 2)
 
@@ -64,76 +65,79 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """The pages of a span that have a term."""
+    """The pages of one span that have a term."""
 
     term: Term
     span: int
     pages: int
-    """How many there are."""
+    """The number of pages."""
     packed: bytes
-    """Their places in the span, each with its weight; see `packed`."""
+    """Places in the span with weights, as `pack_weights` returns them."""
 
 
-def weights_of(page: Page, languages: Languages = ()) -> dict[Term, int]:
-    """The terms of a page and their stems in some languages, each with its weight, 1 to `LEVELS`.
+def page_weights(page: Page, languages: Languages = ()) -> dict[Term, int]:
+    """Return the terms of a page and their stems, each with a weight from 1 to `MAX_WEIGHT`.
 
-    A stem that is not the word itself is a word that is there a little less than half.
+    A stem that differs from the word counts as a word that is there a little less than half a time.
     """
-    words = words_of_page(page, languages)
+    words = index_page(page, languages)
     title, title_stems = Counter(words.title.split()), Counter(words.title_stems.split())
+    # The words of the title are part of the body too; they count only once.
     body = Counter(words.body.split()) - title
     body_stems = Counter(words.body_stems.split()) - title_stems
     fields: dict[Field, tuple[dict[str, float], float]] = {
-        "title": (_times(title, title_stems), len(words.title) / USUAL_TITLE),
-        "body": (_times(body, body_stems), length_of_text(words.body)),
+        "title": (_occurrences(title, title_stems), len(words.title) / USUAL_TITLE_CHARACTERS),
+        "body": (_occurrences(body, body_stems), length_factor(words.body)),
     }
     weights = {Term("namespace", page.name.namespace): 1}
     for field, (counts, length) in fields.items():
-        # Most words of a page are there once.
+        # Most words occur once, so each number of occurrences is computed only once.
         levels = {
-            times: max(1, round(LEVELS * impact(times, length=length)))
+            times: max(1, round(MAX_WEIGHT * term_impact(times, length=length)))
             for times in {*counts.values()}
         }
         weights.update((Term(field, word), levels[times]) for word, times in counts.items())
     return weights
 
 
-def _times(words: Mapping[str, int], stems: Mapping[str, int]) -> dict[str, float]:
+def _occurrences(words: Mapping[str, int], stems: Mapping[str, int]) -> dict[str, float]:
     times: dict[str, float] = {**words}
     for stem, others in stems.items():
-        times[stem] = times.get(stem, 0) + OTHER_FORM * others
+        times[stem] = times.get(stem, 0) + OTHER_FORM_TIMES * others
     return times
 
 
-def packed(weights: Mapping[int, int]) -> bytes:
-    """Weights by their places in a span: all the places and then the weights, or one byte a place.
+def pack_weights(weights: Mapping[int, int]) -> bytes:
+    """Pack weights by their places in a span into bytes.
 
-    The latter, which is as long as the span, where there are `MANY` or more.
+    A sparse posting is all places and then all weights. From `DENSE_FROM` pages on it is one byte
+    per place, so it is as long as the span.
     """
-    if len(weights) < MANY:
+    if len(weights) < DENSE_FROM:
         return pack(f"<{len(weights)}H", *weights) + bytes(weights.values())
-    lanes = bytearray(SPAN)
+    lanes = bytearray(SPAN_PAGES)
     for place, weight in weights.items():
         lanes[place] = weight
     return bytes(lanes)
 
 
-def unpacked(told: bytes) -> dict[int, int]:
-    """The weights by their places, as they were packed."""
-    if len(told) == SPAN:
-        return {place: told[place] for place in compress(range(SPAN), told)}
-    return dict(_listed(told))
+def unpack_weights(packed: bytes) -> dict[int, int]:
+    """Return the weights by their places from packed bytes."""
+    if len(packed) == SPAN_PAGES:
+        return {place: packed[place] for place in compress(range(SPAN_PAGES), packed)}
+    return dict(_sparse_items(packed))
 
 
-def _listed(told: bytes) -> Iterator[tuple[int, int]]:
-    count = len(told) // _PLACE_AND_WEIGHT
-    return zip(unpack_from(f"<{count}H", told), told[2 * count :], strict=True)
+def _sparse_items(packed: bytes) -> Iterator[tuple[int, int]]:
+    count = len(packed) // _PLACE_AND_WEIGHT
+    return zip(unpack_from(f"<{count}H", packed), packed[2 * count :], strict=True)
 
 
-def rarities_of(postings: Iterable[Posting]) -> dict[Term, float]:
-    """How much each term tells, by how many pages have it and how many there are.
+def term_rarities(postings: Iterable[Posting]) -> dict[Term, float]:
+    """Return the rarity of each term among all pages.
 
-    All postings of the terms and of every namespace must be there.
+    Args:
+        postings: All postings of the terms, and those of every namespace, which count the pages.
     """
     counts: Counter[Term] = Counter()
     for one in postings:
@@ -146,43 +150,51 @@ def rarities_of(postings: Iterable[Posting]) -> dict[Term, float]:
     }
 
 
-def best(
+def best_pages(
     postings: Sequence[Posting],
     rarities: Mapping[Term, float],
     *,
     namespaces: Collection[str],
     most: int,
 ) -> list[tuple[int, float]]:
-    """At least so many pages with the greatest scores, if there are, best first.
+    """Return the ids and scores of the best pages, best first.
 
-    Each is the id of a page in one of the namespaces and its score; of equal ones the lower id
-    comes first. There are more where the last ones are equal.
+    There may be more than `most`, if the last ones are equal, so that the caller can break the tie.
+    Of equal scores the lower id comes first.
+
+    Args:
+        postings: The postings of the terms and of all namespaces.
+        rarities: The rarity of each term of the query.
+        namespaces: Return only pages in one of these.
+        most: The number of pages wanted.
     """
     if not rarities:
         return []
-    unit = (_MOST // LEVELS - len(rarities)) / sum(rarities.values())
-    tells = {term: 1 + int(unit * told) for term, told in rarities.items()}
+    # Scale the rarities so that the greatest possible sum still fits in 16 bits.
+    unit = (_MOST // MAX_WEIGHT - len(rarities)) / sum(rarities.values())
+    factors = {term: 1 + int(unit * rare) for term, rare in rarities.items()}
     found: list[tuple[int, int]] = []
     least = 1
-    for span, scores in _scored(postings, tells, frozenset(namespaces)):
-        told, first = memoryview(scores).cast("H"), -span * SPAN
-        found += [(told[at], first - at) for at in _reaching(scores, least, most)]
+    for span, scores in _span_scores(postings, factors, frozenset(namespaces)):
+        digits, first = memoryview(scores).cast("H"), -span * SPAN_PAGES
+        # Ids are negative here, so that sorting in reverse puts the lower id first.
+        found += [(digits[at], first - at) for at in _places_reaching(scores, least, most)]
         if len(found) > most:
             last = nlargest(most, found)[-1][0]
             found = [one for one in found if one[0] >= last]
             least = last
-    return [(-page, score / unit / LEVELS) for score, page in sorted(found, reverse=True)]
+    return [(-page, score / unit / MAX_WEIGHT) for score, page in sorted(found, reverse=True)]
 
 
-def _scored(
-    postings: Sequence[Posting], tells: Mapping[Term, int], namespaces: Collection[str]
+def _span_scores(
+    postings: Sequence[Posting], factors: Mapping[Term, int], namespaces: Collection[str]
 ) -> Iterator[tuple[int, bytes]]:
-    """For each span the scores of its pages in 16 bits each, 0 for one in no such namespace."""
+    """Yield for each span the scores of its pages, 16 bits each; 0 outside the namespaces."""
     spans: dict[int, list[Posting]] = {}
     for one in postings:
         spans.setdefault(one.span, []).append(one)
     for span in sorted(spans):
-        asked = [(one.packed, tells[one.term]) for one in spans[span] if one.term in tells]
+        asked = [(one.packed, factors[one.term]) for one in spans[span] if one.term in factors]
         elsewhere = [
             (one.packed, _MOST)
             for one in spans[span]
@@ -190,37 +202,39 @@ def _scored(
         ]
         scores = _total(asked)
         if elsewhere:
+            # Each page elsewhere has all 16 bits set there: clear its score.
             scores &= _ALL ^ _total(elsewhere)
         if scores:
-            yield span, scores.to_bytes(2 * SPAN, sys.byteorder)
+            yield span, scores.to_bytes(2 * SPAN_PAGES, sys.byteorder)
 
 
-def _total(told: Iterable[tuple[bytes, int]]) -> int:
-    """The sums of packed weights, each as often as is told with it, as digits of one number."""
-    total, few = 0, array("H", bytes(2 * SPAN))
-    for one, times in told:
-        if len(one) == SPAN:
-            lanes = bytearray(2 * SPAN)
-            lanes[_LOW] = one
-            total += times * int.from_bytes(lanes, sys.byteorder)
+def _total(postings: Iterable[tuple[bytes, int]]) -> int:
+    """Add packed weights, each multiplied by its factor, as the digits of one number."""
+    total, few = 0, array("H", bytes(2 * SPAN_PAGES))
+    for packed, factor in postings:
+        if len(packed) == SPAN_PAGES:
+            lanes = bytearray(2 * SPAN_PAGES)
+            lanes[_LOW] = packed
+            total += factor * int.from_bytes(lanes, sys.byteorder)
         else:
-            for place, weight in _listed(one):
-                few[place] += times * weight
+            for place, weight in _sparse_items(packed):
+                few[place] += factor * weight
     return total + int.from_bytes(few.tobytes(), sys.byteorder)
 
 
-def _reaching(scores: bytes, least: int, most: int) -> Iterator[int]:
-    """The places of scores that may be among so many, and be at least 1 and as much as that.
+def _places_reaching(scores: bytes, least: int, most: int) -> Iterator[int]:
+    """Yield the places whose score is at least 1 and may be among the best `most`.
 
-    The upper half of a score tells, as nothing faster looks at all of them; where few have any, the
-    whole. What is asked at first is what so many of a part of them reach.
+    Comparing only the high bytes is the fastest way to look at all scores. If few pages score at
+    all, the whole scores are used. For the first span, `least` is guessed from a part of the
+    scores.
     """
     high = scores[_HIGH]
     least_high = least >> 8
     if least == 1 and most <= _PART:
         least_high = sorted(high[:_PART])[-most]
     if not least_high:
-        yield from compress(range(SPAN), memoryview(scores).cast("H"))
+        yield from compress(range(SPAN_PAGES), memoryview(scores).cast("H"))
         return
     reaches = high.translate(bytes(least_high).ljust(256, b"\1"))
     at = reaches.find(1)

@@ -1,8 +1,8 @@
-"""What a game sets of its knowledge: how builders are helped to write, how often NPCs may search.
+"""Settings of a game for the lorekeeper and for the searches of NPCs.
 
-A game sets single ones in one dictionary; what it leaves out is as it is by default. The first
-searches of an NPC are free of questions. After them each one is measured by what the prompt has
-left: the fuller it is, the more urgently the model is told to stop, until it is refused. Pure.
+A game may set any field in one dictionary; the others keep their defaults. The first searches of an
+NPC in a conversation are free. Each later one is weighed against the room left in the prompt: the
+fuller it is, the more urgently the model is warned, until the search is refused. Pure.
 """
 
 from collections.abc import Mapping
@@ -19,30 +19,33 @@ Placement = Literal["prepend", "split"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorekeeperSettings:
-    """How builders are helped to write pages."""
+    """Settings for the lorekeeper, which helps builders to write pages."""
 
     enabled: bool = True
-    """False: the generator is asked without a package."""
+    """False: the generator gets no package."""
     base: Annotated[str, Must("the key of a knowledge base, as text")] = ""
-    """The key of the knowledge base that is meant where none is named."""
+    """The key of the knowledge base to use if a command names none."""
     package_placement: Placement = "prepend"
-    """Where a package stands: before the generator's system prompt, or split in two parts, the
-    instructions there and all else in a message before the task."""
+    """The place of the package.
+
+    "prepend": before the generator's system prompt. "split": the instructions there, and everything
+    else in a message before the task.
+    """
     budget_tokens: Annotated[int, Field(ge=600, le=10**6)] = 6000
-    """The most that a package may have where the base's own config page says nothing else."""
+    """Most tokens of a package. The config page of a base may change it."""
     reply_tokens: Annotated[int, Field(ge=1, le=10**6)] = 1500
-    """The most of an answer."""
+    """Most tokens of an answer."""
 
 
-def read_lorekeeper(given: Any, *, where: str) -> LorekeeperSettings:
-    """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+def read_lorekeeper_settings(given: Any, *, where: str) -> LorekeeperSettings:
+    """Return the settings in a dictionary. FormatError names the first wrong field."""
     return read_fields(LorekeeperSettings, given, where=where)
 
 
-Code = Literal["max_calls_exceeded", "token_limit_exceeded"]
+RefusalCode = Literal["max_calls_exceeded", "token_limit_exceeded"]
 
-MAX_CALLS: Final[Code] = "max_calls_exceeded"
-TOKEN_LIMIT: Final[Code] = "token_limit_exceeded"  # noqa: S105 - a word, no secret
+MAX_CALLS: Final[RefusalCode] = "max_calls_exceeded"
+TOKEN_LIMIT: Final[RefusalCode] = "token_limit_exceeded"  # noqa: S105 - a word, no secret
 
 
 _Amount = Annotated[int, Field(ge=0)]
@@ -50,55 +53,65 @@ _Amount = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchBudget:
-    """Of one speaker in one conversation."""
+    """Limits on the searches of one speaker in one conversation."""
 
     calls: _Amount = 10
     free: _Amount = 5
-    """Searches that are never measured; after them the model is warned."""
+    """Searches without a check of the room left. Later ones carry a warning."""
     warn_percent: _Amount = 70
-    """Of the room the model has left: from here on it is warned strongly."""
+    """Used share of the prompt from which the model gets a strong warning."""
     reject_percent: _Amount = 90
-    """From here on it gets nothing."""
+    """Used share of the prompt from which searches are refused."""
     minutes: _Amount = 30
-    """Over how long searches are counted."""
+    """The time over which searches are counted."""
 
 
-USUAL: Final = SearchBudget()
+DEFAULT_SEARCH_BUDGET: Final = SearchBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchVerdict:
-    """Whether a search may be made: refused with a `code`, or allowed, with what to tell."""
+    """The decision on one search. A `code` means it is refused; `message` is for the model."""
 
-    code: Code | None = None
-    told: str = ""
+    code: RefusalCode | None = None
+    message: str = ""
 
     @property
     def is_allowed(self) -> bool:
-        """Whether it may be made."""
+        """True if the search may be made."""
         return self.code is None
 
 
-def read_budget(given: Any) -> tuple[SearchBudget, str]:
-    """The budget that is given, or the usual one and why it is not the given one."""
+def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
+    """Return the budget in a dictionary and "", or the default budget and what is wrong."""
     if given in (None, "") or given == {}:
-        return USUAL, ""
-    problem = _problem(given)
-    return (USUAL, problem) if problem else (SearchBudget(**given), "")
+        return DEFAULT_SEARCH_BUDGET, ""
+    if not isinstance(given, Mapping):
+        return DEFAULT_SEARCH_BUDGET, f"must be a dictionary, not {given!r}"
+    try:
+        made = read_fields(SearchBudget, given, where="", what="", hint=listed)
+    except FormatError as error:
+        return DEFAULT_SEARCH_BUDGET, " ".join(map(str, (*error.path, error.problem)))
+    problem = _contradiction(made)
+    return (DEFAULT_SEARCH_BUDGET, problem) if problem else (made, "")
 
 
-def judged(
+def judge_search(
     budget: SearchBudget, *, before: int, used_tokens: int, limit_tokens: int
 ) -> SearchVerdict:
-    """The verdict on one more search, after `before` others.
+    """Decide on one more search.
 
-    `limit_tokens` is what prompts may have, `used_tokens` what this one has already.
+    Args:
+        budget: The limits of the game.
+        before: Searches made so far.
+        used_tokens: Tokens of the prompt so far.
+        limit_tokens: Most tokens of a prompt.
     """
     number = before + 1
     if number > budget.calls:
         return SearchVerdict(
             code=MAX_CALLS,
-            told=f"You have searched {budget.calls} times already. Answer with what you found.",
+            message=f"You have searched {budget.calls} times already. Answer with what you found.",
         )
     if number <= budget.free:
         return SearchVerdict()
@@ -106,25 +119,20 @@ def judged(
     if percent >= budget.reject_percent:
         return SearchVerdict(
             code=TOKEN_LIMIT,
-            told="There is no room left for what a search would find. Answer with what you have.",
+            message=(
+                "There is no room left for what a search would find. Answer with what you have."
+            ),
         )
     if percent >= budget.warn_percent:
-        return SearchVerdict(told="There is little room left: answer now, without another search.")
+        return SearchVerdict(
+            message="There is little room left: answer now, without another search."
+        )
     left = budget.calls - number
-    return SearchVerdict(told=f"You may search {left} more time{'' if left == 1 else 's'}.")
-
-
-def _problem(given: Any) -> str:
-    if not isinstance(given, Mapping):
-        return f"must be a dictionary, not {given!r}"
-    try:
-        return _contradiction(read_fields(SearchBudget, given, where="", what="", hint=listed))
-    except FormatError as error:
-        return " ".join(map(str, (*error.path, error.problem)))
+    return SearchVerdict(message=f"You may search {left} more time{'' if left == 1 else 's'}.")
 
 
 def _contradiction(made: SearchBudget) -> str:
-    """What of a budget does not go together, "" where all does."""
+    """Return which fields of a budget contradict each other, or ""."""
     if made.calls < 1 or made.minutes < 1:
         return "calls and minutes must be 1 or more"
     if made.free >= made.calls:

@@ -30,13 +30,13 @@ from evennia_ai.engine.knowledge.pages.page import (
     page_name,
 )
 from evennia_ai.engine.knowledge.relevance import (
-    MAX_CHARACTERS,
+    MAX_CHUNK_CHARACTERS,
     PageWords,
-    asked_words,
-    passage,
-    rarities_in,
-    relevance,
-    words_of_page,
+    best_chunk,
+    index_page,
+    query_weights,
+    rarities_among,
+    score_page,
 )
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.npc.knowledge.embedding import Working
@@ -153,9 +153,9 @@ class HelpBackend:
         if namespaces and "Main" not in namespaces:
             return []
         entries = list(self._entries())
-        asked = asked_words(query, self._languages)
-        rarities = rarities_in(asked, [entry.words for entry in entries])
-        scored = [(relevance(entry.words, rarities), entry.page) for entry in entries]
+        asked = query_weights(query, self._languages)
+        rarities = rarities_among(asked, [entry.words for entry in entries])
+        scored = [(score_page(entry.words, rarities), entry.page) for entry in entries]
         best = sorted(
             ((score, page) for score, page in scored if score > 0),
             key=lambda found: (-found[0], found[1].name),
@@ -166,7 +166,7 @@ class HelpBackend:
         ]
 
     def _passage(self, page: Page, rarities: Mapping[str, float]) -> str:
-        return passage(page.body, rarities, self._languages)[:MAX_CHARACTERS]
+        return best_chunk(page.body, rarities, self._languages)[:MAX_CHUNK_CHARACTERS]
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> list[PageName]:
         """The entries whose titles begin so."""
@@ -224,7 +224,7 @@ def _entry(base: str, told: _Told, languages: Languages) -> _Entry:
     name = page_name(_title(told.key))
     page = Page(name=name, body=told.text, meta=meta, base=base, locks=locks)
     stored = replace(page, revision=page.sha256[:12])
-    return _Entry(page=stored, words=words_of_page(stored, languages))
+    return _Entry(page=stored, words=index_page(stored, languages))
 
 
 def _title(key: str) -> str:

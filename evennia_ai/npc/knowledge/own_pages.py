@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.knowledge.pages.page import BackendError, Hit, Namespace
-from evennia_ai.engine.knowledge.relevance import chunks, ranked_by_both
+from evennia_ai.engine.knowledge.relevance import merge_rankings, split_chunks
 from evennia_ai.npc.knowledge.embedding import Working, jobs_for
 from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.services.llm.sentence_model import SentenceModelError, Sentences
@@ -138,7 +138,7 @@ class MeaningBackend(OwnBackend):
     ) -> tuple[Hit, ...]:
         found = page_search.found(self.key, query, namespaces=namespaces, limit=max(limit, MERGED))
         by_words = {name for name, _ in found.names}
-        merged = ranked_by_both(
+        merged = merge_rankings(
             found.names,
             {one.name: one.similarity for one in near},
             reachable=sum(found.rarities.values()),
@@ -182,5 +182,5 @@ def _read(work: Callable[[], T], *, limit_seconds: float = LIMIT_SECONDS) -> T:
 
 def _with_part(hit: Hit, place: int | None) -> Hit:
     """A hit of which the nearest part is shown, where no word tells which."""
-    parts = chunks(hit.page.body) if place is not None else ()
+    parts = split_chunks(hit.page.body) if place is not None else ()
     return replace(hit, passage=parts[place]) if place is not None and place < len(parts) else hit

@@ -22,7 +22,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.knowledge.pages.page import Backend, BaseInfo, Namespace, Page
-from evennia_ai.engine.knowledge.relevance import chunks
+from evennia_ai.engine.knowledge.relevance import split_chunks
 from evennia_ai.engine.knowledge.restricted.hinting import FIELD, hints_of, ranked
 from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
 from evennia_ai.engine.knowledge.restricted.mediation import Mode, PagePassage
@@ -118,7 +118,7 @@ async def _in_base(
     most = min(info.direct_characters, most_whole)
     if most and (whole := await later(backend.pages(most_characters=most))) is not None:
         pages = [page for page in whole if _is_found(npc, page)]
-        passages = [(page, part, 1.0) for page in pages for part in chunks(page.body)]
+        passages = [(page, part, 1.0) for page in pages for part in split_chunks(page.body)]
         return _findings(info, passages, mode="direct_injection")
     hits = await later(backend.search(query, namespaces=NAMESPACES, limit=limit))
     passages = [(hit.page, hit.passage, hit.score) for hit in hits if _is_found(npc, hit.page)]

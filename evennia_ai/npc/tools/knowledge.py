@@ -30,7 +30,7 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
     refused,
     sendable,
 )
-from evennia_ai.engine.knowledge.settings import judged
+from evennia_ai.engine.knowledge.settings import judge_search
 from evennia_ai.npc.knowledge import mediating, search
 from evennia_ai.npc.knowledge.guarding import held_keys, searchable
 from evennia_ai.npc.knowledge.mediating import NOTHING_PROTECTED, Mediation
@@ -137,10 +137,10 @@ def _allowed(use: Use) -> str:
         use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
     )
     used, limit = (0, 1) if before < budget.free else _tokens(use)
-    verdict = judged(budget, before=before, used_tokens=used, limit_tokens=limit)
+    verdict = judge_search(budget, before=before, used_tokens=used, limit_tokens=limit)
     if not verdict.is_allowed:
-        raise Refused(f"{verdict.code}: {verdict.told}")
-    return verdict.told
+        raise Refused(f"{verdict.code}: {verdict.message}")
+    return verdict.message
 
 
 def _tokens(use: Use) -> tuple[int, int]:

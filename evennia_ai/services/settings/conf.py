@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.foreign.fields import door, near
-from evennia_ai.engine.knowledge.settings import read_budget
+from evennia_ai.engine.knowledge.settings import read_search_budget
 from evennia_ai.services.llm.profiles import (
     ANTHROPIC_KEY,
     DEFAULT,
@@ -180,7 +180,7 @@ def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
                 message=f"The wiki '{key}': the environment has no {site.password_env}.",
                 hint="Set it to the password of that wiki's bot, or nothing can be read there.",
             )
-    if problem := read_budget(given_budget)[1]:
+    if problem := read_search_budget(given_budget)[1]:
         yield Problem(
             id="W006",
             message=f"{PREFIX}KNOWLEDGE_BUDGET is not used: {problem}.",

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from evennia_ai.engine.foreign.fields import UNBOUNDED, door, wanted_of
 from evennia_ai.engine.history.compaction.planning import CompactionSettings, read_compaction
-from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper
+from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper_settings
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.recalling import MemorySettings, read_memory_settings
 from evennia_ai.engine.prompt.compiled import Layout
@@ -269,7 +269,7 @@ class Conf:
     [memory.md](../build/memory.md#settings)"""
     lorekeeper: Annotated[
         LorekeeperSettings,
-        read_by(read_lorekeeper),
+        read_by(read_lorekeeper_settings),
         Setting("E066", {}, 'a dictionary, such as {"base": "harbour", "budget_tokens": 8000}'),
     ]
     """for which base builders' pages are written and how much the generator is shown, see

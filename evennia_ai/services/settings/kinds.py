@@ -14,7 +14,7 @@ from pydantic import Field, PlainValidator, ValidationInfo
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.fields import UNBOUNDED, Must, listed, read_fields, refusal
-from evennia_ai.engine.knowledge.settings import SearchBudget, read_budget
+from evennia_ai.engine.knowledge.settings import SearchBudget, read_search_budget
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.engine.prompt.assembly import read_assembly
 from evennia_ai.engine.text.word_forms import LANGUAGES, Languages
@@ -150,7 +150,7 @@ def _log_mode(value: Any) -> LogMode:
 def _budget(given: Any) -> SearchBudget:
     """The budget; one that contradicts itself is not used, which is a doubt alone."""
     if isinstance(given, Mapping):
-        return read_budget(given)[0]
+        return read_search_budget(given)[0]
     raise refusal("must be a dictionary")
 
 

@@ -14,16 +14,16 @@ from unicodedata import normalize
 
 from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Hit, Namespace, Page, PageName
 from evennia_ai.engine.knowledge.relevance import (
-    MOST_ASKED_CHARACTERS,
+    MOST_QUERY_CHARACTERS,
     PageWords,
-    asked_words,
-    indexed_stems,
-    indexed_words,
-    passage,
-    rarities_in,
+    best_chunk,
+    index_page,
+    index_stems,
+    index_text,
+    query_weights,
+    rarities_among,
     rarity,
-    relevance,
-    words_of_page,
+    score_page,
 )
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.engine.text.words import unspaced_runs, words_of
@@ -91,15 +91,15 @@ class Finder:
             WikiError: the wiki gave no answer.
         """
         places = self._places(namespaces)
-        asked = asked_words(query, self._languages)
+        asked = query_weights(query, self._languages)
         if not places or not asked or limit < 1:
             return []
         if (pages := await self._all_pages(places)) is not None:
             words = [self._words_of(*one) for one in pages]
-            return self._ranked(pages, rarities_in(asked, words))[:limit]
+            return self._ranked(pages, rarities_among(asked, words))[:limit]
         found, rarities = await self._asked_there(_words_there(query, self._languages), places)
         untold = {word: counts for word, counts in asked.items() if word not in rarities}
-        among_these = rarities_in(untold, [self._words_of(*one) for one in found])
+        among_these = rarities_among(untold, [self._words_of(*one) for one in found])
         return self._ranked(found, {**rarities, **among_these})[:limit]
 
     async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
@@ -169,11 +169,11 @@ class Finder:
         """The pages that fit, best first; one under several names by the best of these."""
         best: dict[PageName, tuple[float, Page]] = {}
         for name, page in pages:
-            score = relevance(self._words_of(name, page), rarities)
+            score = score_page(self._words_of(name, page), rarities)
             if score > best.get(page.name, (0.0,))[0]:
                 best[page.name] = (score, page)
         return [
-            Hit(page=page, passage=passage(page.body, rarities, self._languages), score=score)
+            Hit(page=page, passage=best_chunk(page.body, rarities, self._languages), score=score)
             for score, page in sorted(best.values(), key=lambda one: (-one[0], one[1].name.full))
         ]
 
@@ -183,12 +183,12 @@ class Finder:
         if key not in self._kept_words:
             if len(self._kept_words) >= MOST_KEPT:
                 self._kept_words.clear()
-            self._kept_words[key] = words_of_page(page, self._languages)
+            self._kept_words[key] = index_page(page, self._languages)
         words = self._kept_words[key]
         if name.folded == page.name.folded:
             return words
-        title = indexed_words(name.title)
-        stems = indexed_stems(name.title, self._languages)
+        title = index_text(name.title)
+        stems = index_stems(name.title, self._languages)
         return PageWords(
             title=title,
             body=f"{title} {words.body}",
@@ -249,10 +249,10 @@ def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]
     in small case, so nothing of a query is a sign that a search obeys. The star behind some, which
     finds longer forms, is ours.
     """
-    plain = normalize("NFC", query[:MOST_ASKED_CHARACTERS]).casefold().replace("_", " ")
+    plain = normalize("NFC", query[:MOST_QUERY_CHARACTERS]).casefold().replace("_", " ")
     forms = {word: _form(word, languages) for word in words_of(plain)}
     forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
-    ours = {form: asked_words(word, languages) for word, form in forms.items()}
+    ours = {form: query_weights(word, languages) for word, form in forms.items()}
     known = [form for form in ours if ours[form]]
     telling = [form for form in known if form.endswith("*") or not form.isascii()] or known
     longest = sorted(telling, key=len, reverse=True)[:MOST_WORDS]
@@ -262,7 +262,7 @@ def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]
 def _form(word: str, languages: Languages) -> str:
     """A word as a search takes it that finds its other forms too."""
     beginning = word
-    while not all(ours.startswith(beginning) for ours in asked_words(word, languages)):
+    while not all(ours.startswith(beginning) for ours in query_weights(word, languages)):
         beginning = beginning[:-1]
     if beginning.endswith(("y", "i")):  # of ferry, whose plural is ferries
         beginning = beginning[:-1]

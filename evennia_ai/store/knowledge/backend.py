@@ -21,7 +21,7 @@ from evennia_ai.engine.knowledge.pages.page import (
     PageDraft,
     PageName,
 )
-from evennia_ai.engine.knowledge.relevance import passage
+from evennia_ai.engine.knowledge.relevance import best_chunk
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots
 from evennia_ai.store.knowledge import page_search, pages
 from evennia_ai.store.knowledge.knowledge_bases import base
@@ -75,7 +75,7 @@ class DatabaseBackend:
         hits: dict[PageName, Hit] = {}
         for page, (_, score) in zip(rows, found.names, strict=True):
             if page is not None and page.name not in hits:
-                part = passage(page.body, found.rarities, found.languages)
+                part = best_chunk(page.body, found.rarities, found.languages)
                 hits[page.name] = Hit(page=page, passage=part, score=score)
         return tuple(hits.values())
 

@@ -19,16 +19,16 @@ from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
 from evennia_ai.engine.knowledge.postings import (
-    SPAN,
+    SPAN_PAGES,
     Posting,
     Term,
-    best,
-    packed,
-    rarities_of,
-    unpacked,
-    weights_of,
+    best_pages,
+    pack_weights,
+    page_weights,
+    term_rarities,
+    unpack_weights,
 )
-from evennia_ai.engine.knowledge.relevance import asked_words
+from evennia_ai.engine.knowledge.relevance import query_weights
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.store.core.reading import rows_of
 from evennia_ai.store.core.refusals import reason_of
@@ -100,9 +100,9 @@ def index(base_pk: int, changes: Iterable[PageChange]) -> None:
     languages = languages_in(rows.values_list("indexed_for", flat=True).get())
     spans: dict[int, _Changed] = defaultdict(lambda: defaultdict(dict))
     for change in changes:
-        span, place = divmod(change.page_id, SPAN)
-        was = weights_of(change.was, languages) if change.was else {}
-        now = weights_of(change.now, languages) if change.now else {}
+        span, place = divmod(change.page_id, SPAN_PAGES)
+        was = page_weights(change.was, languages) if change.was else {}
+        now = page_weights(change.now, languages) if change.now else {}
         for term in {**was, **now}:
             if was.get(term) != now.get(term):
                 spans[span][term][place] = now.get(term, 0)
@@ -133,11 +133,11 @@ def _write(base_pk: int, span: int, changed: _Changed) -> None:
     kept, gone = [], []
     stored = _stored(base_pk, span, [*{term.word for term in changed}])
     for term, places in changed.items():
-        weights = unpacked(stored[term]) if term in stored else {}
+        weights = unpack_weights(stored[term]) if term in stored else {}
         weights.update(places)
         there = {place: weight for place, weight in weights.items() if weight}
         if there:
-            kept.append((base_pk, *term, span, len(there), packed(there)))
+            kept.append((base_pk, *term, span, len(there), pack_weights(there)))
         else:
             gone.append((base_pk, *term, span))
     with connection.cursor() as cursor:
@@ -164,14 +164,14 @@ def found(
     StoreError: the database cannot be searched.
     """
     languages = languages_of(base)
-    asked = asked_words(query, languages)
+    asked = query_weights(query, languages)
     if not asked:
         return Found(rarities={})
     try:
         postings = _postings(base, [*asked])
-        tells = rarities_of(postings)
+        tells = term_rarities(postings)
         rarities = {term: asked[term.word] * rarity for term, rarity in tells.items()}
-        pages = best(postings, rarities, namespaces=namespaces or NAMESPACES, most=limit)
+        pages = best_pages(postings, rarities, namespaces=namespaces or NAMESPACES, most=limit)
         names = _named(pages)
     except DatabaseError as error:
         raise StoreError(f"the pages of '{base}' cannot be searched: {reason_of(error)}") from error

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 
 from evennia_ai import models
 from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Namespace, PageName
-from evennia_ai.engine.knowledge.relevance import chunks
+from evennia_ai.engine.knowledge.relevance import split_chunks
 
 LEAST_SIMILAR: Final = 0.3
 """How near a part must lie to what is asked: below it the two have mostly nothing in common."""
@@ -121,7 +121,7 @@ def nearest(
 
 def _parts(title: str, body: str) -> tuple[str, ...]:
     """The parts of a page, each under its title, which says what they are about."""
-    return tuple(f"{title}\n{part}" for part in chunks(body)) or (title,)
+    return tuple(f"{title}\n{part}" for part in split_chunks(body)) or (title,)
 
 
 def _matrix(base: str, model: str) -> _Kept:

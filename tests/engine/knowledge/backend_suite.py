@@ -18,7 +18,7 @@ from evennia_ai.engine.knowledge.pages.page import (
     PageMeta,
     page_name,
 )
-from evennia_ai.engine.knowledge.relevance import MAX_CHARACTERS
+from evennia_ai.engine.knowledge.relevance import MAX_CHUNK_CHARACTERS
 
 Told = Callable[[Any], Any]
 
@@ -147,7 +147,7 @@ class BackendSuite:
         assert names[0] == "Lighthouse"
         assert "Ferry" in names
 
-    def test_a_page_with_more_of_the_words_comes_first(self, found):
+    def test_page_with_more_words_scores_higher(self, found):
         names = found("lamp brandy")
 
         assert names[:2] == ["Smuggler's Cave", "Lighthouse"]
@@ -210,7 +210,7 @@ class BackendSuite:
 
         assert hit.page.name.full == "Chronicle"
         assert "kraken" in hit.passage
-        assert len(hit.passage) <= MAX_CHARACTERS < len(hit.page.body)
+        assert len(hit.passage) <= MAX_CHUNK_CHARACTERS < len(hit.page.body)
 
     def test_a_better_hit_has_a_greater_score(self, backend, told):
         scores = [hit.score for hit in told(backend.search("lamp brandy"))]

@@ -52,27 +52,27 @@ def package_of(task_type: str) -> Package:
 
 
 @pytest.mark.parametrize("task_type", TASKS)
-def test_a_task_of_each_type_has_its_package(task_type: str) -> None:
+def test_package_matches_the_golden_text_of_its_type(task_type: str) -> None:
     assert package_of(task_type).serialised() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
 
 
-def test_a_query_has_no_package() -> None:
+def test_package_is_empty_for_a_query() -> None:
     package = package_of("query")
     assert (package.bypassed, package.serialised()) == (True, "")
 
 
-def test_a_type_of_the_config_page_brings_its_own_instructions() -> None:
+def test_configured_type_adds_its_instructions() -> None:
     package = package_of("write_rumour")
     assert package.task_type == "write_rumour"
     assert "Instructions:Create/Rumour" in [page.heading for page in package.pages]
 
 
 @pytest.mark.parametrize("task_type", TASKS)
-def test_nothing_editors_say_among_themselves_comes_through(task_type: str) -> None:
+def test_package_has_no_private_talk_of_editors(task_type: str) -> None:
     text = package_of(task_type).serialised()
     assert [one for one in NEVER_SHOWN if one in text] == []
 
 
-def test_what_must_never_be_shown_stands_on_talk_pages() -> None:
+def test_demo_talk_pages_hold_forbidden_texts() -> None:
     told = "\n".join(page.body for page in the_pages() if page.name.namespace == "Talk")
     assert [one for one in NEVER_SHOWN if one not in told] == []

@@ -1,19 +1,19 @@
-"""The lorekeeper's settings: what may be set, and what is said of what may not."""
+"""Settings of the lorekeeper: accepted fields and errors."""
 
 from typing import Any
 
 import pytest
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper
+from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper_settings
 
 
-def test_what_is_left_out_is_as_by_default() -> None:
-    read = read_lorekeeper({"base": "harbour"}, where="S")
+def test_lorekeeper_settings_are_the_defaults_when_empty() -> None:
+    read = read_lorekeeper_settings({"base": "harbour"}, where="S")
     assert read == LorekeeperSettings(base="harbour")
 
 
-def test_every_setting_is_taken() -> None:
+def test_lorekeeper_settings_take_every_field() -> None:
     given = {
         "enabled": False,
         "base": "harbour",
@@ -21,7 +21,7 @@ def test_every_setting_is_taken() -> None:
         "budget_tokens": 8000,
         "reply_tokens": 900,
     }
-    assert read_lorekeeper(given, where="S") == LorekeeperSettings(**given)
+    assert read_lorekeeper_settings(given, where="S") == LorekeeperSettings(**given)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_every_setting_is_taken() -> None:
         ),
     ],
 )
-def test_a_wrong_setting_is_named(given: Any, told: str) -> None:
+def test_lorekeeper_settings_error_names_the_field(given: Any, told: str) -> None:
     with pytest.raises(FormatError) as caught:
-        read_lorekeeper(given, where="S")
+        read_lorekeeper_settings(given, where="S")
     assert told in str(caught.value)

@@ -1,12 +1,12 @@
-"""Which of the pages with the words of a query comes first."""
+"""The order of pages that match a query."""
 
 from evennia_ai.engine.knowledge.pages.page import Page, PageMeta, page_name
 from evennia_ai.engine.knowledge.relevance import (
-    asked_words,
-    rarities_in,
+    index_page,
+    query_weights,
+    rarities_among,
     rarity,
-    relevance,
-    words_of_page,
+    score_page,
 )
 
 
@@ -16,67 +16,67 @@ def a_page(title: str, body: str = "", **meta) -> Page:
 
 def order(query: str, *pages: Page) -> list[str]:
     """The titles of the pages, best first."""
-    words = {page.name.title: words_of_page(page) for page in pages}
-    rarities = rarities_in(asked_words(query), list(words.values()))
-    return sorted(words, key=lambda title: -relevance(words[title], rarities))
+    words = {page.name.title: index_page(page) for page in pages}
+    rarities = rarities_among(query_weights(query), list(words.values()))
+    return sorted(words, key=lambda title: -score_page(words[title], rarities))
 
 
-def test_a_page_with_more_of_the_words_comes_first():
+def test_page_with_more_words_scores_higher():
     pages = [a_page("A", "the bell"), a_page("B", "the bell of bronze"), a_page("C", "the sea")]
 
     assert order("bronze bell", *pages) == ["B", "A", "C"]
 
 
-def test_a_rare_word_counts_more_than_a_common_one():
+def test_rare_word_scores_higher():
     pages = [a_page("A", "tide"), a_page("B", "tide"), a_page("C", "kraken"), a_page("D", "tide")]
 
     assert order("tide kraken", *pages)[0] == "C"
 
 
-def test_a_word_in_the_title_counts_more_than_many_in_the_text():
+def test_title_word_scores_higher_than_many_in_the_body():
     pages = [a_page("A", "ferry " * 50), a_page("The ferry", "It crosses."), a_page("C", "rope")]
 
     assert order("ferry", *pages) == ["The ferry", "A", "C"]
 
 
-def test_the_page_called_just_so_comes_before_one_with_a_longer_title():
+def test_exact_title_scores_higher_than_a_longer_one():
     pages = [a_page("Ferry house of the north"), a_page("Ferry"), a_page("Rope"), a_page("Sea")]
 
     assert order("ferry", *pages)[:2] == ["Ferry", "Ferry house of the north"]
 
 
-def test_an_alias_counts_like_the_title():
+def test_alias_scores_like_the_title():
     pages = [a_page("A", "The ship is wide."), a_page("B", "x", aliases=("Ship",)), a_page("C")]
 
     assert order("ship", *pages)[0] == "B"
 
 
-def test_summary_topics_and_tags_are_words_of_a_page():
+def test_summary_topics_and_tags_are_indexed():
     page = a_page("A", summary="a toll", topics=("trade",), tags=("harbour",))
 
-    assert {"toll", "trade", "harbour"} <= {*words_of_page(page).body.split()}
+    assert {"toll", "trade", "harbour"} <= {*index_page(page).body.split()}
 
 
-def test_a_short_page_comes_before_a_long_one_that_says_it_once():
+def test_short_page_scores_higher_than_a_long_one():
     pages = [a_page("A", "bell " + "sea " * 900), a_page("B", "a bell"), a_page("C")]
 
     assert order("bell", *pages)[0] == "B"
 
 
-def test_a_word_that_every_page_has_still_tells_something():
+def test_word_of_every_page_still_scores():
     assert rarity(40, pages=40) > 0
     assert rarity(1, pages=40) > rarity(2, pages=40)
 
 
-def test_words_side_by_side_are_each_counted():
+def test_neighbouring_equal_words_are_each_counted():
     twice, once = (
-        words_of_page(a_page("A", "x bell bell x")),
-        words_of_page(a_page("A", "x bell x x")),
+        index_page(a_page("A", "x bell bell x")),
+        index_page(a_page("A", "x bell x x")),
     )
 
-    assert relevance(twice, {"bell": 1.0}) > relevance(once, {"bell": 1.0})
+    assert score_page(twice, {"bell": 1.0}) > score_page(once, {"bell": 1.0})
 
 
-def test_no_word_of_the_page_is_no_relevance():
-    assert relevance(words_of_page(a_page("A", "sea")), {"bell": 1.0}) == 0
-    assert relevance(words_of_page(a_page("A", "")), {}) == 0
+def test_score_is_0_without_a_word():
+    assert score_page(index_page(a_page("A", "sea")), {"bell": 1.0}) == 0
+    assert score_page(index_page(a_page("A", "")), {}) == 0

@@ -1,10 +1,10 @@
-"""Safe metadata: what is told of a restricted base before it is searched."""
+"""Safe metadata: the facts of a restricted base that a model may get."""
 
 from dataclasses import fields, replace
 
 import pytest
 
-from evennia_ai.engine.knowledge.meta_prompt import SafeMetadata, safe_block, safe_hint
+from evennia_ai.engine.knowledge.meta_prompt import SafeMetadata, safe_hint, safe_metadata
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
 
@@ -20,9 +20,9 @@ INFO = BaseInfo(
 
 
 @pytest.mark.req("S0-21")
-def test_there_are_four_fields_and_no_others():
+def test_safe_metadata_has_only_four_fields():
     assert {one.name for one in fields(SafeMetadata)} == {"name", "id", "hint", "keywords"}
-    assert safe_block(INFO) == SafeMetadata(
+    assert safe_metadata(INFO) == SafeMetadata(
         name="The harbour vault",
         id="vault",
         hint="How the vault is kept safe, whom it lets in.",
@@ -31,20 +31,20 @@ def test_there_are_four_fields_and_no_others():
 
 
 @pytest.mark.req("S0-21")
-def test_each_is_cut_to_its_length():
+def test_safe_metadata_is_cut_to_its_lengths():
     long = replace(INFO, name="n" * 500, hint="h" * 500, keywords=("k" * 99, *"abcdefg"))
-    block = safe_block(long)
+    block = safe_metadata(long)
     assert len(block.name) == 120
     assert len(block.hint) == 200
     assert [len(one) for one in block.keywords] == [48, 1, 1, 1, 1]
 
 
 @pytest.mark.req("S0-22")
-def test_a_hint_that_repeats_a_page_is_left_out():
+def test_hint_is_left_out_when_it_repeats_a_page():
     page = "The vault under the harbour opens only when the tide stands at its lowest mark."
-    block = safe_block(replace(INFO, hint=f"Know: {page}"), texts=[page])
+    block = safe_metadata(replace(INFO, hint=f"Know: {page}"), texts=[page])
     assert block.hint == ""
-    assert leak(safe_block(INFO, texts=[page]).hint, protected([page])) == ""
+    assert leak(safe_metadata(INFO, texts=[page]).hint, protected([page])) == ""
 
 
 @pytest.mark.req("S0-22")
@@ -63,14 +63,14 @@ def test_a_hint_that_repeats_a_page_is_left_out():
         ),
     ],
 )
-def test_hint_that_repeats_a_page_in_another_form_is_left_out(page, hint):
+def test_hint_is_left_out_when_it_repeats_a_page_in_another_form(page, hint):
     assert safe_hint(hint) != ""
     assert safe_hint(hint, texts=[page]) == ""
 
 
 @pytest.mark.req("S0-23")
-def test_without_a_hint_there_are_name_and_id_alone():
-    block = safe_block(replace(INFO, hint="", keywords=()))
+def test_safe_metadata_is_name_and_id_without_a_hint():
+    block = safe_metadata(replace(INFO, hint="", keywords=()))
     assert block == SafeMetadata(name="The harbour vault", id="vault")
 
 
@@ -100,19 +100,19 @@ def test_without_a_hint_there_are_name_and_id_alone():
         ("Tuesday's bell and Sundays", "bell and"),
     ],
 )
-def test_numbers_dates_headings_and_titles_are_taken_out(hint, told):
+def test_hint_loses_numbers_dates_headings_and_titles(hint, told):
     assert safe_hint(hint, titles=["Drowned Vault", "The Drowned Vault"]) == told
 
 
 @pytest.mark.req("S0-24")
-def test_the_headings_of_a_page_are_taken_out():
+def test_hint_loses_headings_of_pages():
     page = "== The tar barrel ==\nText.\n## Lamp signals\nText.\n= Keys =\n"
     hint = "Of the tar barrel, lamp signals and keys"
     assert safe_hint(hint, texts=[page]) == "Of, and keys"
 
 
 @pytest.mark.req("S0-24")
-def test_a_word_that_is_a_number_at_times_is_taken_out_where_a_page_has_that_number_of_it():
+def test_hint_loses_an_unsure_number_when_a_page_counts_the_same_thing():
     hint = "One sack in the first boat"
     assert safe_hint(hint) == hint
     assert safe_hint(hint, texts=["The duty of 1 sack"]) == "sack in the first boat"
@@ -122,8 +122,8 @@ def test_a_word_that_is_a_number_at_times_is_taken_out_where_a_page_has_that_num
 @pytest.mark.parametrize(
     "number", ["9th", "ninepence", "XIV", "barrel I", "twelfth", "9d", "sixfold"]
 )
-def test_a_keyword_that_is_a_number_in_any_form_is_left_out(number):
-    told = safe_block(replace(INFO, keywords=(f"door {number}", "first mate"))).keywords
+def test_keyword_is_left_out_when_it_is_a_number_in_any_form(number):
+    told = safe_metadata(replace(INFO, keywords=(f"door {number}", "first mate"))).keywords
     assert told == ("first mate",)
 
 
@@ -138,35 +138,40 @@ def test_a_keyword_that_is_a_number_in_any_form_is_left_out(number):
         ("The first mate's chest", "The first mate's chest"),
     ],
 )
-def test_a_name_of_a_restricted_base_has_no_numbers_and_dates(name, told):
-    assert safe_block(replace(INFO, name=name)).name == told
+def test_safe_name_has_no_numbers_and_dates(name, told):
+    assert safe_metadata(replace(INFO, name=name)).name == told
 
 
 @pytest.mark.req("S0-24")
 @pytest.mark.parametrize("keyword", ["May", "second Tuesday", "in March", "ferry 9"])
-def test_a_keyword_with_a_date_is_left_out(keyword):
-    assert safe_block(replace(INFO, keywords=(keyword, "may", "gate"))).keywords == ("may", "gate")
+def test_keyword_is_left_out_with_a_date(keyword):
+    assert safe_metadata(replace(INFO, keywords=(keyword, "may", "gate"))).keywords == (
+        "may",
+        "gate",
+    )
 
 
 @pytest.mark.req("S0-24")
-def test_a_keyword_with_a_number_is_left_out():
-    assert safe_block(replace(INFO, keywords=("1702", "forty keys", "gate"))).keywords == ("gate",)
+def test_keyword_is_left_out_with_a_number():
+    assert safe_metadata(replace(INFO, keywords=("1702", "forty keys", "gate"))).keywords == (
+        "gate",
+    )
 
 
 @pytest.mark.parametrize(
     "name",
     ["{{char}} vault", "<b>vault</b>", "[vault](x)", "`vault` 100%", "va\x00u\u202elt\nnow"],
 )
-def test_nothing_in_a_name_is_a_mark_of_a_template_or_of_markup(name):
-    told = safe_block(replace(INFO, name=name)).name
+def test_safe_name_has_no_markup(name):
+    told = safe_metadata(replace(INFO, name=name)).name
     assert not set(told) & set("{}[]<>`%\n\x00\u202e")
 
 
-def test_a_name_of_marks_alone_becomes_the_id():
-    assert safe_block(replace(INFO, name="{}")).name == "vault"
+def test_safe_name_is_the_id_when_nothing_is_left():
+    assert safe_metadata(replace(INFO, name="{}")).name == "vault"
 
 
-def test_summary_and_topics_never_get_into_it():
-    told = repr(safe_block(INFO)).casefold()
+def test_safe_metadata_never_has_summary_and_topics():
+    told = repr(safe_metadata(INFO)).casefold()
     assert "mandragora" not in told
     assert "wheel" not in told

@@ -2,49 +2,57 @@
 
 import pytest
 
-from evennia_ai.engine.knowledge.settings import USUAL, SearchBudget, judged, read_budget
+from evennia_ai.engine.knowledge.settings import (
+    DEFAULT_SEARCH_BUDGET,
+    SearchBudget,
+    judge_search,
+    read_search_budget,
+)
 
 
 def verdict(before: int, used: int = 0):
-    return judged(USUAL, before=before, used_tokens=used, limit_tokens=100)
+    return judge_search(DEFAULT_SEARCH_BUDGET, before=before, used_tokens=used, limit_tokens=100)
 
 
 @pytest.mark.parametrize("before", range(5))
-def test_the_first_five_are_free_however_full_the_prompt_is(before):
+def test_first_five_searches_are_free(before):
     assert verdict(before, used=99).is_allowed
-    assert verdict(before, used=99).told == ""
+    assert verdict(before, used=99).message == ""
 
 
-def test_later_ones_are_allowed_and_say_how_many_are_left():
-    assert verdict(5).told == "You may search 4 more times."
-    assert verdict(8).told == "You may search 1 more time."
+def test_later_searches_say_how_many_are_left():
+    assert verdict(5).message == "You may search 4 more times."
+    assert verdict(8).message == "You may search 1 more time."
 
 
 @pytest.mark.parametrize(
     ("used", "code"), [(69, None), (70, None), (89, None), (90, "token_limit_exceeded")]
 )
-def test_a_full_prompt_warns_and_then_refuses(used, code):
+def test_search_is_warned_then_refused_in_a_full_prompt(used, code):
     assert verdict(5, used=used).code == code
-    assert ("little room" in verdict(5, used=used).told) == (70 <= used < 90)
+    assert ("little room" in verdict(5, used=used).message) == (70 <= used < 90)
 
 
-def test_the_eleventh_is_refused():
+def test_eleventh_search_is_refused():
     assert verdict(9).is_allowed
     assert verdict(10).code == "max_calls_exceeded"
     assert not verdict(10).is_allowed
 
 
-def test_no_room_at_all_refuses_what_is_not_free():
-    assert judged(USUAL, before=6, used_tokens=0, limit_tokens=0).code == "token_limit_exceeded"
+def test_search_is_refused_without_room():
+    assert (
+        judge_search(DEFAULT_SEARCH_BUDGET, before=6, used_tokens=0, limit_tokens=0).code
+        == "token_limit_exceeded"
+    )
 
 
 @pytest.mark.parametrize("given", [None, "", {}])
-def test_nothing_given_means_the_usual_one(given):
-    assert read_budget(given) == (USUAL, "")
+def test_search_budget_is_the_default_when_empty(given):
+    assert read_search_budget(given) == (DEFAULT_SEARCH_BUDGET, "")
 
 
-def test_what_is_given_counts():
-    assert read_budget({"calls": 3, "free": 1}) == (SearchBudget(calls=3, free=1), "")
+def test_search_budget_takes_given_fields():
+    assert read_search_budget({"calls": 3, "free": 1}) == (SearchBudget(calls=3, free=1), "")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +68,7 @@ def test_what_is_given_counts():
         ([10], "must be a dictionary"),
     ],
 )
-def test_one_that_cannot_be_is_replaced_by_the_usual_one_and_says_why(given, problem):
-    budget, told = read_budget(given)
-    assert budget == USUAL
+def test_search_budget_is_the_default_with_a_reason_when_wrong(given, problem):
+    budget, told = read_search_budget(given)
+    assert budget == DEFAULT_SEARCH_BUDGET
     assert problem in told

@@ -11,12 +11,12 @@ TEXTS = (meta_prompt.POLICY, meta_prompt.RESTRICTED_POLICY)
 
 @pytest.mark.req("S1-01")
 @pytest.mark.parametrize("text", TEXTS)
-def test_nothing_is_ever_put_into_them(text):
+def test_policies_have_no_template_marks(text):
     assert not re.search(r"[{}%<>\[\]]", text)
 
 
 @pytest.mark.req("S0-25")
-def test_the_restricted_one_finds_out_what_is_wanted_before_a_search():
+def test_restricted_policy_asks_what_is_wanted_before_a_search():
     text = meta_prompt.RESTRICTED_POLICY
     assert text.index("find out what is wanted") < text.index("you may search it")
     assert "If you are not sure, refuse" in text

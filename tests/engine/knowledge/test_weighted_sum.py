@@ -1,39 +1,39 @@
-"""One order made of what words find and of what is near in meaning."""
+"""Rankings by words and by meaning, merged into one."""
 
 import pytest
 
-from evennia_ai.engine.knowledge.relevance import MEANING, ranked_by_both
+from evennia_ai.engine.knowledge.relevance import MEANING_SHARE, merge_rankings
 
 
 def order(words, near, reachable=10.0):
-    return [key for key, _ in ranked_by_both(words, near, reachable=reachable)]
+    return [key for key, _ in merge_rankings(words, near, reachable=reachable)]
 
 
-def test_the_score_is_the_sum_of_a_share_of_what_words_could_tell_and_of_nearness():
-    found = ranked_by_both([("a", 5.0), ("b", 2.0)], {"b": 0.5}, reachable=10.0)
+def test_merged_score_is_a_weighted_sum_of_words_and_meaning():
+    found = merge_rankings([("a", 5.0), ("b", 2.0)], {"b": 0.5}, reachable=10.0)
 
     assert found == [
-        ("a", pytest.approx((1 - MEANING) * 0.5)),
-        ("b", pytest.approx((1 - MEANING) * 0.2 + MEANING * 0.5)),
+        ("a", pytest.approx((1 - MEANING_SHARE) * 0.5)),
+        ("b", pytest.approx((1 - MEANING_SHARE) * 0.2 + MEANING_SHARE * 0.5)),
     ]
 
 
-def test_words_that_are_sure_come_before_what_is_near():
+def test_sure_words_come_before_similar_meaning():
     assert order([("a", 9.0)], {"b": 0.9}) == ["a", "b"]
 
 
-def test_what_is_near_comes_before_words_that_say_little():
+def test_similar_meaning_comes_before_unsure_words():
     assert order([("a", 1.0)], {"b": 0.6}) == ["b", "a"]
 
 
-def test_what_both_find_comes_before_what_one_finds_as_well():
+def test_page_found_by_both_comes_first():
     assert order([("a", 5.0), ("b", 5.0)], {"b": 0.4, "c": 0.4}) == ["b", "a", "c"]
 
 
-def test_one_way_alone_keeps_its_order():
+def test_merged_order_is_kept_with_one_source():
     assert order([("c", 3.0), ("a", 2.0)], {}) == ["c", "a"]
     assert order([], {"b": 0.9, "a": 0.4}, reachable=0.0) == ["b", "a"]
 
 
-def test_nothing_makes_nothing():
+def test_merged_ranking_is_empty_without_pages():
     assert order([], {}, reachable=0.0) == []

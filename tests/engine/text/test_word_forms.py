@@ -3,8 +3,13 @@
 import pytest
 
 from evennia_ai.engine.knowledge.pages.page import Page, PageMeta, page_name
-from evennia_ai.engine.knowledge.postings import weights_of
-from evennia_ai.engine.knowledge.relevance import asked_words, rarities_in, relevance, words_of_page
+from evennia_ai.engine.knowledge.postings import page_weights
+from evennia_ai.engine.knowledge.relevance import (
+    index_page,
+    query_weights,
+    rarities_among,
+    score_page,
+)
 from evennia_ai.engine.memory.memories import comparison_words
 from evennia_ai.engine.text.word_forms import LANGUAGES, stems_of
 
@@ -84,10 +89,10 @@ def a_page(body: str, title: str = "X") -> Page:
 
 def is_found(asked: str, text: str, code: str) -> bool:
     """Whether the game's own pages have it, and so do pages in memory."""
-    wanted = asked_words(asked, languages(code))
-    words = words_of_page(a_page(text), languages(code))
-    in_memory = relevance(words, rarities_in(wanted, [words])) > 0
-    indexed = {term.word for term in weights_of(a_page(text), languages(code))}
+    wanted = query_weights(asked, languages(code))
+    words = index_page(a_page(text), languages(code))
+    in_memory = score_page(words, rarities_among(wanted, [words])) > 0
+    indexed = {term.word for term in page_weights(a_page(text), languages(code))}
     assert in_memory == bool(indexed & wanted.keys())
     return in_memory
 
@@ -128,22 +133,22 @@ def test_there_are_ten_pairs_of_each_language() -> None:
 
 
 def test_the_form_itself_counts_more_than_another_one_of_the_word() -> None:
-    asked = asked_words("crossings", ("en",))
-    pages = [words_of_page(a_page(text), ("en",)) for text in ("crossings", "crossed", "boats")]
-    itself, other, none = (relevance(words, dict(asked)) for words in pages)
+    asked = query_weights("crossings", ("en",))
+    pages = [index_page(a_page(text), ("en",)) for text in ("crossings", "crossed", "boats")]
+    itself, other, none = (score_page(words, dict(asked)) for words in pages)
     assert itself > other > none == 0
     assert other / itself == pytest.approx(0.6, abs=0.03)
 
 
 def test_a_word_of_a_page_counts_alike_whether_its_stem_is_another_word() -> None:
-    asked = asked_words("wolf crossing", ("en",))
-    pages = [words_of_page(a_page(text), ("en",)) for text in ("wolf", "crossing")]
-    one, other = (relevance(words, dict(asked)) for words in pages)
+    asked = query_weights("wolf crossing", ("en",))
+    pages = [index_page(a_page(text), ("en",)) for text in ("wolf", "crossing")]
+    one, other = (score_page(words, dict(asked)) for words in pages)
     assert other / one == pytest.approx(1, abs=0.07)
 
 
 def test_of_several_languages_a_form_counts_for_each() -> None:
-    both = asked_words("Häusern", ("de", "en"))
+    both = query_weights("Häusern", ("de", "en"))
     assert both == {"hausern": 0.4, "haus": 1.0}
 
 

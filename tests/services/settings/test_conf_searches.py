@@ -3,7 +3,7 @@
 import pytest
 from django.core import checks
 
-from evennia_ai.engine.knowledge.settings import USUAL, SearchBudget
+from evennia_ai.engine.knowledge.settings import DEFAULT_SEARCH_BUDGET, SearchBudget
 from evennia_ai.services.settings.conf import conf
 
 
@@ -19,7 +19,7 @@ def found() -> list[checks.CheckMessage]:
 
 
 def test_vaults_are_kept_and_the_budget_is_the_usual_one_unless_the_game_says_else():
-    assert (conf().knowledge_vault, conf().knowledge_budget) == (True, USUAL)
+    assert (conf().knowledge_vault, conf().knowledge_budget) == (True, DEFAULT_SEARCH_BUDGET)
 
 
 def test_what_the_game_says_counts(settings_of_ai):
@@ -36,7 +36,7 @@ def test_a_budget_that_contradicts_itself_is_warned_of_and_not_used(settings_of_
 
     assert message.id == "evennia_ai.W006"
     assert "free (3) must be less than calls (3)" in message.msg
-    assert conf().knowledge_budget == USUAL
+    assert conf().knowledge_budget == DEFAULT_SEARCH_BUDGET
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
-from evennia_ai.engine.knowledge.postings import SPAN
+from evennia_ai.engine.knowledge.postings import SPAN_PAGES
 from evennia_ai.store.knowledge import page_search, pages
 from evennia_ai.store.knowledge.knowledge_bases import remove_base, save_base
 
@@ -208,10 +208,15 @@ def test_pages_of_two_spans_are_ranked_together(harbour):
     write(harbour, "A", "coral and sand")
     first = models.KnowledgePage.objects.get()
     models.KnowledgePage.objects.create(
-        pk=first.pk + SPAN, base=first.base, namespace="Main", title="B", folded="b", body="coral"
+        pk=first.pk + SPAN_PAGES,
+        base=first.base,
+        namespace="Main",
+        title="B",
+        folded="b",
+        body="coral",
     )
     far = Page(name=page_name("B"), body="coral coral")
-    change = page_search.PageChange(page_id=first.pk + SPAN, was=None, now=far)
+    change = page_search.PageChange(page_id=first.pk + SPAN_PAGES, was=None, now=far)
     with transaction.atomic():
         page_search.index(first.base_id, [change])
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, StrictInt
 
 from evennia_ai.engine.knowledge.pages.page import Page
-from evennia_ai.engine.knowledge.relevance import asked_words, indexed_words
+from evennia_ai.engine.knowledge.relevance import index_text, query_weights
 from evennia_ai.engine.knowledge.restricted.mediation import (
     FAILED,
     NO_HINT,
@@ -118,5 +118,5 @@ def _summary_of(hints: Sequence[PagePassage]) -> SafeSummary:
 
 def _shared(query: str, hint: PagePassage) -> int:
     """How many of the words of the query, but for common ones, a hint has."""
-    wanted = {word for word in asked_words(query) if word not in COMMON_WORDS}
-    return len(wanted.intersection(indexed_words(hint.content).split()))
+    wanted = {word for word in query_weights(query) if word not in COMMON_WORDS}
+    return len(wanted.intersection(index_text(hint.content).split()))

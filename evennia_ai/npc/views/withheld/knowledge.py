@@ -14,7 +14,7 @@ from typing import Final
 
 from evennia_ai.engine.errors import NotStoredError
 from evennia_ai.engine.history.records import Record, RecordKind
-from evennia_ai.engine.knowledge.meta_prompt import TOOL, bases_told
+from evennia_ai.engine.knowledge.meta_prompt import TOOL, listed_base_ids
 from evennia_ai.engine.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.npc.views.withheld.pages import HiddenPages
@@ -73,7 +73,7 @@ class HiddenKnowledge:
 
     def mark_of_block(self, text: str) -> str:
         """The same for what a prompt tells of the bases there are for the NPC."""
-        hidden = [key for key in bases_told(text) if self._pages.covers_base(key)]
+        hidden = [key for key in listed_base_ids(text) if self._pages.covers_base(key)]
         return withheld(_base(hidden[0])) if hidden else ""
 
     def mark_of_search(self, search: StoredSearch) -> str:

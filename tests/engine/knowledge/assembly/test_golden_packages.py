@@ -61,7 +61,7 @@ def package_of(task_type: str) -> Package:
         pytest.param("unknown", marks=pytest.mark.req("S4-43")),
     ],
 )
-def test_a_task_of_each_type_has_its_package(task_type):
+def test_package_matches_the_golden_text_of_its_type(task_type):
     assert package_of(task_type).serialised() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
 
 
